@@ -1,0 +1,154 @@
+"""MediaWiki XML dumps: pages from the stream, paragraphs of prose from their markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+from wordstill.corpus.sources import Stream
+from wordstill.errors import DataError, MissingExtra
+
+MIN_PROSE_WORDS = 10
+
+DROPPED_TAGS = frozenset({
+    "ref", "references", "gallery", "math", "chem", "ce", "code", "syntaxhighlight", "source", "pre",
+    "timeline", "score", "imagemap", "table", "tr", "td", "th", "hiero", "graph", "mapframe", "maplink",
+    "templatedata", "indicator", "categorytree", "inputbox", "poem", "noinclude", "includeonly", "style",
+})  # fmt: skip
+LIST_TAGS = frozenset({"li", "dt"})
+LINE_TAGS = frozenset({"br", "hr", "p", "div", "blockquote", "dd"})
+LIST_MARK = "\x02"
+SHOWN_TEMPLATES = {"convert": slice(0, 2), "cvt": slice(0, 2), "lang": slice(1, 2), "nowrap": slice(0, 1)}
+"""Templates that stand for words of a sentence, and which arguments they show; all others are dropped."""
+
+_PAGE_OF_FILE = re.compile(
+    r"\s*(?:file|image|category|media)\s*:|.*\.(?:jpe?g|png|gif|svg|tiff?|og[gv]|webm|pdf)\s*$", re.I
+)
+_OTHER_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)?:")
+_QUOTES_OF_STYLE = re.compile(r"'{2,}|__[A-Z]+__")
+_EMPTY_BRACKETS = re.compile(r"\(\s*(?:[,;:]|or|and)?\s*\)|\[\s*\]")
+_BRACKET_BEGIN = re.compile(r"\(\s*[,;:]\s*|\(\s+")
+_BLANK_BEFORE_MARK = re.compile(r"\s+(?=[,.)])")
+_REMAINS = re.compile(r"\{\{|\}\}|\{\||\|\}|\[\[|\]\]|\|\||\|-|\bthumb\||^[|!]|</?[a-z]+[^>]*>|https?://")
+_SENTENCE_END = re.compile(r"[.!?…:。！？：।॥؟۔][\"'”’»›)\]】」』]*$")
+
+
+def read_pages(stream: Stream) -> Iterator[str]:
+    """The markup of every article of a dump; redirects and pages of other namespaces are left out.
+
+    Raises:
+        DataError: The XML is broken or cut short.
+    """
+    if not _installed():
+        raise MissingExtra("mwparserfromhell", "distill", "Reading MediaWiki dumps")
+    try:
+        events = ElementTree.iterparse(stream, events=("start", "end"))
+        _, root = next(events)
+        for event, element in events:
+            if event == "end" and element.tag.rpartition("}")[2] == "page":
+                if element.findtext("{*}ns", "0") == "0" and element.find("{*}redirect") is None:
+                    yield element.findtext("{*}revision/{*}text", "")
+                root.clear()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        raise DataError(
+            f"{stream.source.name}:{line}: broken XML at column {column} ({error}). Get the dump again: "
+            "it may be cut short."
+        ) from error
+
+
+def prose(markup: str) -> list[str]:
+    """The paragraphs of running text in the markup of a page.
+
+    Tables, references, templates, headings, lists, files, categories and formulas are dropped, and so is what
+    does not read like sentences: fewer than ten words, or no full stop or colon at the end.
+    """
+    import mwparserfromhell
+
+    try:
+        tree = mwparserfromhell.parse(markup, skip_style_tags=True)
+    except mwparserfromhell.parser.ParserError:
+        return []
+    lines = (_tidy(line) for line in "".join(_texts(tree)).split("\n"))
+    return [line for line in lines if _reads_like_prose(line)]
+
+
+def _installed() -> bool:
+    try:
+        import mwparserfromhell  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    """The text of a tree of markup, depth first."""
+    from mwparserfromhell import nodes
+
+    for node in tree.nodes:
+        if isinstance(node, nodes.Text):
+            yield node.value
+        elif isinstance(node, nodes.Wikilink):
+            yield from _link_text(node)
+        elif isinstance(node, nodes.Tag):
+            yield from _tag_text(node)
+        elif isinstance(node, nodes.ExternalLink):
+            if node.title is not None:
+                yield from _texts(node.title)
+        elif isinstance(node, nodes.Template):
+            yield from _template_text(node)
+        elif isinstance(node, nodes.HTMLEntity):
+            yield node.normalize() or ""
+        elif isinstance(node, nodes.Heading):
+            yield "\n"
+
+
+def _link_text(link: Any) -> Iterator[str]:
+    title = str(link.title)
+    if _PAGE_OF_FILE.match(title) or (link.text is None and _OTHER_LANGUAGE.match(title)):
+        return
+    if link.text is None:
+        yield title.removeprefix(":")
+    else:
+        yield from _texts(link.text)
+
+
+def _template_text(template: Any) -> Iterator[str]:
+    shown = SHOWN_TEMPLATES.get(str(template.name).strip().lower())
+    if shown is not None:
+        for number, value in enumerate(
+            [param.value for param in template.params if not param.showkey][shown]
+        ):
+            yield " " if number else ""
+            yield from _texts(value)
+
+
+def _tag_text(tag: Any) -> Iterator[str]:
+    name = str(tag.tag).strip().lower()
+    if name in DROPPED_TAGS:
+        return
+    if name in LIST_TAGS:
+        yield LIST_MARK
+    elif name in LINE_TAGS:
+        yield "\n" if not tag.wiki_markup else ""
+    if tag.contents is not None:
+        yield from _texts(tag.contents)
+
+
+def _tidy(line: str) -> str:
+    """The line without what dropped markup leaves behind: quotes of style, empty brackets, doubled blanks."""
+    line = _QUOTES_OF_STYLE.sub("", line)
+    line = _EMPTY_BRACKETS.sub("", line)
+    line = _BRACKET_BEGIN.sub("(", line)
+    return " ".join(_BLANK_BEFORE_MARK.sub("", line).split())
+
+
+def _reads_like_prose(line: str) -> bool:
+    return (
+        LIST_MARK not in line
+        and len(line.split()) >= MIN_PROSE_WORDS
+        and _SENTENCE_END.search(line) is not None
+        and _REMAINS.search(line) is None
+    )

@@ -1,0 +1,127 @@
+"""From the raw parts of a block to paragraphs: decoding, JSON, markup, lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from wordstill.corpus.blocks import Block, Part
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.mediawiki import prose
+from wordstill.errors import DataError
+
+MAX_PARAGRAPH_LINES = 1000
+"""With one sentence per line, a paragraph is cut after so many lines: some files have no blank ones."""
+
+ASCII_BLANKS = " \t\r\f\v"
+
+Paragraph = list[str]
+"""Lines of one paragraph."""
+
+
+def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
+    """The paragraphs of a block; without ``sentences_per_line`` each is one line. Lines can be empty.
+
+    Raises:
+        DataError: Bytes that are not text, or JSON that is not as expected, with file and line.
+    """
+    for part in block.parts:
+        for lines in _TEXTS[part.kind](part, config):
+            if config.sentences_per_line:
+                yield from _group_lines(lines)
+            else:
+                for line in lines:
+                    yield [line]
+
+
+def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
+    held: Paragraph = []
+    for line in lines:
+        blank = not line.strip(ASCII_BLANKS)
+        if not blank:
+            held.append(line)
+        if held and (blank or len(held) == MAX_PARAGRAPH_LINES):
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _text_lines(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
+    yield _decode(part, config).split("\n")
+
+
+def _jsonl_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
+    for number, line in enumerate(_decode(part, config).split("\n"), part.first_line):
+        if line.strip():
+            text = _json_field(line, config.field, f"{part.source}:{number}")
+            yield _without_surrogates(text, config, f"{part.source}:{number}").split("\n")
+
+
+def _document_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
+    for line in part.payload.splitlines():
+        yield _without_surrogates(json.loads(line), config, part.source).split("\n")
+
+
+def _page_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
+    for line in part.payload.splitlines():
+        yield prose(json.loads(line))
+
+
+_TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[Iterable[str]]]] = {
+    "text": _text_lines,
+    "jsonl": _jsonl_texts,
+    "documents": _document_texts,
+    "mediawiki": _page_texts,
+}
+
+
+def _decode(part: Part, config: PrepareConfig) -> str:
+    try:
+        return part.payload.decode("utf-8", config.errors)
+    except UnicodeDecodeError as error:
+        line = part.first_line + part.payload.count(b"\n", 0, error.start)
+        column = error.start - part.payload.rfind(b"\n", 0, error.start)
+        byte = part.payload[error.start]
+        raise DataError(
+            f"{part.source}:{line}: byte {column} of the line, {byte:#04x}, is not UTF-8 "
+            f"({error.reason}). Give the file's encoding, or errors='replace' to put U+FFFD there."
+        ) from None
+
+
+def _json_field(line: str, field: str, where: str) -> str:
+    try:
+        record: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not a line of JSON ({error}). Mend or remove the line.") from None
+    if not isinstance(record, dict):
+        raise DataError(
+            f"{where}: expected a JSON object with the field {field!r}, got {type(record).__name__}."
+        )
+    if field not in record:
+        there = ", ".join(map(repr, islice(record, 20))) or "none"
+        raise DataError(
+            f"{where}: no field {field!r}. Fields that are there: {there}. Choose one of them with field=."
+        )
+    text = record[field]
+    if text is None:
+        return ""
+    if not isinstance(text, str):
+        raise DataError(f"{where}: the field {field!r} holds {type(text).__name__}, expected text.")
+    return text
+
+
+def _without_surrogates(text: str, config: PrepareConfig, where: str) -> str:
+    """Text that can be written as UTF-8: JSON can spell halves of characters, which no encoding has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        if config.errors == "strict":
+            raise DataError(
+                f"{where}: character {error.start} of the text is half of a surrogate pair "
+                f"({text[error.start]!a}). Use errors='replace' to put U+FFFD there."
+            ) from None
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

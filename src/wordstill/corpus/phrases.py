@@ -1,0 +1,140 @@
+"""Occurrences of phrases in sequences of word ids, found for many sentences at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.store import Corpus
+
+SCAN_FORMS = 1 << 20
+
+Matches = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+class PhraseTable:
+    """A trie over word ids, in arrays: all places of a text take one step down the trie together."""
+
+    def __init__(self, phrases: Mapping[tuple[int, ...], int]) -> None:
+        """Make the table.
+
+        Args:
+            phrases: For the word ids of each phrase, of which there are at least two, the id of the phrase.
+        """
+        self._width = 1 + max((max(words) for words in phrases), default=0)
+        ends = [-1]
+        edges: dict[tuple[int, int], int] = {}
+        for words, phrase in phrases.items():
+            node = 0
+            for word in words:
+                child = edges.setdefault((node, word), len(ends))
+                if child == len(ends):
+                    ends.append(-1)
+                node = child
+            ends[node] = phrase
+        keys = np.array([node * self._width + word for node, word in edges], dtype=np.int64)
+        order = np.argsort(keys)
+        self._length = len(phrases)
+        self._keys = keys[order]
+        self._children = np.array(list(edges.values()), dtype=np.int64)[order]
+        self._ends = np.array(ends, dtype=np.int64)
+        self._starts = np.zeros(self._width, dtype=bool)
+        self._starts[[words[0] for words in phrases]] = True
+
+    def __len__(self) -> int:
+        return self._length
+
+    def find(self, ids: NDArray[np.int32], sentence_of_word: NDArray[np.int64]) -> Matches:
+        """All occurrences of phrases that lie inside one sentence, also overlapping ones.
+
+        Args:
+            ids: Id of every word of a stretch of text, -1 where it has none [W].
+            sentence_of_word: A number for every word that changes from sentence to sentence [W].
+
+        Returns:
+            Id of the phrase, index of its first and of its last word, ordered by these indices [M] each.
+        """
+        first = np.flatnonzero(self._can_start(ids))
+        nodes, places = np.zeros(len(first), dtype=np.int64), first
+        found: list[Matches] = []
+        while len(first):
+            child = self._step(nodes, ids[places].astype(np.int64))
+            alive = child >= 0
+            first, places, nodes = first[alive], places[alive], child[alive]
+            phrases = self._ends[nodes]
+            ending = phrases >= 0
+            found.append((phrases[ending], first[ending], places[ending]))
+            places = places + 1
+            inside = places < len(ids)
+            first, places, nodes = first[inside], places[inside], nodes[inside]
+            inside = sentence_of_word[places] == sentence_of_word[first]
+            first, places, nodes = first[inside], places[inside], nodes[inside]
+        return _ordered(found)
+
+    def _can_start(self, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+        known = (ids >= 0) & (ids < self._width)
+        return known & self._starts[np.where(known, ids, 0)]
+
+    def _step(self, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The child that each word leads to, -1 where there is none."""
+        wanted = nodes * self._width + words
+        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        known = (self._keys[place] == wanted) & (words >= 0) & (words < self._width)
+        return np.where(known, self._children[place], -1)
+
+
+def count_phrases(
+    corpus: Corpus, word_ids: NDArray[np.int32], table: PhraseTable
+) -> dict[int, tuple[int, str]]:
+    """Count of every phrase that occurs, and its most frequent spelling.
+
+    Args:
+        corpus: Text to scan, in stretches of bounded size.
+        word_ids: Id of every word of every form, -1 where it has none [N].
+        table: The phrases.
+    """
+    spellings: dict[int, Counter[str]] = {}
+    for first, last in _stretches(corpus.sentences):
+        slots, sentence_of_word = corpus.word_slots(first, last)
+        phrases, starts, ends = table.find(word_ids[slots], sentence_of_word)
+        for length in np.unique(ends - starts):
+            same = ends - starts == length
+            rows = slots[starts[same][:, None] + np.arange(length + 1)]
+            distinct, counts = np.unique(np.column_stack([phrases[same], rows]), axis=0, return_counts=True)
+            for (phrase, *words), count in zip(distinct.tolist(), counts.tolist()):
+                spellings.setdefault(phrase, Counter())[_spelling(corpus, words)] += count
+    return {
+        phrase: (counter.total(), min(counter, key=lambda text: (-counter[text], text)))
+        for phrase, counter in spellings.items()
+    }
+
+
+def _ordered(found: Sequence[Matches]) -> Matches:
+    if not found:
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty, empty
+    phrases, first, last = (np.concatenate(parts) for parts in zip(*found))
+    order = np.lexsort((last, first))
+    return phrases[order], first[order], last[order]
+
+
+def _stretches(sentences: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of sentences with about ``SCAN_FORMS`` forms each."""
+    first, total = 0, len(sentences) - 1
+    while first < total:
+        last = int(np.searchsorted(sentences, sentences[first] + SCAN_FORMS, side="right")) - 1
+        last = min(max(last, first + 1), total)
+        yield first, last
+        first = last
+
+
+def _spelling(corpus: Corpus, slots: list[int]) -> str:
+    table = corpus.forms
+    forms = np.searchsorted(table.word_offsets, slots, side="right") - 1
+    return " ".join(
+        table[int(form)][int(table.word_starts[slot]) : int(table.word_ends[slot])]
+        for form, slot in zip(forms, slots)
+    )

@@ -1,0 +1,168 @@
+"""From files of text to a store: read blocks, make shards, merge them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from wordstill.corpus.blocks import Block, group_parts
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.merge import merge_shards
+from wordstill.corpus.partial import working_folder
+from wordstill.corpus.pool import make_shards
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
+from wordstill.corpus.shards import Shard, ShardMaker, Tally
+from wordstill.corpus.sources import Source, find_sources
+from wordstill.corpus.store import SCHEMA, Corpus, write_meta
+from wordstill.errors import DataError, MissingExtra, UsageError
+from wordstill.files import disk_errors, refuse_existing, remove, sync_folder
+
+
+def prepare(
+    inputs: Sequence[str | Path],
+    out: str | Path,
+    config: PrepareConfig | None = None,
+    *,
+    splitter: Splitter | None = None,
+    segmenter: Segmenter | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    block_bytes: int = 16 << 20,
+    progress: bool = False,
+) -> Corpus:
+    """Read text and write it as a memory-mapped store.
+
+    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. A run that
+    was killed goes on where it stopped when it is started again: its work is in the folder ``OUT.partial``.
+
+    Args:
+        inputs: Files, folders, glob patterns, or ``-`` for the standard input.
+        out: Folder of the store.
+        config: What the input is and what is kept of it; None takes the defaults.
+        splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
+            are sentences.
+        segmenter: Where words are; None takes rules for languages that write blanks between words.
+        workers: Processes; None takes one for every core.
+        overwrite: Replace ``out`` if it exists.
+        block_bytes: Text that a process works on at once; its memory is some ten times as large.
+        progress: Show a bar with the rate and the time left.
+
+    Raises:
+        UsageError: ``out`` exists, or a setting is wrong.
+        DataError: Input is missing, broken or without any text that is kept; the disk is full.
+    """
+    out = Path(out)
+    refuse_existing(out, overwrite=overwrite)
+    if block_bytes < 1 or (workers is not None and workers < 1):
+        raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
+    config = config or PrepareConfig()
+    sources = find_sources(inputs)
+    splitter = splitter or _default_splitter(config)
+    segmenter = segmenter or WordSegmenter()
+    settings = _content_settings(config, splitter, segmenter)
+    reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
+    with disk_errors(out), working_folder(out, reading) as folder:
+        make = ShardMaker(config, splitter, folder / "shards")
+        blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
+        tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
+        _check_text(sum(tallies, Tally()), sources, folder)
+        store = _write_store(folder, tallies, segmenter, settings, sources)
+        _publish(store, out)
+    return Corpus.open(out)
+
+
+def _default_splitter(config: PrepareConfig) -> Splitter:
+    return LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
+
+
+def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segmenter) -> dict[str, Any]:
+    """The settings that shape the content and are part of its hash, whatever kind of file it came from."""
+    return {
+        "splitter": splitter.name,
+        "segmenter": segmenter.name,
+        "sentences_per_line": config.sentences_per_line,
+        "filter": config.filter,
+        "language": config.language,
+    }
+
+
+def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any) -> list[Tally]:
+    """Make the shards that are not there yet; the tallies of all shards, in the order of the blocks."""
+    tallies: dict[int, Tally] = {}
+
+    def unfinished() -> Iterable[Block]:
+        for block in blocks:
+            tally = Shard(make.folder, block.index).finished(block.digest())
+            if tally is None:
+                yield block
+            else:
+                tallies[block.index] = tally
+
+    missing = iter(unfinished())
+    first = list(islice(missing, 2))
+    for block, tally in make_shards(make, chain(first, missing), workers if len(first) > 1 else 1):
+        tallies[block.index] = tally
+        if bar is not None:
+            bar.update(max(0, block.consumed - bar.n))
+    if bar is not None:
+        bar.close()
+    return [tallies[index] for index in sorted(tallies)]
+
+
+def _bar(sources: Sequence[Source], *, enabled: bool) -> Any:
+    if not enabled:
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise MissingExtra("tqdm", "distill", "A progress bar") from None
+    sizes = [source.size for source in sources if source.size is not None]
+    total = sum(sizes) if len(sizes) == len(sources) else None
+    return tqdm(total=total, unit="B", unit_scale=True, desc="prepare")
+
+
+def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
+    if total.paragraphs:
+        return
+    remove(folder)
+    names = ", ".join(source.name for source in sources[:3]) + (", ..." if len(sources) > 3 else "")
+    dropped = total.dropped_by_filter + total.dropped_by_language
+    if not dropped:
+        raise DataError(f"No text in {names}: there are no paragraphs, only blanks or nothing.")
+    raise DataError(
+        f"All {dropped} paragraphs of {names} were dropped, {total.dropped_by_language} by the language "
+        f"filter and {total.dropped_by_filter} by the paragraph filter. Choose another filter, or none."
+    )
+
+
+def _write_store(
+    folder: Path,
+    tallies: list[Tally],
+    segmenter: Segmenter,
+    settings: dict[str, Any],
+    sources: Sequence[Source],
+) -> Path:
+    store = folder / "store"
+    remove(store)
+    store.mkdir()
+    shards = [Shard(folder / "shards", index) for index in range(len(tallies))]
+    forms, words = merge_shards(shards, store, segmenter)
+    total = asdict(sum(tallies, Tally()))
+    glued = total.pop("glued")
+    counts = {**total, "forms": forms, "words": words}
+    write_meta(
+        store, settings=settings, counts=counts, glued=glued, sources=[source.name for source in sources]
+    )
+    return store
+
+
+def _publish(store: Path, out: Path) -> None:
+    sync_folder(store)
+    if out.exists():
+        remove(out)
+    store.replace(out)

@@ -1,0 +1,172 @@
+"""One reader per kind of file: from a source to parts of whole lines, about as large as a block."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from wordstill.corpus.blocks import Part, PartKind
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.mediawiki import read_pages
+from wordstill.corpus.paragraphs import ASCII_BLANKS, MAX_PARAGRAPH_LINES
+from wordstill.corpus.parquet import PARQUET_MAGIC, read_column
+from wordstill.corpus.sources import Source, Stream
+from wordstill.errors import DataError
+
+BINARY_PROBE_BYTES = 1 << 13
+UTF8_MARK = codecs.BOM_UTF8
+KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"}
+
+
+def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    """The content of all sources in order, in parts of about ``part_bytes`` that end at line ends.
+
+    Raises:
+        DataError: A file is broken, binary, or not of the kind it is said to be.
+    """
+    before = 0
+    for source in sources:
+        with source.open() as stream:
+            kind = config.format if config.format != "auto" else detect_kind(stream)
+            for part in READERS[kind](stream, config, part_bytes):
+                yield Part(part.kind, part.source, part.first_line, part.payload, before + stream.consumed)
+        before += source.size or 0
+
+
+def detect_kind(stream: Stream) -> str:
+    """The kind of a file by its first bytes and its name.
+
+    Raises:
+        DataError: It is binary and of no known kind.
+    """
+    head = stream.head
+    if head.startswith(PARQUET_MAGIC):
+        return "parquet"
+    if b"<mediawiki" in head[:BINARY_PROBE_BYTES]:
+        return "mediawiki"
+    named = KIND_OF_SUFFIX.get(stream.source.suffix)
+    if named:
+        return named
+    first_line = head.removeprefix(UTF8_MARK).lstrip().split(b"\n", 1)[0]
+    return "jsonl" if _is_json_object(first_line) else "text"
+
+
+def _is_json_object(line: bytes) -> bool:
+    try:
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    if config.format == "auto":
+        _refuse_binary(stream, config)
+    cut = _paragraph_cut if kind == "text" and config.sentences_per_line else _line_cut
+    line, held = 1, b""
+    for chunk in _utf8_chunks(stream, config, part_bytes):
+        held += chunk
+        if len(held) < part_bytes:
+            continue
+        end = cut(held)
+        if end:
+            yield Part(kind, stream.source.name, line, held[:end])
+            line += held.count(b"\n", 0, end)
+            held = held[end:]
+    if held:
+        yield Part(kind, stream.source.name, line, held)
+
+
+def _read_text(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    return _read_lines("text", stream, config, part_bytes)
+
+
+def _read_jsonl(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    return _read_lines("jsonl", stream, config, part_bytes)
+
+
+def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    return _documents("documents", stream, read_column(stream, config.field), part_bytes)
+
+
+def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    return _documents("mediawiki", stream, read_pages(stream), part_bytes)
+
+
+READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
+    "text": _read_text,
+    "jsonl": _read_jsonl,
+    "parquet": _read_parquet,
+    "mediawiki": _read_mediawiki,
+}
+
+
+def _documents(kind: PartKind, stream: Stream, texts: Iterable[str], part_bytes: int) -> Iterator[Part]:
+    held: list[bytes] = []
+    size, number = 0, 1
+    for text in texts:
+        held.append(json.dumps(text).encode())
+        size += len(held[-1])
+        if size >= part_bytes:
+            yield Part(kind, stream.source.name, number, b"\n".join(held))
+            number += len(held)
+            held, size = [], 0
+    if held:
+        yield Part(kind, stream.source.name, number, b"\n".join(held))
+
+
+def _utf8_chunks(stream: Stream, config: PrepareConfig, chunk_bytes: int) -> Iterator[bytes]:
+    """The stream in UTF-8; what claims to be that already is passed on unchecked, without its first mark."""
+    encoding = codecs.lookup(config.encoding).name
+    if encoding in ("utf-8", "utf-8-sig"):
+        chunk = stream.read(max(chunk_bytes, len(UTF8_MARK))).removeprefix(UTF8_MARK)
+        while chunk:
+            yield chunk
+            chunk = stream.read(chunk_bytes)
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(config.errors)
+    position = 0
+    while True:
+        chunk = stream.read(chunk_bytes)
+        try:
+            yield decoder.decode(chunk, final=not chunk).encode()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{stream.source.name}: the bytes near offset {position + error.start} are not {encoding} "
+                f"({error.reason}). Give another encoding, or errors='replace' to put U+FFFD there."
+            ) from None
+        if not chunk:
+            return
+        position += len(chunk)
+
+
+def _refuse_binary(stream: Stream, config: PrepareConfig) -> None:
+    encoding = codecs.lookup(config.encoding).name
+    offset = stream.head.find(b"\x00", 0, BINARY_PROBE_BYTES)
+    if offset < 0 or encoding.startswith(("utf-16", "utf-32")):
+        return
+    if stream.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        advice = "It begins like UTF-16: give encoding='utf-16'."
+    else:
+        advice = "Leave it out, or give format='text' if it is text nevertheless."
+    raise DataError(f"{stream.source.name} looks binary: it has a zero byte at offset {offset}. {advice}")
+
+
+def _line_cut(held: bytes) -> int:
+    """Where to cut after whole lines; 0 where there is no line end yet."""
+    return held.rfind(b"\n") + 1
+
+
+def _paragraph_cut(held: bytes) -> int:
+    """Where to cut after whole paragraphs of one sentence per line; a long one may be cut, too."""
+    end = held.rfind(b"\n")
+    while end > 0:
+        start = held.rfind(b"\n", 0, end)
+        if not held[start + 1 : end].strip(ASCII_BLANKS.encode()):
+            return end + 1
+        end = start
+    whole_lines = held.count(b"\n") // MAX_PARAGRAPH_LINES * MAX_PARAGRAPH_LINES
+    end = -1
+    for _ in range(whole_lines):
+        end = held.find(b"\n", end + 1)
+    return end + 1

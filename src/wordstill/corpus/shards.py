@@ -1,0 +1,210 @@
+"""One block of raw text becomes one shard: ids of surface forms, in the order of the text.
+
+A shard has its own table of forms (a sorted run) and ids into it; the merge translates them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.blocks import Block
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.filters import Pieces, get_filter
+from wordstill.corpus.language import LanguageTest
+from wordstill.corpus.paragraphs import Paragraph, read_paragraphs
+from wordstill.corpus.segment import Splitter
+from wordstill.corpus.spill import write_run
+from wordstill.errors import DataError, WordstillError
+from wordstill.files import atomic_file
+
+
+@dataclass
+class Tally:
+    """What was counted in a shard, or in all of them."""
+
+    paragraphs: int = 0
+    sentences: int = 0
+    tokens: int = 0
+    characters: int = 0
+    glued: int = 0
+    dropped_by_filter: int = 0
+    dropped_by_language: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(one + two for one, two in zip(asdict(self).values(), asdict(other).values())))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The files of one shard."""
+
+    folder: Path
+    index: int
+
+    @property
+    def forms(self) -> Path:
+        """Run of forms with their counts."""
+        return self.folder / f"{self.index:06d}.forms"
+
+    @property
+    def arrays(self) -> Path:
+        """Local form ids, forms per sentence, sentences per paragraph."""
+        return self.folder / f"{self.index:06d}.npz"
+
+    @property
+    def map(self) -> Path:
+        """Global form id of every local one; written by the merge."""
+        return self.folder / f"{self.index:06d}.map"
+
+    @property
+    def record(self) -> Path:
+        """Digest of the raw block, and the tally; written last, so that it stands for a whole shard."""
+        return self.folder / f"{self.index:06d}.json"
+
+    def finished(self, digest: str) -> Tally | None:
+        """The tally of a shard that was made from the block with that digest, else None."""
+        try:
+            record = json.loads(self.record.read_bytes())
+            return Tally(**record["tally"]) if record["digest"] == digest else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def load(self) -> dict[str, NDArray[np.uint32]]:
+        """The arrays ``tokens``, ``sentences`` and ``paragraphs``."""
+        try:
+            with np.load(self.arrays, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(
+                f"{self.arrays} is broken ({error}). Delete {self.folder} and start again."
+            ) from error
+
+
+class ShardMaker:
+    """Turns blocks into shards; one instance serves a process for its whole life."""
+
+    def __init__(self, config: PrepareConfig, splitter: Splitter, folder: Path) -> None:
+        self.config = config
+        self.splitter = splitter
+        self.folder = folder
+        self.filter = get_filter(config.filter)
+        self.in_language = LanguageTest(config.language) if config.language else None
+
+    def __call__(self, block: Block) -> Tally:
+        """Write the shard of a block."""
+        encoder = _Encoder()
+        for lines in read_paragraphs(block, self.config):
+            self._add_paragraph(lines, encoder)
+        shard = Shard(self.folder, block.index)
+        encoder.write(shard, block.digest())
+        return encoder.tally
+
+    def _add_paragraph(self, lines: Paragraph, encoder: _Encoder) -> None:
+        pieces = self._sentences(lines)
+        if not pieces:
+            return
+        if self.in_language is not None and not self.in_language("".join(pieces)):
+            encoder.tally.dropped_by_language += 1
+            return
+        kept = self.filter(pieces)
+        if not kept:
+            encoder.tally.dropped_by_filter += 1
+        for paragraph in kept:
+            encoder.add(paragraph)
+
+    def _sentences(self, lines: Paragraph) -> Pieces:
+        """Pieces that concatenate to the paragraph's text, which has single blanks and none at its ends."""
+        texts = [text for line in lines if (text := " ".join(line.split()))]
+        pieces: Pieces = []
+        for text in texts:
+            split = self.splitter.split(text)
+            if "".join(split) != text:
+                raise WordstillError(
+                    f"The sentence splitter {self.splitter.name!r} changed the text: its sentences must "
+                    f"concatenate to {text[:80]!r}, got {''.join(split)[:80]!r}. Use another splitter."
+                )
+            pieces += split
+            pieces[-1] += " "
+        if pieces:
+            pieces[-1] = pieces[-1][:-1]
+        return pieces
+
+
+class _Ids(dict[str, int]):
+    """Gives every new word the next number of a list that several tables share."""
+
+    def __init__(self, forms: list[str], blank: str) -> None:
+        super().__init__()
+        self._forms = forms
+        self._blank = blank
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self._forms)
+        self._forms.append(self._blank + word)
+        return number
+
+
+@dataclass
+class _Encoder:
+    """Collects the form ids of one block. Tables by bare word spare a new string for every word."""
+
+    tally: Tally = field(default_factory=Tally)
+    forms: list[str] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    sentence_ends: list[int] = field(default_factory=list)
+    paragraph_ends: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._spaced: Callable[[str], int] = _Ids(self.forms, " ").__getitem__
+        self._bare: Callable[[str], int] = _Ids(self.forms, "").__getitem__
+
+    def add(self, pieces: Pieces) -> None:
+        """Add one paragraph."""
+        tokens = self.tokens
+        first, blank_before = len(tokens), False
+        for piece in pieces:
+            words = piece.split()
+            if not words:
+                blank_before = blank_before or bool(piece)
+                continue
+            if not blank_before and piece[0] != " ":
+                self.tally.glued += len(tokens) > first
+                tokens.append(self._bare(words[0]))
+                del words[0]
+            tokens.extend(map(self._spaced, words))
+            self.sentence_ends.append(len(tokens))
+            blank_before = piece[-1] == " "
+        self.paragraph_ends.append(len(self.sentence_ends))
+        self.tally.characters += sum(map(len, pieces))
+
+    def write(self, shard: Shard, digest: str) -> None:
+        """Write the shard; its record comes last."""
+        tally = self.tally
+        tally.tokens, tally.sentences, tally.paragraphs = map(
+            len, (self.tokens, self.sentence_ends, self.paragraph_ends)
+        )
+        tokens = np.array(self.tokens, dtype=np.uint32)
+        # Code-point order of str is the order of the UTF-8 bytes.
+        order = sorted(range(len(self.forms)), key=self.forms.__getitem__)
+        rank = np.empty(len(order), dtype=np.uint32)
+        rank[order] = np.arange(len(order), dtype=np.uint32)
+        counts = np.bincount(tokens, minlength=len(order))[order].tolist()
+        shard.record.unlink(missing_ok=True)
+        with atomic_file(shard.forms) as file:
+            write_run(file, ((self.forms[number].encode(), count) for number, count in zip(order, counts)))
+        with atomic_file(shard.arrays) as file:
+            arrays: dict[str, Any] = {
+                "tokens": rank[tokens],
+                "sentences": np.diff(np.array(self.sentence_ends, dtype=np.uint32), prepend=np.uint32(0)),
+                "paragraphs": np.diff(np.array(self.paragraph_ends, dtype=np.uint32), prepend=np.uint32(0)),
+            }
+            np.savez(file, **arrays)
+        with atomic_file(shard.record) as file:
+            file.write(json.dumps({"digest": digest, "tally": asdict(tally)}).encode())

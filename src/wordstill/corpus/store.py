@@ -1,0 +1,241 @@
+"""A prepared corpus on disk, memory-mapped: surface forms once, and the text as their numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.arrays import read_array
+from wordstill.corpus.forms import Forms
+from wordstill.errors import DataError
+from wordstill.files import sha256_of
+
+SCHEMA = 1
+META_FILE = "meta.json"
+ARRAYS = (
+    "tokens", "sentences", "paragraphs",
+    "form_offsets", "form_lengths", "form_counts", "form_words", "word_starts", "word_ends",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word with its character offsets into the paragraph's text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence without the blanks around it; ``start`` is its offset into the paragraph's text."""
+
+    text: str
+    start: int
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph with single blanks between its forms."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+
+
+class Corpus:
+    """A prepared text.
+
+    Attributes:
+        path: Folder of the store.
+        hash: Identifies the content, wherever and however fast it was prepared.
+        meta: Settings, counts and files.
+        tokens: Form ids in reading order [T].
+        sentences: Offsets into ``tokens`` [S + 1].
+        paragraphs: Offsets into ``sentences`` [P + 1].
+        forms: The table of forms.
+        n_words: Running words, punctuation included.
+        glued: Occurrences of forms inside a paragraph that have no blank before them.
+    """
+
+    def __init__(self, path: Path, meta: dict[str, Any]) -> None:
+        self.path = path
+        self.meta = meta
+        self.hash: str = meta["hash"]
+        self.n_words: int = meta["counts"]["words"]
+        self.glued: int = meta["glued"]
+        self.tokens: NDArray[np.uint32] = read_array(path / "tokens.npy")
+        self.sentences: NDArray[np.int64] = read_array(path / "sentences.npy")
+        self.paragraphs: NDArray[np.int64] = read_array(path / "paragraphs.npy")
+        self.forms = Forms(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, verify: bool = False) -> Corpus:
+        """Open a store.
+
+        Args:
+            path: Folder that :func:`wordstill.corpus.prepare` wrote.
+            verify: Read all files and compare their SHA-256 with the recorded ones.
+
+        Raises:
+            DataError: There is no store, it is of another version, or a file is missing or changed.
+        """
+        folder = Path(path)
+        meta = _read_meta(folder)
+        for name, record in meta["files"].items():
+            _check_file(folder / name, record, verify=verify)
+        try:
+            corpus = cls(folder, meta)
+        except (ValueError, OSError) as error:
+            raise _broken(folder, str(error)) from error
+        corpus._check_lengths()
+        return corpus
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Corpus.open, (self.path,)
+
+    def __len__(self) -> int:
+        return len(self.paragraphs) - 1
+
+    def __iter__(self) -> Iterator[Paragraph]:
+        return map(self.paragraph, range(len(self)))
+
+    def text(self, paragraph: int) -> str:
+        """The text of a paragraph."""
+        first, last = self._sentence_range(paragraph)
+        tokens = self.tokens[self.sentences[first] : self.sentences[last]]
+        return "".join(map(self.forms.__getitem__, tokens.tolist()))
+
+    def paragraph(self, index: int) -> Paragraph:
+        """A paragraph with its sentences and words."""
+        first, last = self._sentence_range(index)
+        sentences: list[Sentence] = []
+        text, position = "", 0
+        for number in range(first, last):
+            tokens = self.tokens[self.sentences[number] : self.sentences[number + 1]].tolist()
+            forms = [self.forms[token] for token in tokens]
+            sentence = "".join(forms)
+            bare = sentence.lstrip(" ")
+            start = position + len(sentence) - len(bare)
+            sentences.append(Sentence(bare, start, tuple(self._words(tokens, forms, position))))
+            text += sentence
+            position += len(sentence)
+        return Paragraph(text, tuple(sentences))
+
+    def word_slots(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The words of the sentences from ``first`` up to ``last``, in reading order.
+
+        Returns:
+            For every word its place in ``forms.word_starts``, and the number of its sentence, both [W].
+        """
+        bounds = self.sentences[first : last + 1]
+        tokens = self.tokens[bounds[0] : bounds[-1]]
+        starts = self.forms.word_offsets[tokens]
+        sizes = self.forms.word_offsets[tokens + np.int64(1)] - starts
+        before = np.cumsum(sizes) - sizes
+        slots = np.repeat(starts - before, sizes) + np.arange(sizes.sum())
+        sentence_of_token = np.repeat(np.arange(first, last), np.diff(bounds))
+        return slots, np.repeat(sentence_of_token, sizes)
+
+    def _sentence_range(self, paragraph: int) -> tuple[int, int]:
+        if not 0 <= paragraph < len(self):
+            raise IndexError(f"paragraph {paragraph} of {len(self)}")
+        return int(self.paragraphs[paragraph]), int(self.paragraphs[paragraph + 1])
+
+    def _words(self, tokens: list[int], forms: list[str], position: int) -> Iterator[Word]:
+        table = self.forms
+        for token, form in zip(tokens, forms):
+            spans = slice(int(table.word_offsets[token]), int(table.word_offsets[token + 1]))
+            for start, end in zip(table.word_starts[spans].tolist(), table.word_ends[spans].tolist()):
+                yield Word(form[start:end], position + start, position + end)
+            position += len(form)
+
+    def _check_lengths(self) -> None:
+        counts, forms = self.meta["counts"], self.forms
+        found = {
+            "tokens": len(self.tokens), "sentences": len(self.sentences) - 1, "paragraphs": len(self),
+            "forms": len(forms),
+        }  # fmt: skip
+        ends = {
+            "sentences.npy": (self.sentences[-1], len(self.tokens)),
+            "paragraphs.npy": (self.paragraphs[-1], len(self.sentences) - 1),
+            "form_words.npy": (forms.word_offsets[-1], len(forms.word_starts)),
+        }
+        for name, length in found.items():
+            if length != counts[name]:
+                raise _broken(self.path, f"{length} {name}, expected {counts[name]}")
+        for name, (end, expected) in ends.items():
+            if end != expected:
+                raise _broken(self.path / name, f"its last offset is {end}, expected {expected}")
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a path is the folder of a prepared corpus."""
+    return (Path(path) / META_FILE).is_file()
+
+
+def write_meta(
+    store: Path, *, settings: dict[str, Any], counts: dict[str, int], glued: int, sources: list[str]
+) -> None:
+    """Complete a store: hashes of all files, and what the corpus is."""
+    names = ["forms.bin", *(f"{name}.npy" for name in ARRAYS)]
+    files = {
+        name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names
+    }
+    content = {
+        "schema": SCHEMA,
+        "settings": settings,
+        "files": sorted(str(file["sha256"]) for file in files.values()),
+    }
+    meta = {
+        "schema": SCHEMA,
+        "hash": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
+        "settings": settings,
+        "counts": counts,
+        "glued": glued,
+        "files": files,
+        "sources": sources,
+    }
+    (store / META_FILE).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / META_FILE
+    if not path.is_file():
+        raise DataError(
+            f"{folder} is not a prepared corpus: it has no {META_FILE}. Make one with wordstill prepare."
+        )
+    try:
+        meta: dict[str, Any] = json.loads(path.read_bytes())
+        schema = meta["schema"]
+        needed = {"forms.bin", *(f"{name}.npy" for name in ARRAYS)}
+        complete = needed <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _broken(path, f"{type(error).__name__}: {error}") from error
+    if schema != SCHEMA:
+        raise DataError(f"{path} has schema {schema!r}, this version reads {SCHEMA}. Prepare the text again.")
+    if not complete:
+        raise _broken(path, "entries are missing")
+    return meta
+
+
+def _check_file(path: Path, record: dict[str, Any], *, verify: bool) -> None:
+    if not path.is_file():
+        raise _broken(path, "it is missing")
+    size = path.stat().st_size
+    if size != record["bytes"]:
+        raise _broken(path, f"it has {size} bytes, expected {record['bytes']}")
+    if verify and sha256_of(path) != record["sha256"]:
+        raise _broken(path, "its SHA-256 is not the recorded one")
+
+
+def _broken(path: Path, reason: str) -> DataError:
+    return DataError(f"The corpus store is damaged at {path}: {reason}. Prepare the text again.")

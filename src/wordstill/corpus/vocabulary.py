@@ -1,0 +1,235 @@
+"""The words that get a vector: keys, counts, and which word of the text belongs to which key."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.counting import Entry, count_words, lookup, sum_spellings
+from wordstill.corpus.keys import KeyRule, key_of, words_of
+from wordstill.corpus.phrases import PhraseTable, count_phrases
+from wordstill.corpus.segment import Segmenter, WordSegmenter
+from wordstill.corpus.spill import SpillCounter
+from wordstill.corpus.store import Corpus
+from wordstill.errors import DataError, UsageError, unknown_name
+
+
+@dataclass(frozen=True)
+class VocabularyConfig:
+    """Which words get a vector."""
+
+    min_count: int = 5
+    """Words that occur less often are left out."""
+
+    max_size: int | None = None
+    """Keep only so many, the most frequent ones; None keeps all."""
+
+    key: KeyRule = "lower"
+    """``lower`` files all case variants of a word under one key, ``none`` keeps them apart."""
+
+    words: tuple[str, ...] = ()
+    """Words or phrases that must get a vector, however rare they are."""
+
+    def __post_init__(self) -> None:
+        if self.key not in ("lower", "none"):
+            raise unknown_name("key rule", self.key, ("lower", "none"))
+        if self.min_count < 1 or (self.max_size is not None and self.max_size < 1):
+            raise UsageError(
+                f"min_count and max_size must be at least 1; got {self.min_count} and {self.max_size}."
+            )
+
+
+class Vocabulary:
+    """Keys by descending frequency, then wanted words that are too rare, in the order they were given.
+
+    A key is a word in Unicode's composed form (NFC), in lower case by default. The key of a phrase is its
+    words, as the segmenter finds them, joined by single blanks.
+
+    Attributes:
+        keys: The keys; their index is their id.
+        counts: How often each occurs [V].
+        surfaces: The most frequent spelling of each; of equally frequent ones the first in code-point order.
+            Of a key that never occurs, the word as it was given.
+        phrases: Finds the keys that have several words.
+        config: The settings it was built with.
+    """
+
+    def __init__(self, entries: Iterable[Entry], config: VocabularyConfig, segmenter: Segmenter) -> None:
+        entries = list(entries)
+        self.config = config
+        self.keys = [entry.key for entry in entries]
+        self.counts: NDArray[np.int64] = np.array([entry.count for entry in entries], dtype=np.int64)
+        self.surfaces = [entry.surface for entry in entries]
+        self._segmenter = segmenter
+        self._ids = {key: number for number, key in enumerate(self.keys)}
+        self._word_ids = dict(self._ids)
+        phrases: dict[tuple[int, ...], int] = {}
+        for wanted in _wanted(config, segmenter):
+            if len(wanted.words) > 1:
+                ids = [self._word_ids.setdefault(word, len(self._word_ids)) for word in wanted.words]
+                phrases[tuple(ids)] = self._ids[wanted.key]
+        self.phrases = PhraseTable(phrases)
+        self._running_words = int(self.counts.sum() - self.counts[list(phrases.values())].sum())
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus, config: VocabularyConfig | None = None, *, segmenter: Segmenter | None = None
+    ) -> Vocabulary:
+        """Count the words of a corpus and choose.
+
+        Args:
+            corpus: A prepared text.
+            config: What to choose; None takes the defaults.
+            segmenter: The one the corpus was prepared with, if that was not the default one.
+
+        Raises:
+            DataError: No word is frequent enough.
+            UsageError: The corpus was prepared with another segmenter.
+        """
+        config = config or VocabularyConfig()
+        segmenter = segmenter or WordSegmenter()
+        if corpus.meta["settings"]["segmenter"] != segmenter.name:
+            raise UsageError(
+                f"{corpus.path} was prepared with the segmenter {corpus.meta['settings']['segmenter']!r}, "
+                f"got {segmenter.name!r}. Give the same one with segmenter=."
+            )
+        return cls(_choose(corpus, config, segmenter), config, segmenter)
+
+    @staticmethod
+    def read_word_list(path: str | Path) -> tuple[str, ...]:
+        """The words or phrases of a UTF-8 file with one on each line; blank lines are left out.
+
+        Raises:
+            DataError: The file cannot be read, or has no words.
+        """
+        try:
+            lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"The list of words {path} cannot be read: {error}.") from error
+        words = tuple(word for line in lines if (word := " ".join(line.split())))
+        if not words:
+            raise DataError(f"The list of words {path} is empty. Put one word or phrase on each line.")
+        return words
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __contains__(self, word: str) -> bool:
+        return self._key(word) in self._ids
+
+    def id(self, word: str) -> int:
+        """The id of a word or phrase, whatever its case if keys are in lower case.
+
+        Raises:
+            KeyError: It is not in the vocabulary.
+        """
+        return self._ids[self._key(word)]
+
+    def keep_probability(self, t: float) -> NDArray[np.float64]:
+        """Probability that an occurrence of each word is kept when frequent words are thinned out [V].
+
+        It is ``min(1, sqrt(t / f) + t / f)``, as in word2vec, with the frequency ``f`` relative to all words
+        of the vocabulary, not counting phrases; ``t = 0`` keeps all.
+        """
+        if t <= 0:
+            return np.ones(len(self))
+        with np.errstate(divide="ignore"):
+            ratio = t * self._running_words / self.counts
+        return np.minimum(1.0, np.sqrt(ratio) + ratio)
+
+    def noise_distribution(self, power: float) -> NDArray[np.float64]:
+        """Probability of drawing each word as a negative: its count to the ``power``, normalised [V]."""
+        weights = self.counts.astype(np.float64) ** power
+        total = weights.sum()
+        return weights / total if total > 0 else np.full(len(self), 1 / len(self))
+
+    def word_ids(self, corpus: Corpus) -> NDArray[np.int32]:
+        """The id of every word of every form of a corpus, in the order of ``corpus.forms.word_starts`` [N].
+
+        Words outside the vocabulary have -1; those that occur only in phrases have ids from ``len(self)`` on.
+        """
+        return lookup(corpus, self._word_ids, self.config.key)
+
+    def _key(self, word: str) -> str:
+        key = key_of(word, self.config.key)
+        if key in self._ids:
+            return key
+        return " ".join(key_of(part, self.config.key) for part in words_of(word, self._segmenter))
+
+
+class _Wanted(NamedTuple):
+    """A word that must get a vector: its key, the keys of its words, and how it was given."""
+
+    key: str
+    words: tuple[str, ...]
+    surface: str
+
+
+def _wanted(config: VocabularyConfig, segmenter: Segmenter) -> list[_Wanted]:
+    wanted: dict[str, _Wanted] = {}
+    for given in config.words:
+        words = tuple(key_of(word, config.key) for word in words_of(given, segmenter))
+        key = " ".join(words)
+        if words and key not in wanted:
+            wanted[key] = _Wanted(key, words, " ".join(given.split()))
+    return list(wanted.values())
+
+
+def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> list[Entry]:
+    wanted = _wanted(config, segmenter)
+    seen = {entry.key: entry for entry in _phrase_entries(corpus, wanted, config.key)}
+    singles = {word.key for word in wanted if len(word.words) == 1}
+    distinct, best = 0, Entry("", 0, "")
+    with SpillCounter() as counter:
+        count_words(corpus, config.key, counter)
+
+        def frequent() -> Iterator[Entry]:
+            nonlocal distinct, best
+            for entry in chain(sum_spellings(counter), list(seen.values())):
+                distinct += 1
+                best = max(best, entry, key=lambda entry: entry.count)
+                if entry.key in singles:
+                    seen[entry.key] = entry
+                if entry.count >= config.min_count:
+                    yield entry
+
+        chosen = _most_frequent(frequent(), config.max_size)
+    there = {entry.key for entry in chosen}
+    chosen += [
+        seen.get(word.key, Entry(word.key, 0, word.surface)) for word in wanted if word.key not in there
+    ]
+    if not chosen:
+        raise DataError(
+            f"No word of {corpus.path} occurs {config.min_count} times: of {distinct} distinct words the "
+            f"most frequent, {best.key!r}, occurs {best.count} times. Lower min_count, or prepare more text."
+        )
+    return chosen
+
+
+def _most_frequent(entries: Iterable[Entry], limit: int | None) -> list[Entry]:
+    def rank(entry: Entry) -> tuple[int, str]:
+        return -entry.count, entry.key
+
+    return sorted(entries, key=rank) if limit is None else heapq.nsmallest(limit, entries, key=rank)
+
+
+def _phrase_entries(corpus: Corpus, wanted: list[_Wanted], rule: KeyRule) -> Iterator[Entry]:
+    phrases = [word for word in wanted if len(word.words) > 1]
+    if not phrases:
+        return
+    ids: dict[str, int] = {}
+    table = PhraseTable(
+        {
+            tuple(ids.setdefault(word, len(ids)) for word in phrase.words): number
+            for number, phrase in enumerate(phrases)
+        }
+    )
+    for number, (count, surface) in count_phrases(corpus, lookup(corpus, ids, rule), table).items():
+        yield Entry(phrases[number].key, count, surface)

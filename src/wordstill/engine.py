@@ -1,0 +1,164 @@
+"""The loop: batches go through the teacher once, and every method observes the states."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from wordstill.checkpoint import CheckpointFile, Progress
+from wordstill.errors import Interrupted
+from wordstill.methods.base import Method
+from wordstill.prefetch import prefetch
+from wordstill.teacher import Batch, Teacher, WordStates
+
+Position = tuple[int, int]
+
+
+class Batches(Protocol):
+    """A source of batches that can start in the middle."""
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
+        """Batches from a position on, each with the position after it."""
+        ...
+
+
+class Stage:
+    """Batches of one kind, and the methods that observe them.
+
+    Args:
+        title: What the progress bar says.
+        batches: Where the batches come from.
+        methods: Who observes them.
+        alone: Whether the batches are words alone rather than running text.
+        words: How many words they hold, for the time left.
+    """
+
+    def __init__(self, title: str, batches: Batches, methods: list[Method], *, alone: bool, words: int) -> None:
+        self.title, self.batches, self.methods, self.words = title, batches, methods, words
+        self.alone = alone
+        self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
+
+    def observe(self, states: WordStates) -> None:
+        """Show a batch's states to every method."""
+        for method in self.methods:
+            if self.alone:
+                method.observe_alone(states)
+            else:
+                method.observe(states)
+
+
+class Engine:
+    """Runs stages one after another, with checkpoints.
+
+    Args:
+        teacher: Reads the batches.
+        methods: All methods by label; their states are saved.
+        stages: What to read, in order.
+        checkpoint: Where to save the state; None saves nothing.
+        every: Seconds between two checkpoints.
+    """
+
+    def __init__(
+        self,
+        teacher: Teacher,
+        methods: Mapping[str, Method],
+        stages: list[Stage],
+        checkpoint: CheckpointFile | None = None,
+        every: float = 120.0,
+    ) -> None:
+        self.teacher, self.methods, self.stages = teacher, methods, stages
+        self.checkpoint, self.every = checkpoint, every
+
+    def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
+        """Read everything that has not been read yet; returns the final count."""
+        progress = self._restore() if resume else Progress()
+        with stop_requested() as stop:
+            for number in range(progress.stage, len(self.stages)):
+                progress = self._run_stage(self.stages[number], progress, stop, show_progress)
+                progress = replace(progress, stage=number + 1, position=(0, 0), words=0)
+        return progress
+
+    def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
+        saved = time.monotonic()
+        with _bar(stage, progress, show) as bar:
+            for position, batch in prefetch(stage.batches.since(progress.position)):
+                stage.observe(self.teacher.encode(batch, stage.layers))
+                progress = replace(
+                    progress,
+                    position=position,
+                    words=progress.words + batch.running,
+                    cut=progress.cut + batch.cut,
+                )
+                bar.update(batch.running)
+                if stop.is_set() or time.monotonic() - saved >= self.every:
+                    self._save(progress)
+                    saved = time.monotonic()
+                if stop.is_set():
+                    raise Interrupted(stage.title, progress.words, stage.words)
+        return progress
+
+    def _save(self, progress: Progress) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.save(progress, self._tensors())
+
+    def _restore(self) -> Progress:
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is None:
+            return Progress()
+        progress, tensors = saved
+        for label, method in self.methods.items():
+            mark = f"{label}/"
+            own = {key.removeprefix(mark): value for key, value in tensors.items() if key.startswith(mark)}
+            method.load_state_dict(own)
+        return progress
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {
+            f"{label}/{key}": tensor
+            for label, method in self.methods.items()
+            for key, tensor in method.state_dict().items()
+        }
+
+
+@contextmanager
+def stop_requested() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(signals, before):
+            signal.signal(number, handler)
+
+
+def _bar(stage: Stage, progress: Progress, show: bool):  # noqa: ANN202 - tqdm has no types
+    from tqdm import tqdm
+
+    return tqdm(
+        total=stage.words,
+        initial=progress.words,
+        desc=stage.title,
+        unit=" words",
+        unit_scale=True,
+        smoothing=0.05,
+        disable=not show,
+    )
+
+
+def distinct_words(methods: list[Method]) -> np.ndarray:
+    """Ids of all words that some method wants to see alone."""
+    wanted = [method.words_alone() for method in methods]
+    return np.unique(np.concatenate(wanted)) if wanted else np.empty(0, dtype=np.int64)

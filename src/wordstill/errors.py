@@ -1,0 +1,62 @@
+"""What can go wrong, by kind. A message says what, where, what was got and expected, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WordstillError(Exception):
+    """Base of every error that is the input's fault, not the program's; the command line prints it without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(WordstillError):
+    """A setting that cannot be right: an unknown name, an output that exists, contradicting options."""
+
+    exit_code = 2
+
+
+class DataError(WordstillError):
+    """Text, a data set or a store that cannot be read as what it claims to be."""
+
+
+class FormatError(DataError):
+    """A file of vectors that is broken or of another format."""
+
+
+class TeacherError(WordstillError):
+    """A model or tokenizer that cannot be loaded or used, or that gave non-finite states."""
+
+
+class MissingExtra(WordstillError):
+    """A feature needs a package that is not installed."""
+
+    exit_code = 2
+
+    def __init__(self, package: str, extra: str, feature: str) -> None:
+        super().__init__(
+            f"{feature} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'wordstill[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
+
+
+class Interrupted(WordstillError):
+    """The user stopped a run; what was read so far is saved."""
+
+    exit_code = 130
+
+    def __init__(self, stage: str, done: int, total: int) -> None:
+        super().__init__(f"Stopped while reading {stage}: {done:,} of {total:,} words done and saved.")
+
+
+def unknown_name(kind: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
+    """An error for a name that is not in a table, with the nearest names that are."""
+    names = sorted(known)
+    near = difflib.get_close_matches(got, names, n=3, cutoff=0.5)
+    guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    tail = f" {hint}" if hint else ""
+    return UsageError(f"Unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{tail}")

@@ -1,0 +1,167 @@
+"""Rank correlation with ties, its bootstrap interval, and a paired test between two models.
+
+The bootstrap draws pairs with replacement and ranks each resample anew. A resample is kept as the number of
+times each pair was drawn, so its mid-ranks are cumulative sums over the pairs in sorted order: no resample is
+sorted, and the result is the same as if each had been. The interval is over pairs, taken as independent; it
+says nothing of the spread over training seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import DataError, MissingExtra
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+# Cells of a block of resamples; keeps the working set inside a core's cache.
+_BLOCK_CELLS = 1 << 17
+
+
+class Interval(NamedTuple):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The difference between two models on the same pairs."""
+
+    difference: float
+    """Correlation of the first model less that of the second."""
+    interval: Interval
+    p_value: float
+    """Two-sided, for the hypothesis that there is no difference."""
+
+
+def spearman(gold: Floats, predicted: Floats) -> float:
+    """Spearman's rank correlation with mid-ranks for ties; NaN where one side is constant."""
+    _check(gold, predicted)
+    first, second = _centred_ranks(gold), _centred_ranks(predicted)
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / scale if scale > 0 else float("nan")
+
+
+def bootstrap_interval(gold: Floats, predicted: Floats, *, seed: int, resamples: int = RESAMPLES) -> Interval:
+    """The percentile bootstrap interval of ``spearman`` over pairs.
+
+    Resamples in which one side is constant, which happens only with a handful of pairs, have no correlation
+    and are left out.
+    """
+    _check(gold, predicted)
+    return _percentiles(_resampled(gold, predicted[None, :], seed, resamples)[:, 0])
+
+
+def paired_bootstrap(
+    gold: Floats, first: Floats, second: Floats, *, seed: int, resamples: int = RESAMPLES
+) -> PairedTest:
+    """Test whether two models differ, drawing the same pairs for both.
+
+    The p-value is twice the smaller share of resamples on either side of zero, each count raised by one so
+    that it is never exactly zero.
+    """
+    _check(gold, first)
+    _check(gold, second)
+    drawn = _resampled(gold, np.stack([first, second]), seed, resamples)
+    differences = drawn[:, 0] - drawn[:, 1]
+    differences = differences[~np.isnan(differences)]
+    below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
+    return PairedTest(
+        spearman(gold, first) - spearman(gold, second),
+        _percentiles(differences),
+        min(1.0, 2 * (min(below, above) + 1) / (len(differences) + 1)),
+    )
+
+
+def _check(gold: Floats, predicted: Floats) -> None:
+    if gold.ndim != 1 or gold.shape != predicted.shape or len(gold) < 2:
+        raise DataError(
+            "A correlation needs two equally long rows of at least 2 numbers, "
+            f"but got the shapes {gold.shape} and {predicted.shape}."
+        )
+    if not (np.isfinite(gold).all() and np.isfinite(predicted).all()):
+        raise DataError("A correlation needs finite numbers, but some are NaN or infinite.")
+
+
+def _centred_ranks(values: Floats) -> Floats:
+    return _rank(values, "average").astype(np.float64) - (len(values) + 1) / 2
+
+
+def _rank(values: Floats, method: str) -> NDArray[np.generic]:
+    try:
+        from scipy.stats import rankdata
+    except ImportError as error:
+        raise MissingExtra("scipy", "eval", "Scoring vectors") from error
+    ranks: NDArray[np.generic] = rankdata(values, method=method)
+    return ranks
+
+
+def _percentiles(values: Floats) -> Interval:
+    tail = 100 * (1 - CONFIDENCE) / 2
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return Interval(float("nan"), float("nan"))
+    low, high = np.percentile(defined, [tail, 100 - tail])
+    return Interval(float(low), float(high))
+
+
+def _resampled(gold: Floats, models: Floats, seed: int, resamples: int) -> Floats:
+    """Correlations of models of shape (models, pairs) in every resample, shape (resamples, models)."""
+    gold_ties, model_ties = _Ties.of(gold), [_Ties.of(model) for model in models]
+    blocks: list[Floats] = []
+    for counts in _draws(len(gold), seed, resamples):
+        gold_ranks = gold_ties.ranks(counts)
+        gold_weighted = counts * gold_ranks
+        gold_square = np.einsum("rp,rp->r", gold_weighted, gold_ranks)
+        columns = []
+        for ties in model_ties:
+            ranks = ties.ranks(counts)
+            square = np.einsum("rp,rp,rp->r", counts, ranks, ranks)
+            scale = np.sqrt(gold_square * square)
+            product = np.einsum("rp,rp->r", gold_weighted, ranks)
+            columns.append(np.divide(product, scale, out=np.full_like(scale, np.nan), where=scale > 0))
+        blocks.append(np.stack(columns, axis=1))
+    return np.concatenate(blocks)
+
+
+def _draws(pairs: int, seed: int, resamples: int) -> Iterator[Floats]:
+    """Blocks of how often each pair is drawn in each resample, shape (resamples of the block, pairs)."""
+    random = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // pairs)
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        drawn = random.integers(0, pairs, size=(size, pairs))
+        drawn += np.arange(size)[:, None] * pairs
+        counts = np.bincount(drawn.ravel(), minlength=size * pairs)
+        yield counts.reshape(size, pairs).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Ties:
+    """The sorted order of a row of values, with its groups of equal values."""
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Floats) -> _Ties:
+        group = _rank(values, "dense").astype(np.int64) - 1
+        order = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+        return cls(order, starts, group)
+
+    def ranks(self, counts: Floats) -> Floats:
+        """Mid-ranks of every pair less their mean over the resample, shape (resamples, pairs)."""
+        sizes = np.add.reduceat(counts[:, self.order], self.starts, axis=1)
+        middles = np.cumsum(sizes, axis=1) - sizes / 2 - len(self.order) / 2
+        return np.take(middles, self.group, axis=1)

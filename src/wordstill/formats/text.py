@@ -1,0 +1,219 @@
+"""Vectors as lines of text, "word number number ...", read in blocks of lines.
+
+A word may hold blanks, as some do in GloVe's 840B file: the numbers are counted from the right. Where a
+word itself ends in a blank and a number ("section 5"), nothing in the line tells where the vector begins.
+Such a word is written with one more blank after it, which reading takes away again; without it, a number
+too many is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError, UsageError
+from wordstill.files import atomic_file
+from wordstill.formats.base import GrowingMatrix, encode_word, make_table, open_bytes
+from wordstill.formats.sniff import Header, header_of, is_text, known_kind, not_this
+from wordstill.vectors import WordVectors
+
+BLOCK_BYTES = 8 << 20
+SAMPLE_LINES = 100
+MAGIC_BYTES = 16
+LINE_END = b" \r\n"
+DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
+
+NUMBER = re.compile(
+    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
+)
+INTEGER = re.compile(rb"[+-]?[0-9]+")
+
+
+def read_table(path: Path, *, header: bool) -> WordVectors:
+    """Read lines of words and numbers.
+
+    Args:
+        path: The file.
+        header: Whether a first line of two whole numbers is a header (rows and dimension) or a row.
+    """
+    with open_bytes(path) as handle:
+        start = handle.read(MAGIC_BYTES)
+        if known_kind(start):
+            raise not_this(path, start, "text of vectors")
+        handle.seek(0)
+        lines = handle.readlines(BLOCK_BYTES)
+        declared = header_of(lines[0]) if header and lines else None
+        number = 2 if declared else 1
+        lines = lines[number - 1 :]
+        table = _TextTable(path, _dimension(path, lines, declared), declared, number)
+        while lines:
+            table.add(lines, number)
+            number += len(lines)
+            lines = handle.readlines(BLOCK_BYTES)
+    return table.finish()
+
+
+def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
+    """Write lines of words and numbers, with enough digits that float32 comes back exactly."""
+    numbers = f" {DECIMAL}" * vectors.dim + "\n"
+    words = enumerate(vectors.words)
+    with atomic_file(path) as handle:
+        if header:
+            handle.write(f"{len(vectors)} {vectors.dim}\n".encode("ascii"))
+        for block in vectors.blocks():
+            for vector, (row, word) in zip(block, words):
+                handle.write(_written(word, row) + (numbers % tuple(vector.tolist())).encode("ascii"))
+
+
+def count_numbers(line: bytes) -> int:
+    """How many numbers a line ends in, not counting its first piece, which is the word or its beginning."""
+    count = 0
+    for piece in reversed(line.rstrip(LINE_END).split(b" ")[1:]):
+        if not NUMBER.fullmatch(piece):
+            break
+        count += 1
+    return count
+
+
+def follows_header(rest: bytes, declared: Header) -> bool:
+    """Whether what follows a header is lines of text rather than binary rows.
+
+    The first row decides, because a word may hold any control character; text of another kind is text too.
+    """
+    return count_numbers(rest.partition(b"\n")[0]) == declared.dim or is_text(rest)
+
+
+class _TextTable:
+    """The rows read so far, and the checks on each block of lines."""
+
+    def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int) -> None:
+        self.path = path
+        self.dim = dim
+        self.declared = declared
+        self.first_line = first_line
+        self.blank_line = 0
+        self.words: list[str] = []
+        self.matrix = GrowingMatrix(dim)
+
+    def add(self, lines: list[bytes], first: int) -> None:
+        """Parse a block of lines, the first of which has this number."""
+        words: list[bytes] = []
+        numbers: list[bytes] = []
+        for at, line in enumerate(lines, first):
+            row = line.rstrip(LINE_END)
+            if not row:
+                self.blank_line = self.blank_line or at
+                continue
+            if self.blank_line:
+                raise FormatError(f"{self.path}:{self.blank_line}: an empty line between rows.")
+            word, rest = self._split(row, at)
+            words.append(word)
+            numbers.append(rest)
+        if words:
+            self.words += self._decode(words, first)
+            self.matrix.append(self._parse(numbers, first))
+        if self.declared and len(self.words) > self.declared.rows:
+            raise self._wrong_rows(self.declared, "more")
+
+    def finish(self) -> WordVectors:
+        if self.declared and len(self.words) < self.declared.rows:
+            raise self._wrong_rows(self.declared, str(len(self.words)))
+        return make_table(self.path, self.words, self.matrix.finish(), first_line=self.first_line)
+
+    def _split(self, row: bytes, at: int) -> tuple[bytes, bytes]:
+        """The word and the text of its numbers."""
+        blanks = row.count(b" ")
+        if blanks == self.dim:
+            word, _, numbers = row.partition(b" ")
+            return word, numbers
+        if blanks < self.dim:
+            raise self._wrong_columns(row, at)
+        word, first_number, *_ = row.rsplit(b" ", self.dim)
+        numbers = row[len(word) + 1 :]
+        bare = word.rstrip(b" ")
+        _, blank, last = bare.rpartition(b" ")
+        if blank and NUMBER.fullmatch(last):
+            if word != bare:
+                return word[:-1], numbers
+            # A whole number before numbers that are not whole belongs to the word.
+            if not INTEGER.fullmatch(last) or INTEGER.fullmatch(first_number):
+                raise self._wrong_columns(row, at)
+        return word, numbers
+
+    def _decode(self, words: list[bytes], first: int) -> list[str]:
+        try:
+            return b"\n".join(words).decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            for at, word in enumerate(words, first):
+                try:
+                    word.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise FormatError(
+                        f"{self.path}:{at}: the word {word!r} is not UTF-8 at its byte {error.start}. "
+                        "Convert the file to UTF-8."
+                    ) from None
+            raise
+
+    def _parse(self, numbers: list[bytes], first: int) -> NDArray[np.float32]:
+        try:
+            with np.errstate(over="ignore"):
+                block = np.loadtxt(numbers, dtype=np.float32, delimiter=" ", comments=None, ndmin=2)
+        except ValueError:
+            for at, text in enumerate(numbers, first):
+                if not all(NUMBER.fullmatch(piece) for piece in text.split(b" ")):
+                    raise self._wrong_columns(b"word " + text, at) from None
+            raise
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise FormatError(
+                f"{self.path}:{first + row}: number {column + 1} is "
+                f"{numbers[row].split(b' ')[column].decode()}, expected one that is finite in float32."
+            )
+        return block
+
+    def _wrong_columns(self, row: bytes, at: int) -> FormatError:
+        pieces = row.split(b" ")
+        strange = next((piece for piece in reversed(pieces[1:]) if not NUMBER.fullmatch(piece)), None)
+        hint = "" if strange is None else f"; {strange.decode('utf-8', 'replace')!r} is not a number"
+        return FormatError(
+            f"{self.path}:{at}: {count_numbers(row)} numbers after the word, expected {self.dim}{hint}."
+        )
+
+    def _wrong_rows(self, declared: Header, got: str) -> FormatError:
+        return FormatError(
+            f"{self.path}:1: the header says {declared.rows} rows, the file has {got}. "
+            "It is cut short, or its first line must be corrected."
+        )
+
+
+def _dimension(path: Path, lines: list[bytes], declared: Header | None) -> int:
+    """The dimension most of the first rows have, which must be the declared one."""
+    sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
+    if not sample:
+        if declared:
+            return declared.dim
+        raise not_this(path, b"", "text of vectors")
+    counts = Counter(count_numbers(line) for line in sample)
+    dim = max(counts, key=lambda count: (counts[count], count))
+    if dim == 0 or (counts[0] and not is_text(b"".join(sample))):
+        raise not_this(path, b"".join(sample), "text of vectors")
+    if declared and dim != declared.dim:
+        raise FormatError(f"{path}:1: the header says {declared.dim} numbers per word, the rows have {dim}.")
+    return dim
+
+
+def _written(word: str, row: int) -> bytes:
+    """A word as it stands in a line."""
+    encoded = encode_word(word, row)
+    if b"\n" in encoded:
+        raise UsageError(
+            f"The word {word!r} (row {row}) has a line break in it, which lines of text cannot hold. "
+            "Use our own format, or leave the word out."
+        )
+    _, blank, last = encoded.rstrip(b" ").rpartition(b" ")
+    return encoded + b" " if blank and NUMBER.fullmatch(last) else encoded

@@ -1,0 +1,68 @@
+"""``decontextual``: each word alone through the teacher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.methods.base import Method, Setup
+from wordstill.methods.sums import RowSums
+from wordstill.teacher.states import Pooling, WordStates
+from wordstill.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class DecontextualConfig:
+    """Settings of `Decontextual`."""
+
+    layer: int
+    """Which layer's states."""
+    subword: Pooling = "mean"
+    """How the states of a word's sub-words become one: mean, max or min."""
+
+
+class Decontextual(Method):
+    r"""The state of a word that stands alone.
+
+    .. math:: v_w = \mathrm{pool}_{i \in w}\; h_i(w)
+
+    Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to Static
+    Embeddings", the decontextualised baseline.
+
+    Inputs: the vocabulary only; no running text. Case: the most frequent spelling in the text is read.
+    Cost: one text of a few sub-words for each word of the vocabulary.
+    Relations: `Ase` averages over real contexts instead; `Still` falls back to this vector for rare words.
+    Deviations: the special tokens are read by the teacher, but are not part of the mean (the authors' code does not
+    feed them to BERT at all).
+
+    Example:
+        >>> from wordstill import distill
+        >>> vectors = distill("corpus.txt", methods=["decontextual"])["decontextual"]  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "decontextual.v1"
+    config_type: ClassVar[type] = DecontextualConfig
+    reads_text: ClassVar[bool] = False
+    config: DecontextualConfig
+
+    def __init__(self, config: DecontextualConfig, setup: Setup) -> None:
+        super().__init__(config, setup)
+        self.alone = RowSums(len(setup.vocabulary), setup.width, setup.device)
+        self.parts = {"alone": self.alone}
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        return (self.config.layer,)
+
+    def words_alone(self) -> NDArray[np.int64]:
+        return np.arange(len(self.setup.vocabulary))
+
+    def observe_alone(self, states: WordStates) -> None:
+        known = states.known
+        self.alone.add(states.word_ids[known], states.words(self.config.layer, self.config.subword)[known])
+
+    def finish(self) -> WordVectors:
+        return self.table(self.alone.means(), self.alone.counts > 0)

@@ -1,0 +1,111 @@
+"""Sums kept while the teacher reads: exact, independent of order, and mergeable between machines."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+
+class Accumulator(Protocol):
+    """Something that grows by observation and can be saved, restored and merged."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tensors themselves, not copies."""
+        ...
+
+    def merge(self, other: Accumulator) -> None:
+        """Add what another one has seen."""
+        ...
+
+
+class RowSums:
+    """A sum of vectors and a number of observations for each row of a table. Memory: rows x width float32."""
+
+    def __init__(self, rows: int, width: int, device: torch.device) -> None:
+        self.sums = torch.zeros(rows, width, device=device)
+        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+
+    def add(self, rows: Tensor, values: Tensor) -> None:
+        """Add one vector to each named row; a row may be named often.
+
+        A batch's vectors for one row are summed before they meet the table, so that the rounding of a frequent word
+        grows with the number of batches and not of occurrences.
+        """
+        distinct, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
+        sums = torch.zeros(len(distinct), values.shape[1], device=values.device).index_add_(0, place, values)
+        self.sums[distinct] += sums
+        self.counts[distinct] += counts
+
+    def means(self) -> Tensor:
+        """[rows, width] zeros where nothing was observed."""
+        return self.sums / self.counts.clamp(min=1)[:, None]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"sums": self.sums, "counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        theirs = other.state_dict()
+        self.sums += theirs["sums"]
+        self.counts += theirs["counts"]
+
+
+class RowExtremes:
+    """The largest or smallest value of each column for each row of a table."""
+
+    def __init__(self, rows: int, width: int, device: torch.device, kind: Literal["max", "min"]) -> None:
+        self.reduction = "amax" if kind == "max" else "amin"
+        worst = -torch.inf if kind == "max" else torch.inf
+        self.best = torch.full((rows, width), worst, device=device)
+        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+
+    def add(self, rows: Tensor, values: Tensor) -> None:
+        """Observe one vector for each named row."""
+        self.best.scatter_reduce_(0, rows[:, None].expand_as(values), values, self.reduction)
+        self.counts += torch.bincount(rows, minlength=len(self.counts))
+
+    def means(self) -> Tensor:
+        """[rows, width] the extremes; zeros where nothing was observed."""
+        return torch.where(self.counts[:, None] > 0, self.best, 0.0)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"best": self.best, "counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        theirs = other.state_dict()
+        choose = torch.maximum if self.reduction == "amax" else torch.minimum
+        self.best.copy_(choose(self.best, theirs["best"]))
+        self.counts += theirs["counts"]
+
+
+class Moments:
+    """Weighted mean and covariance of a stream of vectors. Memory: width x width float64."""
+
+    def __init__(self, width: int, device: torch.device) -> None:
+        self.weight = torch.zeros(1, dtype=torch.float64, device=device)
+        self.sums = torch.zeros(width, dtype=torch.float64, device=device)
+        self.products = torch.zeros(width, width, dtype=torch.float64, device=device)
+
+    def add(self, values: Tensor, weights: Tensor) -> None:
+        """Observe vectors [n, width], each as often as its weight [n] says."""
+        weighted = values * weights[:, None]
+        self.weight += weights.sum()
+        self.sums += weighted.sum(dim=0)
+        self.products += (weighted.T @ values).double()
+
+    def mean(self) -> Tensor:
+        """[width]"""
+        return self.sums / self.weight.clamp(min=1)
+
+    def covariance(self) -> Tensor:
+        """[width, width]"""
+        mean = self.mean()
+        return self.products / self.weight.clamp(min=1) - torch.outer(mean, mean)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"weight": self.weight, "sums": self.sums, "products": self.products}
+
+    def merge(self, other: Accumulator) -> None:
+        for mine, theirs in zip(self.state_dict().values(), other.state_dict().values()):
+            mine += theirs

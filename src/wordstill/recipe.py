@@ -1,0 +1,92 @@
+"""Everything that determines a result, as plain data that travels with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from wordstill.corpus import Corpus, Vocabulary
+from wordstill.methods.specification import MethodSpec, settings_of
+from wordstill.teacher import BatchConfig, Teacher
+
+PACKAGES = ("wordstill", "torch", "transformers", "tokenizers", "numpy")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The resolved settings of a run."""
+
+    corpus: dict[str, Any]
+    teacher: dict[str, Any]
+    vocabulary: dict[str, Any]
+    methods: dict[str, dict[str, Any]]
+    batches: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+
+    @classmethod
+    def resolve(
+        cls,
+        corpus: Corpus,
+        teacher: Teacher,
+        vocabulary: Vocabulary,
+        specs: list[MethodSpec],
+        batches: BatchConfig,
+        seed: int,
+    ) -> Recipe:
+        """Put together what a run will do."""
+        return cls(
+            corpus={"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
+            teacher=_teacher_facts(teacher),
+            vocabulary=_vocabulary_facts(vocabulary),
+            methods={spec.label: settings_of(spec) for spec in specs},
+            batches=asdict(batches),
+            seed=seed,
+            versions={name: _version(name) for name in PACKAGES},
+        )
+
+    def to_json(self) -> str:
+        """Deterministic JSON."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+
+    def provenance(self, label: str) -> dict[str, Any]:
+        """What the artefact of one method says of itself."""
+        facts = asdict(self)
+        facts["method"] = facts.pop("methods")[label]
+        return facts
+
+
+def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
+    return {
+        "name": teacher.config.name,
+        "fingerprint": teacher.fingerprint,
+        "layers": teacher.depth,
+        "width": teacher.width,
+        "parameters": teacher.parameters,
+        "max_length": teacher.limit,
+        "dtype": str(teacher.dtype).removeprefix("torch."),
+        "device": teacher.device.type,
+    }
+
+
+def _vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:
+    config = vocabulary.config
+    joined = "\n".join(config.words)
+    return {
+        "size": len(vocabulary),
+        "min_count": config.min_count,
+        "max_size": config.max_size,
+        "key": config.key,
+        "wanted_words": len(config.words),
+        "wanted_words_sha256": hashlib.sha256(joined.encode()).hexdigest() if config.words else None,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

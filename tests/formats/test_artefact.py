@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from wordstill import formats
+from wordstill.errors import FormatError, UsageError
+from wordstill.files import sha256_of
+from wordstill.formats import artefact
+from wordstill.vectors import WordVectors
+
+WORDS = ["a", "b c", "line\nbreak", "back\\slash", "\\n", "\r", "", "é"]
+
+
+@pytest.fixture
+def vectors():
+    matrix = np.arange(24, dtype=np.float32).reshape(8, 3) - 5
+    return WordVectors(
+        WORDS, matrix, counts=np.arange(8) * 10, provenance={"teacher": "t", "seed": np.int64(3)}
+    )
+
+
+@pytest.fixture
+def folder(vectors, tmp_path):
+    vectors.save(tmp_path / "table")
+    return tmp_path / "table"
+
+
+def test_the_files_are_what_they_are_said_to_be(folder, vectors):
+    assert sorted(entry.name for entry in folder.iterdir()) == [
+        "README.md",
+        "config.json",
+        "vectors.safetensors",
+        "words.txt",
+    ]
+    assert (
+        folder / "words.txt"
+    ).read_bytes() == "a\nb c\nline\\nbreak\nback\\\\slash\n\\\\n\n\\r\n\né\n".encode()
+    tensors = load_file(folder / "vectors.safetensors")
+    np.testing.assert_array_equal(tensors["vectors"], vectors.matrix)
+    np.testing.assert_array_equal(tensors["counts"], vectors.counts)
+    assert json.loads((folder / "config.json").read_text()) == {
+        "format": "wordstill",
+        "schema": 1,
+        "rows": 8,
+        "dim": 3,
+        "dtype": "float32",
+        "counts": True,
+        "provenance": {"teacher": "t", "seed": 3},
+        "sha256": {name: sha256_of(folder / name) for name in ("vectors.safetensors", "words.txt")},
+    }
+
+
+def test_opening_maps_the_matrix(folder):
+    again = formats.read(folder)
+    assert isinstance(again.matrix.base, np.memmap)
+    assert again.words == tuple(WORDS)
+
+
+def test_opening_needs_numpy_only(folder):
+    check = (
+        "import sys; from wordstill.vectors import WordVectors; "
+        f"WordVectors.load({str(folder)!r}).most_similar('a'); "
+        "heavy = {'torch', 'scipy', 'gensim', 'pyarrow', 'transformers', 'safetensors'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_a_large_table_opens_at_once(tmp_path):
+    rows = 400_000
+    WordVectors([f"word{row}" for row in range(rows)], np.zeros((rows, 4), np.float16)).save(tmp_path / "big")
+    start = time.process_time()
+    formats.read(tmp_path / "big")
+    assert time.process_time() - start < 1
+
+
+def test_verify_finds_a_changed_number_and_reading_does_not_look(folder):
+    assert artefact.read(folder, verify=True).words == tuple(WORDS)
+    tensors = bytearray((folder / "vectors.safetensors").read_bytes())
+    tensors[-1] ^= 1
+    (folder / "vectors.safetensors").write_bytes(tensors)
+    artefact.read(folder)
+    with pytest.raises(
+        FormatError, match=r"vectors\.safetensors is damaged or was changed: SHA-256 \w+, expected \w+"
+    ):
+        artefact.read(folder, verify=True)
+
+
+def test_the_card_may_be_edited(folder):
+    (folder / "README.md").write_text("# Mine")
+    artefact.read(folder, verify=True)
+    (folder / "README.md").unlink()
+    artefact.read(folder, verify=True)
+
+
+def test_every_cut_of_a_data_file_is_found(folder):
+    for name in ("vectors.safetensors", "words.txt"):
+        whole = (folder / name).read_bytes()
+        for length in range(len(whole)):
+            (folder / name).write_bytes(whole[:length])
+            with pytest.raises(FormatError, match=name):
+                formats.read(folder)
+        (folder / name).write_bytes(whole)
+    formats.read(folder)
+
+
+def set_config(folder, **changes):
+    config = json.loads((folder / "config.json").read_text()) | changes
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, 'config.json does not say "format": "wordstill"'),
+        ({"schema": 2}, "schema 2, this version reads 1"),
+        ({"rows": 9}, r"expected {'vectors': 'float32 \(9, 3\)'"),
+        ({"rows": "8"}, "'rows' is '8', expected int"),
+        ({"rows": True}, "'rows' is True, expected int"),
+        ({"dim": 4}, r"has {.*'float32 \(8, 3\)'}, expected {'vectors': 'float32 \(8, 4\)'"),
+        ({"dtype": "float16"}, "float16"),
+        ({"counts": False}, r"has {'counts': 'int64 \(8,\)'"),
+        ({"provenance": None}, "'provenance' is None, expected dict"),
+        ({"sha256": []}, "'sha256' is"),
+    ],
+)
+def test_settings_that_do_not_fit(folder, changes, message):
+    set_config(folder, **changes)
+    with pytest.raises(FormatError, match=message):
+        formats.read(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"null", b"[" * 100_000])
+def test_settings_that_are_not_json(folder, content):
+    (folder / "config.json").write_bytes(content)
+    with pytest.raises(FormatError, match=r"config\.json"):
+        formats.read(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vectors.safetensors", "words.txt"])
+def test_a_missing_file(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(FormatError, match=f"{name} is missing"):
+        formats.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\nb\nc\n", "has 3 words, expected 8"),
+        (b"a\nb\nc\nd\ne\nf\ng\nh", ":8: the last line has no end"),
+        (b"a\nb\nc\nd\ne\nf\ng\na\n", ":8: the word 'a' is there already, on line 1"),
+        (b"a\nb\nc\nd\ne\nf\ng\n\\x\n", r":8: '\\\\x' is no escape"),
+        (b"a\nb\nc\nd\ne\nf\ng\n\\\n", r":8: '\\\\' is no escape"),
+        (b"a\nb\nc\nd\ne\nf\ng\n\xff\n", ":8: not UTF-8 at byte 14"),
+    ],
+)
+def test_words_that_do_not_fit(folder, content, message):
+    (folder / "words.txt").write_bytes(content)
+    with pytest.raises(FormatError, match=rf"words\.txt:?.*{message}"):
+        formats.read(folder)
+
+
+def test_other_types_of_numbers_are_refused(folder):
+    tensors = load_file(folder / "vectors.safetensors")
+    save_file(tensors | {"vectors": tensors["vectors"].astype(np.float64)}, folder / "vectors.safetensors")
+    set_config(folder, dtype="float64")
+    with pytest.raises(FormatError, match="float32 or float16"):
+        formats.read(folder)
+
+
+def test_a_folder_with_other_files_is_not_replaced(folder, vectors):
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match=r"holds other files \(thesis\.tex\)"):
+        vectors.save(folder, overwrite=True)
+    assert (folder / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}, "\ud800"])
+def test_provenance_that_json_cannot_hold(tmp_path, value):
+    vectors = WordVectors(["a"], np.ones((1, 2), np.float32), provenance={"x": value})
+    with pytest.raises(UsageError, match="The provenance cannot be written as JSON"):
+        vectors.save(tmp_path / "table")
+    assert list(tmp_path.iterdir()) == []

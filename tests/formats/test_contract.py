@@ -1,0 +1,318 @@
+"""What every format must do. A new format is one row of CASES."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from wordstill import formats
+from wordstill.errors import DataError, FormatError, UsageError, WordstillError
+from wordstill.formats import FORMATS
+from wordstill.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Case:
+    """A format, a name that chooses it for writing, and what it has room for."""
+
+    format: str
+    file: str
+    counts: bool = False
+    provenance: bool = False
+    float16: bool = False
+    no_rows: bool = True
+    refused: str = r"(?!)"
+    """A pattern of words that the format must refuse to write; all others must come back."""
+
+
+CASES = [
+    Case("wordstill", "table", counts=True, provenance=True, float16=True),
+    Case("word2vec-text", "table.txt", refused="\n"),
+    Case("word2vec-binary", "table.bin", refused=r" |\A\n"),
+    Case("glove-text", "table.glove.txt", refused="\n", no_rows=False),
+]
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.format)
+
+
+def table(rows=7, dim=5, **extra):
+    matrix = np.random.default_rng(rows).standard_normal((rows, dim)).astype(np.float32)
+    return WordVectors([f"w{row}" for row in range(rows)], matrix, **extra)
+
+
+def contents(path):
+    """Every byte of a file or folder."""
+    if path.is_file():
+        return path.read_bytes()
+    return {entry.name: entry.read_bytes() for entry in path.iterdir()}
+
+
+def assert_same(got, expected):
+    assert got.words == expected.words
+    assert got.matrix.dtype == expected.matrix.dtype
+    # By bits: -0.0 is not 0.0.
+    assert got.matrix.tobytes() == expected.matrix.tobytes()
+
+
+def test_every_format_has_a_case():
+    assert [case.format for case in CASES] == [known.name for known in FORMATS]
+
+
+@every_case
+def test_round_trip_is_exact(case, tmp_path):
+    path = tmp_path / case.file
+    vectors = table(300, 20, counts=np.arange(300), provenance={"teacher": "t", "layers": [1, 2]})
+    formats.write(vectors, path)
+    for name in (None, case.format):
+        again = formats.read(path, name)
+        assert_same(again, vectors)
+        assert (again.counts is not None) == case.counts
+        assert again.provenance == (vectors.provenance if case.provenance else {})
+        if case.counts:
+            np.testing.assert_array_equal(again.counts, vectors.counts)
+
+
+@every_case
+def test_float16_is_kept_or_widened(case, tmp_path):
+    vectors = table()
+    half = WordVectors(vectors.words, vectors.matrix.astype(np.float16))
+    formats.write(half, tmp_path / case.file)
+    again = formats.read(tmp_path / case.file)
+    assert again.matrix.dtype == (np.float16 if case.float16 else np.float32)
+    np.testing.assert_array_equal(again.matrix, half.matrix)
+
+
+@every_case
+def test_rows_beyond_one_block(case, tmp_path, monkeypatch):
+    vectors = table(300, 20)
+    formats.write(vectors, tmp_path / "whole", case.format)
+    monkeypatch.setattr("wordstill.vectors.ROW_BLOCK", 7)
+    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("wordstill.formats.word2vec_binary.CHUNK_BYTES", 50)
+    monkeypatch.setattr("wordstill.formats.tensors.WRITE_BYTES", 1000)
+    formats.write(vectors, tmp_path / "blocks", case.format)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "blocks")
+    assert_same(formats.read(tmp_path / "blocks"), vectors)
+
+
+@every_case
+def test_a_table_without_words(case, tmp_path):
+    empty = WordVectors([], np.empty((0, 4), np.float32))
+    if not case.no_rows:
+        with pytest.raises(UsageError, match="no words"):
+            formats.write(empty, tmp_path / case.file)
+        return
+    formats.write(empty, tmp_path / case.file)
+    again = formats.read(tmp_path / case.file, case.format)
+    assert (len(again), again.dim) == (0, 4)
+
+
+@every_case
+def test_the_same_table_gives_the_same_bytes(case, tmp_path):
+    for folder, provenance in (
+        ("a", {"x": 1, "y": {"p": 2, "q": 3}}),
+        ("b", {"y": {"q": 3, "p": 2}, "x": 1}),
+    ):
+        formats.write(table(counts=np.arange(7), provenance=provenance), tmp_path / folder / case.file)
+    assert contents(tmp_path / "a" / case.file) == contents(tmp_path / "b" / case.file)
+
+
+@every_case
+def test_what_is_there_is_replaced_only_on_request(case, tmp_path):
+    path = tmp_path / case.file
+    formats.write(table(3), path)
+    before = contents(path)
+    with pytest.raises(UsageError, match="exists already"):
+        formats.write(table(4), path)
+    assert contents(path) == before
+    formats.write(table(4), path, overwrite=True)
+    assert len(formats.read(path)) == 4
+    assert [entry.name for entry in tmp_path.iterdir()] == [case.file]
+
+
+@every_case
+def test_a_table_can_be_written_over_its_own_file(case, tmp_path):
+    path = tmp_path / case.file
+    vectors = table()
+    formats.write(vectors, path)
+    formats.write(formats.read(path), path, overwrite=True)
+    assert_same(formats.read(path), vectors)
+
+
+@every_case
+def test_a_failed_write_leaves_nothing(case, tmp_path):
+    vectors = WordVectors(["a", "\ud800"], np.ones((2, 3), np.float32))
+    with pytest.raises(UsageError, match=r"'\\ud800' \(row 1\)"):
+        formats.write(vectors, tmp_path / case.file)
+    assert list(tmp_path.iterdir()) == []
+
+
+@every_case
+def test_an_unwritable_place_is_an_error_of_ours(case, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(WordstillError):
+        formats.write(table(), tmp_path / "file" / case.file)
+
+
+@every_case
+def test_a_missing_path_is_an_error_of_ours(case, tmp_path):
+    for name in (None, case.format):
+        with pytest.raises(DataError, match="nowhere"):
+            formats.read(tmp_path / "nowhere", name)
+
+
+ODD_WORDS = [
+    "a\tb", "\u00a0", "a\u00a0b", "e\u0301", "\U0001f469\u200d\U0001f4bb", "\x85", "\u2028", "a\rb", "\r",
+    "\x1c", "\x00", "", "\\", "\\n", "#", '"', "'", "5", "-1.5", "1e5", "nan", "</s>", "\ufeff", "א", "x" * 5000,
+]  # fmt: skip
+BLANK_WORDS = [
+    " ", "  ", "new york", " a", "a ", ". . .", "at name@domain.com", "section 5", "section 5 ", "section 5  ",
+    "5 ", " 5", "5 5", "pi 3.14159", "a -0.5e-3", "a nan", "1 2 3 4 5 6", "a\n", "\n", "\na", "a\nb", "a 5 b",
+]  # fmt: skip
+words = st.lists(
+    st.one_of(
+        st.text(max_size=8), st.sampled_from(ODD_WORDS + BLANK_WORDS), st.from_regex(r"\A[a5. -]{0,8}\Z")
+    ),
+    min_size=1,
+    max_size=12,
+    unique=True,
+)
+numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@every_case
+@settings(max_examples=80, deadline=None)
+@given(words=words, value=numbers)
+@example(words=ODD_WORDS, value=0.1)
+@example(words=BLANK_WORDS, value=1.0)
+@example(words=["section 5"], value=1.0)
+@example(words=["chapter 1", "chapter 2.5"], value=0.5)
+def test_any_word_and_number_comes_back_or_is_refused(case, words, value):
+    words = [word for word in words if not any("\ud800" <= char <= "\udfff" for char in word)]
+    kept = [word for word in words if not re.search(case.refused, word)]
+    for word in set(words) - set(kept):
+        with tempfile.TemporaryDirectory() as folder, pytest.raises(UsageError, match="cannot hold"):
+            formats.write(WordVectors([word], np.ones((1, 3), np.float32)), Path(folder) / case.file)
+    if not kept:
+        return
+    matrix = np.full((len(kept), 3), value, np.float32)
+    matrix[:, 1] = np.arange(len(kept)) - 0.25
+    with tempfile.TemporaryDirectory() as folder:
+        vectors = WordVectors(kept, matrix)
+        formats.write(vectors, Path(folder) / case.file)
+        assert_same(formats.read(Path(folder) / case.file), vectors)
+
+
+@every_case
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_never_raises_anything_but_our_errors(case, data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / case.file
+        formats.write(table(counts=np.arange(7)), path)
+        files = [path] if path.is_file() else sorted(path.iterdir())
+        victim = data.draw(st.sampled_from(files))
+        content = bytearray(victim.read_bytes())
+        for _ in range(data.draw(st.integers(0, 4))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        victim.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+        for name in (None, case.format):
+            try:
+                vectors = formats.read(path, name)
+                vectors.check_finite()
+            except WordstillError as error:
+                assert folder in str(error) or "row" in str(error)
+            else:
+                assert isinstance(vectors, WordVectors)
+
+
+def zipped():
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w") as archive:
+        archive.writestr("vectors.txt", "a 1 2\n")
+    return memory.getvalue()
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was read",))
+
+
+FOREIGN = {
+    "a pickle": pickle.dumps(Bomb()),
+    "a zip archive": zipped(),
+    "gzip data": b"\x1f\x8b\x08\x00" + bytes(40),
+    "binary data": bytes(range(256)) * 10,
+    "text of another kind": b"It was a dark and stormy night.\nNothing here is a vector.\n",
+    "empty": b"",
+}
+
+
+@every_case
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_file_is_named_for_what_it_is(case, kind, tmp_path):
+    path = tmp_path / "foreign"
+    path.write_bytes(FOREIGN[kind])
+    for name in (None, case.format):
+        with pytest.raises(FormatError, match=f"foreign is not .* {kind}"):
+            formats.read(path, name)
+
+
+def test_a_folder_that_holds_no_vectors(tmp_path):
+    with pytest.raises(FormatError, match="holds no vectors"):
+        formats.read(tmp_path)
+
+
+def test_an_unknown_format_is_answered_with_the_known_ones(tmp_path):
+    with pytest.raises(UsageError, match="Did you mean 'word2vec-text'"):
+        formats.read(tmp_path, "word2vec-txt")
+    with pytest.raises(UsageError, match=r"Known: .*word2vec-binary"):
+        formats.write(table(), tmp_path / "x", "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("table", "wordstill"),
+        ("table.wordstill", "wordstill"),
+        ("table.TXT", "word2vec-text"),
+        ("table.vec", "word2vec-text"),
+        ("table.bin", "word2vec-binary"),
+        ("table.glove", "glove-text"),
+        ("v1.5.glove.txt", "glove-text"),
+    ],
+)
+def test_the_suffix_chooses_the_format_for_writing(file, name):
+    assert formats.by_suffix(Path(file)).name == name
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"ending in '.pkl'.*\.bin.*name the format"):
+        formats.write(table(), tmp_path / "table.pkl")
+
+
+def test_a_folder_is_never_replaced_by_a_file(tmp_path):
+    (tmp_path / "table.txt").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        formats.write(table(), tmp_path / "table.txt", overwrite=True)
+
+
+@pytest.mark.parametrize(("missing", "message"), [("read", "not read"), ("write", "not written")])
+def test_a_format_may_go_one_way_only(monkeypatch, tmp_path, missing, message):
+    one_way = formats.Format("one-way", (".one",), **{missing: None})
+    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, one_way))
+    with pytest.raises(UsageError, match=message):
+        if missing == "read":
+            formats.read(tmp_path / "x.one", "one-way")
+        else:
+            formats.write(table(), tmp_path / "x.one")

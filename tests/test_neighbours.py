@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordstill import neighbours
+from wordstill.neighbours import near_in_spelling, nearest, unit_rows
+
+
+def slow_nearest(unit, query, topn, banned=()):
+    scores = [(-float(row @ query), number) for number, row in enumerate(unit) if number not in banned]
+    return [number for _, number in sorted(scores)[:topn]]
+
+
+def whole_numbers(rows, dim, seed=0):
+    """Small whole numbers: their products are exact, so that ties are real ties."""
+    return np.random.default_rng(seed).integers(-2, 3, (rows, dim)).astype(np.float32)
+
+
+def test_unit_rows_have_length_one_and_zeros_stay():
+    matrix = np.array([[3, 4], [0, 0], [-1e-30, 0], [3e38, 3e38], [1e-45, 0]], dtype=np.float32)
+    unit = unit_rows(matrix)
+    assert unit.dtype == np.float32
+    np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0], [-1, 0], [0.5**0.5] * 2, [1, 0]], rtol=1e-6)
+
+
+def test_unit_rows_over_several_blocks(monkeypatch):
+    matrix = np.random.default_rng(0).standard_normal((23, 5)).astype(np.float16)
+    whole = unit_rows(matrix)
+    monkeypatch.setattr(neighbours, "ROW_BLOCK", 4)
+    np.testing.assert_array_equal(unit_rows(matrix), whole)
+
+
+@pytest.mark.parametrize("topn", [1, 3, 40, 100])
+@pytest.mark.parametrize("score_bytes", [1, 500, 1 << 20])
+def test_nearest_is_the_slow_search_with_ties_in_row_order(monkeypatch, topn, score_bytes):
+    monkeypatch.setattr(neighbours, "SCORE_BYTES", score_bytes)
+    unit, queries = whole_numbers(40, 3), whole_numbers(7, 3, seed=1)
+    exclude = [[], [0], [1, 2], [39], [], [5, 6, 7], []]
+    found = list(nearest(unit, queries, topn, exclude))
+    assert len(found) == len(queries)
+    for query, banned, (rows, scores) in zip(queries, exclude, found):
+        assert rows.tolist() == slow_nearest(unit, query, topn, banned)
+        np.testing.assert_array_equal(scores, unit[rows] @ query)
+
+
+@pytest.mark.parametrize("topn", [0, -1])
+def test_nearest_of_none(topn):
+    (rows, scores), *_ = nearest(whole_numbers(4, 2), whole_numbers(1, 2), topn, [[1]])
+    assert len(rows) == len(scores) == 0
+
+
+def test_nearest_in_an_empty_table():
+    (rows, _), *_ = nearest(np.empty((0, 2), np.float32), whole_numbers(1, 2), 3)
+    assert len(rows) == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("queem", "queen"), ("QUEEN", "queen"), ("berlin", "Berlin"), ("xueen", "queen"), ("zzzzzzzz", None)],
+)
+def test_near_in_spelling(word, expected):
+    near = near_in_spelling(word, ["king", "queen", "Berlin", "quiet", ""])
+    assert (near[0] if near else None) == expected
