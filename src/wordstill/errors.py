@@ -42,6 +42,11 @@ class MissingExtra(WordstillError):
         )
         self.package = package
         self.extra = extra
+        self.feature = feature
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
+        # Raised in worker processes, so it must survive the way back.
+        return MissingExtra, (self.package, self.extra, self.feature)
 
 
 class Interrupted(WordstillError):

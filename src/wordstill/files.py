@@ -18,16 +18,18 @@ HASH_BLOCK = 1 << 20
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` for writing; it takes the name ``path`` only if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
-        with disk_errors(path), temporary.open("wb") as handle:
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary.exists():
+            temporary.unlink()
 
 
 @contextmanager
@@ -41,9 +43,9 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             temporary.mkdir(parents=True)
             yield temporary
             sync_folder(temporary)
-        if path.exists():
-            remove(path)
-        os.replace(temporary, path)
+            if path.exists():
+                remove(path)
+            os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

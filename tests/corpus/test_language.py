@@ -9,8 +9,14 @@ from wordstill.errors import UsageError
 
 pytest.importorskip("lingua", reason="needs lingua-language-detector")
 
-ENGLISH = "The quick brown fox jumps over the lazy dog, and nobody knows why it does. Perhaps it is bored, perhaps it is late for dinner."
-GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund, und niemand weiß warum. Vielleicht ist ihm langweilig, vielleicht kommt er zu spät zum Essen."
+ENGLISH = (
+    "The quick brown fox jumps over the lazy dog, and nobody knows why it does. "
+    "Perhaps it is bored, perhaps it is late for dinner."
+)
+GERMAN = (
+    "Der schnelle braune Fuchs springt über den faulen Hund, und niemand weiß warum. "
+    "Vielleicht ist ihm langweilig, vielleicht kommt er zu spät zum Essen."
+)
 
 
 def test_the_language_is_recognised() -> None:

@@ -92,7 +92,7 @@ def test_parquet(tmp_path: Path) -> None:
 LINES = st.lists(st.sampled_from(["", " \t", "\u00a0", "a", "b c", "d" * 9]), max_size=30)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, st.integers(1, 40), st.booleans(), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_paragraphs_do_not_depend_on_the_block_size(
     tmp_path: Path,
@@ -142,6 +142,7 @@ BROKEN = [
     ("a.jsonl", b'{"text": 3}\n', {}, r"a\.jsonl:1: the field 'text' holds int"),
     ("a.jsonl", b'{"text": "\\ud83d"}\n', {}, r"a\.jsonl:1: character 0 .* surrogate .*\\ud83d"),
     ("a.jsonl", b'{"text": "\xff"}\n', {}, r"a\.jsonl:1: byte 11"),
+    ("a.json", b' [{"text": "x"}]', {}, r"a\.json is one JSON array"),
     ("a.parquet", b"PAR1 and nothing else", {}, r"a\.parquet: broken Parquet data"),
     ("a.xml", b"<mediawiki><page>", {}, r"a\.xml:1: broken XML"),
 ]

@@ -176,6 +176,13 @@ def test_other_types_of_numbers_are_refused(folder):
         formats.read(folder)
 
 
+def test_counts_that_cannot_be(folder):
+    tensors = load_file(folder / "vectors.safetensors")
+    save_file(tensors | {"counts": tensors["counts"] - 1}, folder / "vectors.safetensors")
+    with pytest.raises(FormatError, match=r"table.*The count of row 0 is -1"):
+        formats.read(folder)
+
+
 def test_a_folder_with_other_files_is_not_replaced(folder, vectors):
     (folder / "thesis.tex").write_text("years of work")
     with pytest.raises(UsageError, match=r"holds other files \(thesis\.tex\)"):

@@ -173,11 +173,13 @@ def test_a_missing_path_is_an_error_of_ours(case, tmp_path):
 
 ODD_WORDS = [
     "a\tb", "\u00a0", "a\u00a0b", "e\u0301", "\U0001f469\u200d\U0001f4bb", "\x85", "\u2028", "a\rb", "\r",
-    "\x1c", "\x00", "", "\\", "\\n", "#", '"', "'", "5", "-1.5", "1e5", "nan", "</s>", "\ufeff", "א", "x" * 5000,
+    "\x1c", "\x00", "", "\\", "\\n", "#", '"', "'", "5", "-1.5", "1e5", "nan", "</s>", "\ufeff", "א",
+    "x" * 5000,
 ]  # fmt: skip
 BLANK_WORDS = [
-    " ", "  ", "new york", " a", "a ", ". . .", "at name@domain.com", "section 5", "section 5 ", "section 5  ",
-    "5 ", " 5", "5 5", "pi 3.14159", "a -0.5e-3", "a nan", "1 2 3 4 5 6", "a\n", "\n", "\na", "a\nb", "a 5 b",
+    " ", "  ", "new york", " a", "a ", ". . .", "at name@domain.com", "section 5", "section 5 ",
+    "section 5  ", "5 ", " 5", "5 5", "a 5 b", "pi 3.14159", "a -0.5e-3", "a nan", "1 2 3 4 5 6", "a\n",
+    "\n", "\na", "a\nb",
 ]  # fmt: skip
 words = st.lists(
     st.one_of(
@@ -229,11 +231,10 @@ def test_a_damaged_file_never_raises_anything_but_our_errors(case, data):
         for name in (None, case.format):
             try:
                 vectors = formats.read(path, name)
-                vectors.check_finite()
-            except WordstillError as error:
-                assert folder in str(error) or "row" in str(error)
+            except DataError as error:
+                assert folder in str(error)
             else:
-                assert isinstance(vectors, WordVectors)
+                assert len(vectors.words) == len(vectors.matrix)
 
 
 def zipped():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -63,15 +64,18 @@ def prose(markup: str) -> list[str]:
     """The paragraphs of running text in the markup of a page.
 
     Tables, references, templates, headings, lists, files, categories and formulas are dropped, and so is what
-    does not read like sentences: fewer than ten words, or no full stop or colon at the end.
+    does not read like sentences: fewer than ten words, or no full stop or colon at the end. A page that the
+    parser cannot cope with has none.
     """
     import mwparserfromhell
 
     try:
         tree = mwparserfromhell.parse(markup, skip_style_tags=True)
-    except mwparserfromhell.parser.ParserError:
+        text = "".join(_texts(tree))
+    except (mwparserfromhell.parser.ParserError, RecursionError):
         return []
-    lines = (_tidy(line) for line in "".join(_texts(tree)).split("\n"))
+    # Entities are left inside links.
+    lines = (_tidy(line) for line in html.unescape(text).split("\n"))
     return [line for line in lines if _reads_like_prose(line)]
 
 

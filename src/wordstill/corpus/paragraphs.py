@@ -50,23 +50,23 @@ def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
 
 
 def _text_lines(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    yield _decode(part, config).split("\n")
+    yield (line for _, line in _decoded_lines(part, config))
 
 
 def _jsonl_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    for number, line in enumerate(_decode(part, config).split("\n"), part.first_line):
+    for number, line in _decoded_lines(part, config):
         if line.strip():
             text = _json_field(line, config.field, f"{part.source}:{number}")
             yield _without_surrogates(text, config, f"{part.source}:{number}").split("\n")
 
 
 def _document_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    for line in part.payload.splitlines():
+    for line in part.payload.split(b"\n"):
         yield _without_surrogates(json.loads(line), config, part.source).split("\n")
 
 
 def _page_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    for line in part.payload.splitlines():
+    for line in part.payload.split(b"\n"):
         yield prose(json.loads(line))
 
 
@@ -78,17 +78,16 @@ _TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[Iterable[str]]]] = {
 }
 
 
-def _decode(part: Part, config: PrepareConfig) -> str:
-    try:
-        return part.payload.decode("utf-8", config.errors)
-    except UnicodeDecodeError as error:
-        line = part.first_line + part.payload.count(b"\n", 0, error.start)
-        column = error.start - part.payload.rfind(b"\n", 0, error.start)
-        byte = part.payload[error.start]
-        raise DataError(
-            f"{part.source}:{line}: byte {column} of the line, {byte:#04x}, is not UTF-8 "
-            f"({error.reason}). Give the file's encoding, or errors='replace' to put U+FFFD there."
-        ) from None
+def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str]]:
+    """Numbered lines, decoded one by one: one wide character would make a whole block four times as big."""
+    for number, line in enumerate(part.payload.split(b"\n"), part.first_line):
+        try:
+            yield number, line.decode("utf-8", config.errors)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{part.source}:{number}: byte {error.start + 1} of the line, {line[error.start]:#04x}, is "
+                f"not UTF-8 ({error.reason}). Give the file's encoding, or errors='replace' to put U+FFFD."
+            ) from None
 
 
 def _json_field(line: str, field: str, where: str) -> str:

@@ -18,13 +18,13 @@ from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
 from wordstill.corpus.shards import Shard, ShardMaker, Tally
 from wordstill.corpus.sources import Source, find_sources
-from wordstill.corpus.store import SCHEMA, Corpus, write_meta
+from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, write_meta
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.files import disk_errors, refuse_existing, remove, sync_folder
 
 
 def prepare(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path] | str | Path,
     out: str | Path,
     config: PrepareConfig | None = None,
     *,
@@ -49,7 +49,7 @@ def prepare(
         segmenter: Where words are; None takes rules for languages that write blanks between words.
         workers: Processes; None takes one for every core.
         overwrite: Replace ``out`` if it exists.
-        block_bytes: Text that a process works on at once; its memory is some ten times as large.
+        block_bytes: Text that a process works on at once; its memory is some fifteen times as large.
         progress: Show a bar with the rate and the time left.
 
     Raises:
@@ -58,6 +58,7 @@ def prepare(
     """
     out = Path(out)
     refuse_existing(out, overwrite=overwrite)
+    _refuse_foreign(out)
     if block_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
     config = config or PrepareConfig()
@@ -74,6 +75,15 @@ def prepare(
         store = _write_store(folder, tallies, segmenter, settings, sources)
         _publish(store, out)
     return Corpus.open(out)
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Overwriting deletes a folder with all that is in it, so it must be a store."""
+    empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not empty and not (out / META_FILE).is_file():
+        raise UsageError(
+            f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output."
+        )
 
 
 def _default_splitter(config: PrepareConfig) -> Splitter:
@@ -110,6 +120,7 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
         if bar is not None:
             bar.update(max(0, block.consumed - bar.n))
     if bar is not None:
+        bar.update(max(0, (bar.total or 0) - bar.n))
         bar.close()
     return [tallies[index] for index in sorted(tallies)]
 

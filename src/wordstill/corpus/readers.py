@@ -38,7 +38,7 @@ def detect_kind(stream: Stream) -> str:
     """The kind of a file by its first bytes and its name.
 
     Raises:
-        DataError: It is binary and of no known kind.
+        DataError: It is a JSON array, which cannot be read as a stream.
     """
     head = stream.head
     if head.startswith(PARQUET_MAGIC):
@@ -49,6 +49,10 @@ def detect_kind(stream: Stream) -> str:
     if named:
         return named
     first_line = head.removeprefix(UTF8_MARK).lstrip().split(b"\n", 1)[0]
+    if stream.source.suffix == ".json" and first_line.startswith(b"["):
+        raise DataError(
+            f"{stream.source.name} is one JSON array. Write it as JSON lines, one object on each."
+        )
     return "jsonl" if _is_json_object(first_line) else "text"
 
 
@@ -105,7 +109,7 @@ def _documents(kind: PartKind, stream: Stream, texts: Iterable[str], part_bytes:
     held: list[bytes] = []
     size, number = 0, 1
     for text in texts:
-        held.append(json.dumps(text).encode())
+        held.append(json.dumps(text, ensure_ascii=False).encode())
         size += len(held[-1])
         if size >= part_bytes:
             yield Part(kind, stream.source.name, number, b"\n".join(held))
@@ -119,10 +123,8 @@ def _utf8_chunks(stream: Stream, config: PrepareConfig, chunk_bytes: int) -> Ite
     """The stream in UTF-8; what claims to be that already is passed on unchecked, without its first mark."""
     encoding = codecs.lookup(config.encoding).name
     if encoding in ("utf-8", "utf-8-sig"):
-        chunk = stream.read(max(chunk_bytes, len(UTF8_MARK))).removeprefix(UTF8_MARK)
-        while chunk:
-            yield chunk
-            chunk = stream.read(chunk_bytes)
+        yield stream.read(max(chunk_bytes, len(UTF8_MARK))).removeprefix(UTF8_MARK)
+        yield from iter(lambda: stream.read(chunk_bytes), b"")
         return
     decoder = codecs.getincrementaldecoder(encoding)(config.errors)
     position = 0
@@ -160,7 +162,7 @@ def _line_cut(held: bytes) -> int:
 def _paragraph_cut(held: bytes) -> int:
     """Where to cut after whole paragraphs of one sentence per line; a long one may be cut, too."""
     end = held.rfind(b"\n")
-    while end > 0:
+    while end >= 0:
         start = held.rfind(b"\n", 0, end)
         if not held[start + 1 : end].strip(ASCII_BLANKS.encode()):
             return end + 1

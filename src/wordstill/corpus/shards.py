@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Shard:
         try:
             with np.load(self.arrays, allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise DataError(
                 f"{self.arrays} is broken ({error}). Delete {self.folder} and start again."
             ) from error

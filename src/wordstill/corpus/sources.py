@@ -50,7 +50,11 @@ class Source:
         except OSError as error:
             raise DataError(f"{self.name} cannot be opened: {error.strerror}.") from error
         with opened as raw:
-            yield Stream(self, raw)
+            try:
+                stream = Stream(self, raw)
+            except OSError as error:
+                raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
+            yield stream
 
 
 class Stream:
@@ -67,7 +71,7 @@ class Stream:
     @property
     def consumed(self) -> int:
         """Bytes that were read of the file as it is stored; 0 where that cannot be told."""
-        return int(self._raw.tell()) if self.source.path else 0
+        return int(self._raw.tell()) if self._raw.seekable() else 0
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Up to ``size`` bytes; none at the end.
@@ -94,7 +98,7 @@ class Stream:
         return b"".join(chunks)
 
 
-def find_sources(inputs: Sequence[str | Path]) -> list[Source]:
+def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
     """The files behind names of files, of folders (with all that is in them), glob patterns and ``-``.
 
     Files of a folder and of a pattern come in the order of their names; hidden ones are left out.
@@ -103,7 +107,7 @@ def find_sources(inputs: Sequence[str | Path]) -> list[Source]:
         DataError: A name leads to no file.
     """
     sources: list[Source] = []
-    for given in inputs:
+    for given in [inputs] if isinstance(inputs, str | Path) else inputs:
         sources += _expand(given)
     if not sources:
         raise DataError(
@@ -132,7 +136,7 @@ def _expand(given: str | Path) -> list[Source]:
             raise DataError(f"No file matches {str(given)!r}.")
     else:
         raise DataError(f"{path} does not exist (looked in {Path.cwd()}).")
-    return [Source(str(file), file, file.stat().st_size) for file in files]
+    return [Source(str(file), file, file.stat().st_size if file.is_file() else None) for file in files]
 
 
 def _hidden(path: Path) -> bool:

@@ -94,7 +94,7 @@ class Corpus:
             _check_file(folder / name, record, verify=verify)
         try:
             corpus = cls(folder, meta)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, EOFError) as error:
             raise _broken(folder, str(error)) from error
         corpus._check_lengths()
         return corpus

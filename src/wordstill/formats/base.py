@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import FormatError, UsageError
+from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors import Matrix, WordVectors, find_duplicate
 
 
@@ -78,7 +78,10 @@ def make_table(
             raise FormatError(f"{path}: the word {word!r} is there twice, in rows {twice[0]} and {twice[1]}.")
         first, second = (row + first_line for row in twice)
         raise FormatError(f"{path}:{second}: the word {word!r} is there already, on line {first}.")
-    return WordVectors(words, matrix, counts=counts, provenance=provenance)
+    try:
+        return WordVectors(words, matrix, counts=counts, provenance=provenance)
+    except WordstillError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 def encode_word(word: str, row: int) -> bytes:

@@ -2,33 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
+from wordstill.methods.linear import principal_directions, ridge, symmetric_power, unit_rows
 from wordstill.methods.sums import Moments, RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
+ROWS_AT_ONCE = 1 << 15
+ENOUGH_OCCURRENCES = 5
+RIDGE = 0.01
+
 
 @dataclass(frozen=True)
 class StillConfig:
-    """Settings of `Still`."""
+    """Settings of `Still`; the numbers were chosen on development halves of similarity sets (docs/results.md)."""
 
     layer: int
+    """Which layer's states."""
     dim: int | None = None
-    context_weight: float = 0.5
-    state_exponent: float = 0.25
-    context_exponent: float = 0.25
-    prior: float = 3.0
+    """Size of the vectors; None takes the teacher's width, the most is twice that."""
+    context_weight: float = 0.55
+    """Weight of a word's contexts against its own states: more for relatedness, less for similarity."""
+    state_exponent: float = 0.15
+    """How far the states are whitened: 0 not at all, 0.5 wholly."""
+    context_exponent: float = 0.35
+    """How far the contexts are whitened."""
+    state_prior: float = 0.5
+    """How many occurrences the guess from the word alone counts for, in the states."""
+    context_prior: float = 10.0
+    """The same in the contexts."""
+
+    def __post_init__(self) -> None:
+        if min(self.state_prior, self.context_prior) <= 0:
+            raise UsageError(
+                f"still: state_prior and context_prior must be above 0; got {self.state_prior}, {self.context_prior}."
+            )
 
 
 class Still(Method):
-    """Experimental."""
+    r"""A word's mean state beside the mean of the sentences it stands in, shrunk, whitened and reduced.
+
+    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean of the
+    sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on frequent words,
+    expects of them from the word alone:
+
+    .. math::
+        x_w = \frac{n_w \bar h_w + \kappa_h \hat h_w}{n_w + \kappa_h}, \qquad
+        y_w = \frac{n_w \bar c_w + \kappa_c \hat c_w}{n_w + \kappa_c}
+
+    .. math::
+        v_w = P^\top \left( \mathrm{unit}\big(\Sigma_h^{-a} (x_w - \mu_h)\big) \oplus
+        \lambda\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right)
+
+    :math:`\mu_h, \Sigma_h` are over words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and :math:`P` are
+    mean and principal directions of the concatenation over frequent words.
+
+    Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021) without a
+    gradient step: the mean context of a word, centred, times a power of the inverse covariance of contexts.
+
+    Inputs: running text, and every word of the vocabulary alone. Words that never occur get their expected vector.
+    Cost: three tables of vocabulary x width float32; two eigenvalue problems at the end; nothing to tune by seed.
+    Relations: the first half without whitening and shrinkage is `Ase`; with no text at all it is `Decontextual`
+    mapped into the same space.
+
+    Example:
+        >>> from wordstill import distill
+        >>> vectors = distill("corpus.txt", methods=["still:dim=300"])  # doctest: +SKIP
+    """
 
     name: ClassVar[str] = "still.v1"
     config_type: ClassVar[type] = StillConfig
@@ -37,11 +87,19 @@ class Still(Method):
     def __init__(self, config: StillConfig, setup: Setup) -> None:
         super().__init__(config, setup)
         rows, width, device = len(setup.vocabulary), setup.width, setup.device
+        self.dim = config.dim or width
+        if not 1 <= self.dim <= 2 * width:
+            raise UsageError(f"still:dim must be from 1 to {2 * width}, twice the teacher's width; got {self.dim}.")
         self.states = RowSums(rows, width, device)
         self.contexts = RowSums(rows, width, device)
         self.alone = RowSums(rows, width, device)
         self.spread = Moments(width, device)
-        self.parts = {"states": self.states, "contexts": self.contexts, "alone": self.alone, "spread": self.spread}
+        self.parts = {
+            "states": self.states,
+            "contexts": self.contexts,
+            "alone": self.alone,
+            "spread": self.spread,
+        }
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -63,4 +121,70 @@ class Still(Method):
         self.alone.add(states.word_ids[known], states.words(self.config.layer)[known])
 
     def finish(self) -> WordVectors:
-        return self.table(self.states.means(), self.states.counts > 0)
+        counts = self.states.counts
+        evidence = (counts > 0) | (self.alone.counts > 0)
+        frequent = self._frequent(counts)
+        halves = _Halves(self, frequent)
+        joint = Moments(2 * self.setup.width, counts.device)
+        for rows in _blocks(len(counts)):
+            joint.add(halves(rows), frequent[rows].double())
+        centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
+        vectors = torch.empty(len(counts), self.dim)
+        for rows in _blocks(len(counts)):
+            vectors[rows] = ((halves(rows) - centre) @ directions).float().cpu()
+        return self.table(vectors, evidence)
+
+    def _frequent(self, counts: Tensor) -> Tensor:
+        """The words that means, covariances and the regression are fitted on; all seen ones if those are too few."""
+        frequent = (counts >= ENOUGH_OCCURRENCES) & (self.alone.counts > 0)
+        return frequent if int(frequent.sum()) > self.setup.width else counts > 0
+
+
+class _Halves:
+    """Both halves of the vectors of some rows, before they are reduced."""
+
+    def __init__(self, method: Still, frequent: Tensor) -> None:
+        self.method, width = method, method.setup.width
+        moments = Moments(3 * width, frequent.device)
+        for rows in _blocks(len(frequent)):
+            moments.add(self._observed(rows), frequent[rows].double())
+        mean, covariance = moments.mean(), moments.covariance()
+        state, context, alone = (slice(start * width, (start + 1) * width) for start in range(3))
+        self.alone_mean = mean[alone]
+        self.weights = ridge(covariance[alone, alone], covariance[alone, : 2 * width], RIDGE)
+        self.expected_mean = mean[: 2 * width]
+        self.state_mean, self.context_mean = mean[state], method.spread.mean()
+        self.state_whitening = symmetric_power(covariance[state, state], -method.config.state_exponent)
+        self.context_whitening = symmetric_power(method.spread.covariance(), -method.config.context_exponent)
+
+    def __call__(self, rows: slice) -> Tensor:
+        """[rows, 2 x width] float64."""
+        config, width = self.method.config, self.method.setup.width
+        counts = self.method.states.counts[rows, None]
+        observed = self._observed(rows)
+        known = self.method.alone.counts[rows, None] > 0
+        deviation = torch.where(known, observed[:, 2 * width :] - self.alone_mean, 0.0)
+        expected = self.expected_mean + deviation @ self.weights
+        states = _shrink(observed[:, :width], expected[:, :width], counts, config.state_prior)
+        contexts = _shrink(observed[:, width : 2 * width], expected[:, width:], counts, config.context_prior)
+        return torch.cat(
+            [
+                unit_rows((states - self.state_mean) @ self.state_whitening),
+                config.context_weight * unit_rows((contexts - self.context_mean) @ self.context_whitening),
+            ],
+            dim=1,
+        )
+
+    def _observed(self, rows: slice) -> Tensor:
+        """[rows, 3 x width] mean state, mean context and state alone."""
+        parts = (self.method.states, self.method.contexts, self.method.alone)
+        return torch.cat([part.sums[rows] / part.counts[rows, None].clamp(min=1) for part in parts], dim=1).double()
+
+
+
+def _shrink(observed: Tensor, expected: Tensor, counts: Tensor, prior: float) -> Tensor:
+    return (counts * observed + prior * expected) / (counts + prior)
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE))

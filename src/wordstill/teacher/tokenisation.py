@@ -11,9 +11,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from wordstill.errors import TeacherError
+from wordstill.teacher.blanks import splits_at_blanks
 from wordstill.teacher.ragged import Ints, offsets_of
 
-BLANK_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
+BLANK_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
+"""Sub-words that stand for a blank alone, each with the sign of a tokenizer that uses it so."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,21 @@ class Subwords:
     Args:
         tokenizer: A fast tokenizer of transformers.
         name: The teacher's name, for messages.
+
+    Attributes:
+        prefix: Ids of the special tokens before a text.
+        suffix: Ids of those after it.
+        pad_id: What fills the shorter texts of a batch.
+
+    Raises:
+        TeacherError: The tokenizer gives no character offsets, or puts special tokens inside a text.
     """
 
     def __init__(self, tokenizer: Any, name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise TeacherError(
-                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not a fast "
-                "tokenizer). wordstill needs them to align words; use a model that ships a tokenizer.json."
+                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not a "
+                "fast tokenizer). wordstill needs them to align words; use a model that ships a tokenizer.json."
             )
         self.name = name
         self.backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
@@ -52,7 +62,8 @@ class Subwords:
         self.backend.no_padding()
         self.backend.encode_special_tokens = True
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self.prefix, self.suffix = _specials(self.backend)
+        self.prefix, self.suffix = _specials(self.backend, name)
+        self._blank_ids = _blank_ids(self.backend)
 
     @property
     def definition(self) -> str:
@@ -60,43 +71,38 @@ class Subwords:
         return str(self.backend.to_str())
 
     def encode(self, texts: Sequence[str]) -> Pieces:
-        """Sub-words of each text, without special tokens."""
+        """Sub-words of each text, without special tokens.
+
+        A lone blank mark has an empty span: some tokenizers would give it the first character of the next word.
+        """
         encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
-        ids = [number for encoding in encodings for number in encoding.ids]
+        ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
         spans = [span for encoding in encodings for span in encoding.offsets]
-        table = np.array(spans, dtype=np.int64).reshape(-1, 2)
-        return Pieces(np.array(ids, dtype=np.int64), table[:, 0], table[:, 1], offsets_of(lengths))
+        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        ends = np.where(np.isin(ids, self._blank_ids), starts, ends)
+        return Pieces(ids, starts, ends, offsets_of(lengths))
 
     def splits_at_blanks(self) -> bool:
-        """Whether, by its construction, this tokenizer never joins characters across a single blank."""
-        return any(_splits_at_blanks(step) for step in _steps(json.loads(self.definition)["pre_tokenizer"]))
+        """Whether this tokenizer never joins characters across a single blank."""
+        return splits_at_blanks(self.backend)
 
 
-def _specials(backend: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _specials(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     bare = backend.encode("a", add_special_tokens=False).ids
-    full = backend.encode("a", add_special_tokens=True).ids
-    for start in range(len(full) - len(bare) + 1):
-        if full[start : start + len(bare)] == bare:
-            return tuple(full[:start]), tuple(full[start + len(bare) :])
-    raise TeacherError("The tokenizer changes a text when it adds special tokens; wordstill cannot align its words.")
+    full = backend.encode("a", add_special_tokens=True)
+    before = full.special_tokens_mask.index(0) if 0 in full.special_tokens_mask else len(full)
+    after = before + len(bare)
+    if full.ids[before:after] != bare:
+        raise TeacherError(
+            f"The tokenizer of {name} changes a text when it adds special tokens (without them 'a' is {bare}, "
+            f"with them {full.ids}); wordstill cannot align its words."
+        )
+    return tuple(full.ids[:before]), tuple(full.ids[after:])
 
 
-def _steps(pre_tokenizer: dict[str, Any] | None) -> list[dict[str, Any]]:
-    if pre_tokenizer is None:
-        return []
-    if pre_tokenizer["type"] == "Sequence":
-        return [step for inner in pre_tokenizer["pretokenizers"] for step in _steps(inner)]
-    return [pre_tokenizer]
-
-
-def _splits_at_blanks(step: dict[str, Any]) -> bool:
-    kind = step["type"]
-    if kind == "ByteLevel":
-        return bool(step.get("use_regex", True))
-    if kind == "Metaspace":
-        return bool(step.get("split", True))
-    if kind == "Split":
-        pattern = step.get("pattern", {})
-        return r"\s" in pattern.get("Regex", "") or pattern.get("String") == " "
-    return kind in BLANK_SPLITTERS
+def _blank_ids(backend: Tokenizer) -> list[int]:
+    definition = json.loads(backend.to_str())
+    makers = json.dumps([definition["normalizer"], definition["pre_tokenizer"]], ensure_ascii=False)
+    found = [backend.token_to_id(mark) for mark, sign in BLANK_MARKS if sign in makers]
+    return [number for number in found if number is not None]

@@ -1,0 +1,5 @@
+"""``python -m wordstill.cli`` is ``wordstill``."""
+
+from wordstill.cli.app import main
+
+main()

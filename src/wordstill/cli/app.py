@@ -1,0 +1,45 @@
+"""The table of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wordstill import __version__
+from wordstill.cli import analogy, distill, evaluate, info, prepare, similar
+from wordstill.cli.failures import CarefulGroup
+
+app = typer.Typer(
+    cls=CarefulGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: wordstill distill corpus.txt --out vectors",
+)
+for module in (prepare, distill, evaluate, similar, analogy, info):
+    app.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLES)(module.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"wordstill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main_options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+) -> None:
+    """Distil language models, over your own text, into word vectors that stay still."""
+
+
+def main() -> None:
+    """The entry point of the command ``wordstill``."""
+    app(prog_name="wordstill")

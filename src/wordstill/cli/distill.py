@@ -1,0 +1,200 @@
+"""``wordstill distill``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from wordstill.cli import options
+from wordstill.cli.dry_run import show_dry_run
+from wordstill.cli.result import show_result
+from wordstill.cli.stopping import refuse_unreadable_resume, resumable
+from wordstill.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from wordstill.corpus import PrepareConfig
+    from wordstill.distillation import DistillConfig
+
+VOCABULARY = "Vocabulary"
+TEACHER = "Teacher"
+
+EXAMPLES = """\
+Example: wordstill distill corpus.txt --out vectors
+
+Example: wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
+
+Example: wordstill distill store --teacher ./my-model --out vectors --dry-run"""
+
+
+def command(
+    inputs: options.Inputs,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="still (the default), ase or decontextual, with settings as in ase:layer=all. May be "
+            "repeated: one pass makes all.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    overwrite: options.Overwrite = False,
+    checkpoint_minutes: Annotated[
+        float, typer.Option(metavar="N", min=0, help="Save the state so often; 0 saves it after every batch.")
+    ] = 2.0,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show the settings, and the time, memory and disk they need."),
+    ] = False,
+    progress: options.ShowProgress = None,
+    teacher: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="A model of the Hugging Face Hub or a folder; the default needs no network.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = "all-MiniLM-L6-v2",
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.", rich_help_panel=TEACHER)
+    ] = "auto",
+    dtype: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, float32, bfloat16 or float16.", rich_help_panel=TEACHER)
+    ] = "auto",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Longest text in sub-words; by default the model's limit, at most 512.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Sub-words in a batch; by default 8,192, on a GPU 131,072.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY)
+    ] = 5,
+    max_vocab: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Keep only so many, the most frequent.", rich_help_panel=VOCABULARY
+        ),
+    ] = None,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help="lower joins all case variants of a word, none does not.",
+            rich_help_panel=VOCABULARY,
+        ),
+    ] = "lower",
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Words or phrases, one on each line, that must get a vector, however rare.",
+            rich_help_panel=VOCABULARY,
+        ),
+    ] = None,
+    format: options.Format = "auto",
+    field: options.Field = "text",
+    sentences_per_line: options.SentencesPerLine = False,
+    filter: options.Filter = "none",
+    language: options.Language = None,
+    splitter_language: options.SplitterLanguage = "en",
+    errors: options.Errors = "strict",
+    encoding: options.Encoding = "utf-8",
+) -> None:
+    """Distil a language model over text into word vectors.
+
+    INPUT is a prepared text, or any other text, which is prepared first.
+
+    With one method DIR is the table of vectors; with several it holds a folder for each.
+    """
+    text = options.prepare_config(
+        format=format,
+        field=field,
+        sentences_per_line=sentences_per_line,
+        filter=filter,
+        language=language,
+        splitter_language=splitter_language,
+        errors=errors,
+        encoding=encoding,
+    )
+    config = _config(
+        methods=tuple(method or ["still"]),
+        teacher={"name": teacher, "device": device, "dtype": dtype, "max_length": max_length},
+        vocabulary={"min_count": min_count, "max_size": max_vocab, "key": key},
+        words=words,
+        prepare=text,
+        budget=budget,
+        seed=seed,
+        checkpoint_seconds=60 * checkpoint_minutes,
+    )
+    options.output_folder(out)
+    if dry_run:
+        show_dry_run(inputs, out, config)
+    else:
+        _run(
+            inputs, out, config, resume=resume, overwrite=overwrite, progress=options.wants_progress(progress)
+        )
+
+
+def _config(
+    *,
+    teacher: dict[str, Any],
+    vocabulary: dict[str, Any],
+    words: Path | None,
+    prepare: PrepareConfig,
+    **settings: Any,
+) -> DistillConfig:
+    try:
+        from wordstill.corpus import Vocabulary, VocabularyConfig
+        from wordstill.distillation import DistillConfig
+        from wordstill.teacher import TeacherConfig
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "distill", "wordstill distill") from error
+    wanted = Vocabulary.read_word_list(words) if words is not None else ()
+    return DistillConfig(
+        teacher=TeacherConfig(**teacher),
+        vocabulary=VocabularyConfig(**vocabulary, words=wanted),
+        prepare=prepare,
+        **settings,
+    )
+
+
+def _run(
+    inputs: list[str], out: Path, config: DistillConfig, *, resume: bool, overwrite: bool, progress: bool
+) -> None:
+    from wordstill.distillation import distill
+
+    if resume:
+        refuse_unreadable_resume(inputs, out)
+    start = time.monotonic()
+    with resumable(out, inputs, resume=resume, overwrite=overwrite):
+        tables = distill(
+            cast("list[str | Path]", inputs),
+            out,
+            config=config,
+            resume=resume,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    show_result(tables, out, time.monotonic() - start)

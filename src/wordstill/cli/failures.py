@@ -1,0 +1,105 @@
+"""From errors to one clear message on the standard error and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from wordstill.errors import WordstillError
+
+INTERRUPTED = 130
+
+
+class CarefulGroup(TyperGroup):
+    """The group of all commands; what goes wrong in any of them is told here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _told(debug=ctx.params["debug"]), _plain_warnings(), _term_like_interrupt():
+            result = super().invoke(ctx)
+            # A closed pipe must be noticed here: at the interpreter's end it cannot be silenced.
+            sys.stdout.flush()
+            return result
+
+
+def warn(message: str) -> None:
+    """Tell the user about something that does not stop the command."""
+    typer.secho("warning: ", fg=typer.colors.YELLOW, nl=False, err=True)
+    typer.echo(message, err=True)
+
+
+@contextmanager
+def _told(*, debug: bool) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _discard_output()
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("Stopped.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except (WordstillError, OSError) as error:
+        if debug:
+            raise
+        typer.secho("error: ", fg=typer.colors.RED, bold=True, nl=False, err=True)
+        typer.echo(_message(error), err=True)
+        raise typer.Exit(error.exit_code if isinstance(error, WordstillError) else 1) from None
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return str(error)
+
+
+def _discard_output() -> None:
+    """Let the rest of the output go nowhere: its reader is gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if category is UserWarning:
+            warn(str(message))
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def _term_like_interrupt() -> Iterator[None]:
+    """SIGTERM is treated like Ctrl-C, so that a command can say what it saved."""
+    here = os.getpid()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == here:
+            raise KeyboardInterrupt
+        # A worker process inherits this handler, but nobody there waits for the interrupt.
+        os._exit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:
+        # Only the main thread can set handlers.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

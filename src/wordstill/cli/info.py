@@ -1,0 +1,119 @@
+"""``wordstill info``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordstill.cli.tables import is_prepared_text, open_table, tables_inside
+from wordstill.cli.wording import count_text, show_facts, size_text
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+EXAMPLES = """\
+Example: wordstill info vectors
+
+Example: wordstill info store --verify"""
+
+
+def command(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A prepared text, or word vectors.", show_default=False)
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read everything and compare it with the recorded checksums.")
+    ] = False,
+) -> None:
+    """Say what a prepared text or a table of vectors is and what it was made from."""
+    if is_prepared_text(path):
+        _show_store(path, verify=verify)
+        return
+    for number, table in enumerate(tables_inside(path) or [path]):
+        if number:
+            typer.echo()
+        _show_table(table, verify=verify)
+
+
+def _show_store(path: Path, *, verify: bool) -> None:
+    from wordstill.corpus import Corpus
+
+    corpus = Corpus.open(path, verify=verify)
+    counts = {name.replace("_", " "): f"{number:,}" for name, number in corpus.meta["counts"].items()}
+    typer.echo(f"{path}: a prepared text")
+    show_facts(
+        {
+            **counts,
+            **{name.replace("_", " "): str(value) for name, value in corpus.meta["settings"].items()},
+            "made from": _few(corpus.meta.get("sources", [])),
+            "size": size_text(_bytes_of(path)),
+            "hash": corpus.hash,
+        }
+    )
+    if verify:
+        typer.echo("All files are as recorded.")
+
+
+def _show_table(path: Path, *, verify: bool) -> None:
+    from wordstill.formats import FORMATS
+    from wordstill.formats.artefact import ARTEFACT
+
+    table = open_table(path)
+    kind = next(format for format in FORMATS if format.recognises(path))
+    facts = {
+        "format": kind.name,
+        "words": f"{len(table):,}",
+        "dimensions": str(table.dim),
+        "numbers": str(table.matrix.dtype),
+        "counts": "none" if table.counts is None else f"{table.counts.sum():,} in all",
+        "size": size_text(_bytes_of(path)),
+        **_origin(table.provenance),
+    }
+    if kind is ARTEFACT:
+        facts["sha256"] = json.loads((path / "config.json").read_bytes())["sha256"]["vectors.safetensors"]
+    typer.echo(f"{path}: word vectors")
+    show_facts(facts)
+    if verify:
+        typer.echo(_verified(path, table, has_checksums=kind is ARTEFACT))
+
+
+def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
+    from wordstill.formats import artefact
+
+    table.check_finite()
+    if not has_checksums:
+        return "All numbers are finite; this format records no checksums."
+    artefact.read(path, verify=True)
+    return "All numbers are finite, and all files are as recorded."
+
+
+def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """What the table says of its making, one line for each part."""
+    lines = {}
+    for part in ("method", "teacher", "corpus", "vocabulary", "versions"):
+        if part in provenance:
+            lines[part] = _flat(provenance[part])
+    if "seed" in provenance:
+        lines["seed"] = str(provenance["seed"])
+    if cut := provenance.get("cut_sentences"):
+        lines["cut"] = f"{count_text(cut, 'sentence')} over the teacher's limit"
+    return lines
+
+
+def _flat(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{key} {_flat(inner)}" for key, inner in value.items() if inner is not None)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _bytes_of(path: Path) -> int:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files)

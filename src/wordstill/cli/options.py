@@ -1,0 +1,118 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.corpus import PrepareConfig
+
+TEXT = "Text"
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT",
+        help="Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the "
+        "standard input.",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
+ShowProgress = Annotated[
+    bool | None,
+    typer.Option("--progress/--no-progress", help="Show progress bars; by default only on a terminal."),
+]
+VectorsPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VECTORS", help="A folder or file of word vectors, in any known format.", show_default=False
+    ),
+]
+Topn = Annotated[int, typer.Option("--topn", "-n", metavar="N", min=1, help="How many words to show.")]
+
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help="auto, text, jsonl, parquet or mediawiki.", rich_help_panel=TEXT
+    ),
+]
+Field = Annotated[
+    str, typer.Option("--field", metavar="NAME", help="JSONL field or Parquet column.", rich_help_panel=TEXT)
+]
+SentencesPerLine = Annotated[
+    bool,
+    typer.Option(
+        "--sentences-per-line",
+        help="A line is a sentence and a blank line ends a paragraph; otherwise a line is a paragraph.",
+        rich_help_panel=TEXT,
+    ),
+]
+Filter = Annotated[
+    str,
+    typer.Option(
+        "--filter",
+        metavar="NAME",
+        help="Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
+        "sentences-10-40 (sentences of 10 to 40 words).",
+        rich_help_panel=TEXT,
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="Keep only paragraphs in this language, such as en.",
+        rich_help_panel=TEXT,
+    ),
+]
+SplitterLanguage = Annotated[
+    str,
+    typer.Option(
+        "--splitter-language",
+        metavar="CODE",
+        help="Language whose abbreviations the sentence splitter knows.",
+        rich_help_panel=TEXT,
+    ),
+]
+Errors = Annotated[
+    str,
+    typer.Option(
+        "--errors",
+        metavar="RULE",
+        help="strict stops at bytes that are not text, replace puts U+FFFD there.",
+        rich_help_panel=TEXT,
+    ),
+]
+Encoding = Annotated[
+    str,
+    typer.Option("--encoding", metavar="NAME", help="Of text and JSONL files.", rich_help_panel=TEXT),
+]
+
+
+def prepare_config(**settings: Any) -> PrepareConfig:
+    """The text settings, checked by their room."""
+    from wordstill.corpus import PrepareConfig
+
+    return PrepareConfig(**settings)
+
+
+def output_folder(path: Path) -> Path:
+    """An output that has a name of its own, so that there can be temporary names beside it."""
+    if path.name in ("", ".."):
+        raise UsageError(
+            f"--out {path} names no new folder. Give a name for the result, for example vectors."
+        )
+    return path
+
+
+def wants_progress(asked: bool | None) -> bool:
+    """Whether to show progress bars."""
+    return cast(bool, sys.stderr.isatty()) if asked is None else asked

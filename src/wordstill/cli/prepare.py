@@ -1,0 +1,89 @@
+"""``wordstill prepare``."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli import options
+from wordstill.cli.wording import count_text, show_facts, show_next, time_text
+
+if TYPE_CHECKING:
+    from wordstill.corpus import Corpus
+
+EXAMPLES = """\
+Example: wordstill prepare corpus.txt --out store
+
+Example: wordstill prepare 'wiki/*.jsonl.zst' --field text --filter x2static --out store
+
+Example: zcat big.txt.gz | wordstill prepare - --out store"""
+
+
+def command(
+    inputs: options.Inputs,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="STORE", help="Folder to make.", show_default=False)
+    ],
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for every core.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
+    format: options.Format = "auto",
+    field: options.Field = "text",
+    sentences_per_line: options.SentencesPerLine = False,
+    filter: options.Filter = "none",
+    language: options.Language = None,
+    splitter_language: options.SplitterLanguage = "en",
+    errors: options.Errors = "strict",
+    encoding: options.Encoding = "utf-8",
+) -> None:
+    """Read text once and store it so that any number of distillations can use it.
+
+    A run that was stopped goes on where it was when it is started again.
+    """
+    from wordstill.corpus import prepare
+
+    config = options.prepare_config(
+        format=format,
+        field=field,
+        sentences_per_line=sentences_per_line,
+        filter=filter,
+        language=language,
+        splitter_language=splitter_language,
+        errors=errors,
+        encoding=encoding,
+    )
+    start = time.monotonic()
+    corpus = prepare(
+        inputs,
+        options.output_folder(out),
+        config,
+        workers=workers,
+        overwrite=overwrite,
+        progress=options.wants_progress(progress),
+    )
+    _report(corpus, out, time.monotonic() - start)
+
+
+def _report(corpus: Corpus, out: Path, seconds: float) -> None:
+    counts = corpus.meta["counts"]
+    typer.echo(f"Prepared {out} in {time_text(seconds)}.")
+    facts = {
+        "paragraphs": f"{counts['paragraphs']:,}",
+        "sentences": f"{counts['sentences']:,}",
+        "words": f"{counts['words']:,} ({count_text(counts['forms'], 'distinct form')})",
+        "rate": f"{counts['words'] / max(seconds, 1e-3):,.0f} words/s",
+        "hash": corpus.hash,
+    }
+    for rule in ("filter", "language"):
+        if dropped := counts[f"dropped_by_{rule}"]:
+            facts[f"dropped by {rule}"] = count_text(dropped, "paragraph")
+    show_facts(facts)
+    show_next(
+        f"wordstill distill {shlex.quote(str(out))} --out vectors", f"wordstill info {shlex.quote(str(out))}"
+    )

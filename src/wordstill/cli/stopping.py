@@ -1,0 +1,85 @@
+"""What a distillation that ends early leaves behind, and how to go on with it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from wordstill.cli.failures import INTERRUPTED
+from wordstill.errors import Interrupted, UsageError
+
+STANDARD_INPUT = "-"
+
+
+@contextmanager
+def resumable(out: Path, inputs: Sequence[str], *, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Say how to resume when the run in this block is stopped, and leave nothing that is of no use.
+
+    An error keeps the working folder only if there is a checkpoint to go on from, or if it was there before.
+    """
+    from wordstill.distillation import CHECKPOINT
+    from wordstill.files import remove
+
+    work = _working_folder(out)
+    own = not work.exists() or (overwrite and not resume)
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt) as stop:
+        typer.echo(str(stop) or "Stopped.", err=True)
+        command = _resume_command(inputs, work)
+        if command is None:
+            remove(work)
+            typer.echo("Nothing is saved: start again.", err=True)
+        else:
+            typer.echo(f"The run is kept in {work}. Go on with it:\n  {command}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception:
+        if own and not (work / CHECKPOINT).exists():
+            remove(work)
+        raise
+
+
+def refuse_unreadable_resume(inputs: Sequence[str], out: Path) -> None:
+    """Refuse to resume from the standard input, which cannot be read again."""
+    if STANDARD_INPUT not in inputs:
+        return
+    store = _finished_store(_working_folder(out))
+    advice = (
+        f"Its text is prepared already: give {store} instead of -."
+        if store
+        else "Save the text to a file, or prepare it first: wordstill prepare - --out store"
+    )
+    raise UsageError(f"The standard input cannot be read again, so a run on it cannot be resumed. {advice}")
+
+
+def _working_folder(out: Path) -> Path:
+    return out.with_name(f"{out.name}.partial")
+
+
+def _finished_store(work: Path) -> Path | None:
+    from wordstill.corpus import is_store
+    from wordstill.distillation import STORE
+
+    return work / STORE if is_store(work / STORE) else None
+
+
+def _resume_command(inputs: Sequence[str], work: Path) -> str | None:
+    """The command line that goes on with the run, or None if there is nothing to go on with."""
+    if not work.exists() or not any(work.iterdir()):
+        return None
+    arguments = sys.argv[1:]
+    if STANDARD_INPUT in inputs:
+        store = _finished_store(work)
+        if store is None:
+            return None
+        first = next(number for number, argument in enumerate(arguments) if argument in inputs)
+        rest = [argument for argument in arguments[first + 1 :] if argument not in inputs]
+        arguments = [*arguments[:first], str(store), *rest]
+    if "--resume" not in arguments:
+        arguments = [*arguments, "--resume"]
+    return shlex.join(["wordstill", *arguments])

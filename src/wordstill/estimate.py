@@ -1,0 +1,257 @@
+"""What a distillation will take in time, memory and disk, from a short probe of the real thing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+
+from wordstill.corpus import Corpus, PrepareConfig, is_store, prepare
+from wordstill.corpus.blocks import Block
+from wordstill.corpus.paragraphs import read_paragraphs
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.sources import Source, find_sources
+from wordstill.distillation import DistillConfig, Run
+from wordstill.engine import Stage
+from wordstill.recipe import Recipe
+from wordstill.teacher import Batch, Teacher
+
+PROBE_SECONDS = 5.0
+LARGE_BYTES = 32 << 20
+"""Input files that are larger than this in all are not prepared whole for an estimate."""
+SAMPLE_BYTES = 8 << 20
+SAMPLE_FILES = 16
+CHECKPOINT_COPIES = 2
+"""safetensors holds the tensors' bytes and the file's bytes while it writes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the run; ``words`` are those it reads."""
+
+    title: str
+    seconds: float
+    words: int = 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take. Sizes are in bytes."""
+
+    rows: int
+    """Words that get a vector."""
+    steps: tuple[Step, ...]
+    memory: int
+    """Peak of the process."""
+    device_memory: int | None
+    """Peak on the GPU; None without one."""
+    artefact: int
+    checkpoint: int
+    store: int = 0
+    """Prepared text beside the result; 0 where the input is a store already."""
+    share: float = 1.0
+    """Part of the text that was looked at."""
+
+    @property
+    def seconds(self) -> float:
+        """Time of the whole run."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def working(self) -> int:
+        """Disk needed only while the run goes on; a new checkpoint is complete before the old one goes."""
+        return self.store + 2 * self.checkpoint
+
+
+def dry_run(inputs: Sequence[str | Path], config: DistillConfig) -> tuple[Recipe, Estimate]:
+    """Resolve the recipe and estimate the run; only temporary files are written.
+
+    A store is used as it is, text of up to `LARGE_BYTES` is prepared whole, and of more text a sample.
+    """
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        start = time.monotonic()
+        teacher = Teacher.from_config(config.teacher)
+        steps = [Step("load the teacher", time.monotonic() - start)]
+        text = _open_text(inputs, config.prepare, Path(folder))
+        if text.seconds:
+            steps.append(Step("prepare the text", text.seconds))
+        start = time.monotonic()
+        min_count = config.vocabulary.min_count
+        # Words rarer than five are too much a matter of chance to stand for those of a larger text.
+        scaled = min(min_count, max(5, round(min_count * text.share)))
+        vocabulary = replace(config.vocabulary, min_count=scaled)
+        run = Run(teacher, text.corpus, replace(config, vocabulary=vocabulary))
+        indexing = time.monotonic() - start
+        probed = estimate(run, share=text.share, min_count=min_count)
+        steps.append(Step("count and index words", indexing * probed.rows / len(run.vocabulary)))
+        whole = replace(probed, steps=(*steps, *probed.steps), store=text.store)
+        return (run.recipe if text.share == 1 else _whole_recipe(run, whole, min_count)), whole
+
+
+def estimate(
+    run: Run, *, share: float = 1.0, min_count: int | None = None, limit: float = PROBE_SECONDS
+) -> Estimate:
+    """Send some batches of every stage through the teacher and the methods, and extrapolate.
+
+    Args:
+        run: The run. Its methods have observed some batches afterwards, so it must not be started.
+        share: Part of the whole text that the run's corpus is.
+        min_count: Of the whole text's vocabulary, where the run's own is scaled down to its share.
+        limit: Seconds for the probe; a teacher so slow that one batch takes longer is given that batch.
+    """
+    probes = [_Probe(run, stage, limit / len(run.engine.stages)) for stage in run.engine.stages]
+    reading_memory, start = _peak_memory(), time.monotonic()
+    tables = [method.finish() for method in run.methods.values()]
+    finishing = time.monotonic() - start
+    finish_memory = _peak_memory() - reading_memory
+
+    rows = _rows(run, share, min_count or run.vocabulary.config.min_count)
+    growth = rows / len(run.vocabulary)
+    state = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
+    checkpoint = sum(
+        round(tensor.nbytes * (growth if tensor.shape[:1] == (len(run.vocabulary),) else 1))
+        for tensor in state
+    )
+    on_gpu = run.teacher.device.type == "cuda"
+    other_on_gpu = torch.cuda.max_memory_allocated() - sum(tensor.nbytes for tensor in state) if on_gpu else 0
+    word_bytes = sum(len(word.encode()) + 1 for word in run.vocabulary.keys) / len(run.vocabulary)
+    reading = [probe.step(growth if probe.stage.alone else 1 / share) for probe in probes]
+    return Estimate(
+        rows=rows,
+        steps=(*reading, Step("finish", finishing * growth)),
+        memory=reading_memory
+        + (0 if on_gpu else checkpoint)
+        + max(CHECKPOINT_COPIES * checkpoint, round(finish_memory * growth)),
+        device_memory=other_on_gpu + checkpoint if on_gpu else None,
+        artefact=round(sum(rows * (4 * table.dim + 8 + word_bytes) for table in tables)),
+        checkpoint=checkpoint,
+        share=share,
+    )
+
+
+class _Probe:
+    """Batches of one stage, timed."""
+
+    def __init__(self, run: Run, stage: Stage, limit: float) -> None:
+        self.stage = stage
+        self.words, self.seconds = 0, 0.0
+        window = _first_window(stage)
+        for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
+            if turn == 1 and self.seconds < limit / 2:
+                # The first batch pays for allocations and kernels; it counts only if it took the time of all.
+                self.words, self.seconds = 0, 0.0
+            self._time(run, window[number])
+            if self.seconds > limit:
+                break
+
+    def step(self, growth: float) -> Step:
+        """The stage with all its words."""
+        words = round(self.stage.words * growth)
+        return Step(self.stage.title, words * self.seconds / max(self.words, 1), words)
+
+    def _time(self, run: Run, batch: Batch) -> None:
+        start = time.monotonic()
+        self.stage.observe(run.teacher.encode(batch, self.stage.layers))
+        if run.teacher.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.seconds += time.monotonic() - start
+        self.words += batch.running
+
+
+def _first_window(stage: Stage) -> list[Batch]:
+    """The batches of the first window, which go from long texts to short ones."""
+    found = []
+    for position, batch in stage.batches.since((0, 0)):
+        found.append(batch)
+        if position[1] == 0:
+            break
+    return found
+
+
+def _rows(run: Run, share: float, min_count: int) -> int:
+    """Size of the whole vocabulary: Heaps' law, with the growth from half of the sample to all of it."""
+    size, config = len(run.vocabulary), run.vocabulary.config
+    if share == 1:
+        return size
+    corpus, least = run.corpus, config.min_count
+    slots, _ = corpus.word_slots(0, int(corpus.paragraphs[(len(corpus) + 1) // 2]))
+    ids = run.vocabulary.word_ids(corpus)[slots]
+    counts = np.bincount(ids[(ids >= 0) & (ids < size)], minlength=size)
+    half, whole = (max(1, int((each >= least).sum())) for each in (counts, run.vocabulary.counts))
+    exponent = float(np.log(whole / half) / np.log(corpus.n_words / len(slots))) if len(slots) else 0.0
+    # A word that is in the share ``least`` times occurs ``min_count`` times in a multiple of it.
+    longer = max(1.0, least / (share * min_count))
+    grown = round(whole * float(longer**exponent))
+    return size - whole + (grown if config.max_size is None else min(grown, config.max_size))
+
+
+def _whole_recipe(run: Run, whole: Estimate, min_count: int) -> Recipe:
+    """The recipe of a run on a sample, with what only the whole text can tell left open."""
+    words = round(run.corpus.n_words / whole.share)
+    return replace(
+        run.recipe,
+        corpus=run.recipe.corpus | {"hash": "known when the text is prepared", "words": f"about {words:,}"},
+        vocabulary=run.recipe.vocabulary | {"size": f"about {whole.rows:,}", "min_count": min_count},
+    )
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text, or a share of it that stands for the whole; seconds to prepare and bytes are of the whole."""
+
+    corpus: Corpus
+    share: float = 1.0
+    seconds: float = 0.0
+    store: int = 0
+
+
+def _open_text(inputs: Sequence[str | Path], config: PrepareConfig, folder: Path) -> _Text:
+    if len(inputs) == 1 and is_store(inputs[0]):
+        return _Text(Corpus.open(inputs[0], verify=True))
+    sources = find_sources(inputs)
+    total = sum(source.size or 0 for source in sources)
+    start = time.monotonic()
+    if total <= LARGE_BYTES or any(source.size is None for source in sources):
+        corpus, share, cores = prepare(inputs, folder / "store", config), 1.0, 1
+    else:
+        share = _write_sample(sources, config, folder / "sample.txt") / total
+        plain = replace(config, format="text", encoding="utf-8")
+        corpus = prepare([folder / "sample.txt"], folder / "store", plain, workers=1)
+        cores = os.cpu_count() or 1
+    size = sum(file["bytes"] for file in corpus.meta["files"].values())
+    return _Text(corpus, share, (time.monotonic() - start) / share / cores, round(size / share))
+
+
+def _write_sample(sources: Sequence[Source], config: PrepareConfig, path: Path) -> int:
+    """Write the beginnings of some files as plain text; returns how many bytes of the files these are."""
+    places = np.unique(np.linspace(0, len(sources) - 1, SAMPLE_FILES).astype(int))
+    quota = SAMPLE_BYTES // len(places)
+    end = "\n\n" if config.sentences_per_line else "\n"
+    total = 0
+    with path.open("w", encoding="utf-8") as file:
+        for source in (sources[place] for place in places):
+            read, consumed = 0, source.size or 0
+            for part in read_parts([source], config, quota // 4):
+                file.writelines(
+                    "\n".join(lines) + end for lines in read_paragraphs(Block(0, (part,)), config)
+                )
+                read += len(part.payload)
+                if read >= quota:
+                    consumed = part.consumed
+                    break
+            total += consumed
+    return total
+
+
+def _peak_memory() -> int:
+    """The most memory that this process has had so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import wordstill
+from wordstill.cli import analogy, distill, evaluate, info, prepare, similar
+
+COMMANDS = {
+    "prepare": prepare,
+    "distill": distill,
+    "evaluate": evaluate,
+    "similar": similar,
+    "analogy": analogy,
+    "info": info,
+}
+
+
+def test_version(cli):
+    assert cli("--version").out == f"wordstill {wordstill.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example(cli, name):
+    shown = cli(name, "--help")
+    assert shown.code == 0
+    assert f"Example: wordstill {name} " in " ".join(shown.out.split())
+
+
+def test_help_lists_every_command(cli):
+    shown = cli("--help").out
+    assert all(name in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("frobnicate",), ("similar",), ("distill", "text.txt"), ("distill", "--budget", "0")]
+)
+def test_wrong_usage_ends_with_2(cli, arguments):
+    ended = cli(*arguments)
+    assert ended.code == 2
+    assert ended.err and not ended.out
+
+
+def test_quick_commands_do_not_import_torch(vectors, store):
+    table = str(vectors / "ase")
+    calls = [["--help"], ["distill", "--help"], ["similar", table, "bador"], ["info", table], ["info", str(store)]]
+    script = f"""
+import sys
+from wordstill.cli import app
+for arguments in {calls!r}:
+    app(arguments, standalone_mode=False)
+heavy = {{"torch", "transformers", "scipy", "gensim", "pyarrow"}} & set(sys.modules)
+sys.exit(f"imported: {{heavy}}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_debug_shows_the_traceback(start):
+    process = start("--debug", "info", "nowhere")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" in err
+
+
+def test_a_closed_pipe_is_no_error(start, vectors):
+    process = start("similar", vectors / "ase", "bador", "--topn", "50")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 1
+    assert process.stderr.read() == ""
+
+
+def test_text_defaults_are_those_of_the_library():
+    config = wordstill.corpus.PrepareConfig()
+    for command in (prepare.command, distill.command):
+        defaults = {name: value.default for name, value in inspect.signature(command).parameters.items()}
+        assert {name: defaults[name] for name in vars(config)} == vars(config)
+
+
+def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
+    given = []
+    monkeypatch.setattr("wordstill.cli.distill.show_dry_run", lambda *arguments: given.append(arguments))
+    assert cli("distill", "text.txt", "--out", tmp_path / "vectors", "--dry-run").code == 0
+    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.DistillConfig())]
+
+
+def test_without_torch_distill_says_what_to_install(start, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')")
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from wordstill.cli import main; main()"
+    command = [sys.executable, "-c", script, "distill", "text.txt", "--out", str(tmp_path / "vectors")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'wordstill[distill]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import bz2
+import re
+from pathlib import Path
+
+import pytest
+
+from wordstill.corpus import PrepareConfig, prepare
+from wordstill.corpus.mediawiki import prose, read_pages
+from wordstill.corpus.sources import find_sources
+from wordstill.errors import DataError
+
+pytest.importorskip("mwparserfromhell", reason="needs mwparserfromhell")
+
+NINE = "one two three four five six seven eight nine"
+
+DUMP = f"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">
+  <siteinfo><sitename>Test</sitename></siteinfo>
+  <page><title>First</title><ns>0</ns><revision><text>'''First''' {NINE} [[ten|Ten]] &amp;amp; more.
+
+{NINE} eleven twelve.</text></revision></page>
+  <page><title>Redirect</title><ns>0</ns><redirect title="First" />
+    <revision><text>#REDIRECT [[First]] {NINE} ten.</text></revision></page>
+  <page><title>Talk:First</title><ns>1</ns><revision><text>Talk {NINE} ten.</text></revision></page>
+  <page><title>Empty</title><ns>0</ns><revision><text /></revision></page>
+</mediawiki>
+"""
+
+PROSE = {
+    f"{NINE} ''ten'' '''eleven'''.": [f"{NINE} ten eleven."],
+    f"{NINE} [[Page]] [[Page (x)|shown]]s [[:Category:Y|there]].": [f"{NINE} Page showns there."],
+    f"[[File:a.jpg|thumb|A caption with a [[link]] that is long enough to be a sentence.]]{NINE} ten.": [
+        f"{NINE} ten."
+    ],
+    f"[[Datei:a.svg|mini|Eine Bildunterschrift]]{NINE} ten. [[de:Seite]] [[Category:X]]": [f"{NINE} ten."],
+    f"{NINE} ten<ref name='a'>{NINE} ten.</ref>, eleven<ref name='a' />.": [f"{NINE} ten, eleven."],
+    f"{NINE} (; born 1809) ( , ) {{{{IPA|x}}}} ten .": [f"{NINE} (born 1809) ten."],
+    f"{NINE} is {{{{convert|5|km|mi}}}} long &ndash; or {{{{lang|el|λόγος}}}}{{{{citation needed}}}}.": [
+        f"{NINE} is 5 km long – or λόγος."
+    ],
+    f"{{|class='wikitable'\n|-\n| {NINE} ten.\n|}}\n{NINE} ten.": [f"{NINE} ten."],
+    f"== Heading {NINE}. ==\n{NINE} ten.": [f"{NINE} ten."],
+    f"* {NINE} ten eleven.\n# {NINE} ten eleven.\n{NINE} ten!": [f"{NINE} ten!"],
+    f"{NINE} <math>x^2</math> <!-- hidden --> ten?": [f"{NINE} ten?"],
+    f"{NINE} [http://foo.org shown] ten [http://foo.org].": [f"{NINE} shown ten."],
+    f"{NINE} ten http://foo.org eleven.": [f"{NINE} ten eleven."],
+    f"{NINE} [[OS&nbsp;X]]&nbsp;ten &lt; eleven.": [f"{NINE} OS X ten < eleven."],
+    f"{NINE} ten {{{{unclosed.": [],
+    f"{NINE} ten with no end": [],
+    "Too short.": [],
+    "": [],
+    "{{" * 500 + "x" + "}}" * 499: [],
+}
+
+
+@pytest.mark.parametrize("markup", PROSE)
+def test_prose_of_markup(markup: str) -> None:
+    assert prose(markup) == PROSE[markup]
+
+
+def test_pages_of_a_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump.xml.bz2"
+    path.write_bytes(bz2.compress(DUMP.encode()))
+    with find_sources([path])[0].open() as stream:
+        pages = list(read_pages(stream))
+    assert [page[:11] for page in pages] == ["'''First'''", ""]
+    corpus = prepare([path], tmp_path / "store")
+    assert [paragraph.text for paragraph in corpus] == [f"First {NINE} Ten & more.", f"{NINE} eleven twelve."]
+
+
+def test_a_dump_that_is_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "dump.xml.bz2"
+    path.write_bytes(bz2.compress(DUMP.replace("Test", "x" * 100_000).encode())[:-20])
+    with pytest.raises(DataError, match=r"dump\.xml\.bz2: the bzip2 data are broken or cut short"):
+        prepare([path], tmp_path / "store")
+
+
+@pytest.mark.slow
+def test_a_real_excerpt(tmp_path: Path) -> None:
+    gensim = pytest.importorskip("gensim", reason="needs the dump inside gensim")
+    folder = Path(gensim.__file__).parent / "test" / "test_data"
+    dump = folder / "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+    corpus = prepare([dump], tmp_path / "store", PrepareConfig(filter="none"))
+    assert 4_500 < len(corpus) < 5_500
+    assert 400_000 < corpus.n_words < 500_000
+    remains = re.compile(r"thumb\||\{\{|\}\}|\[\[|\]\]|\|-|https?://|''|&[a-z]+;|<ref|^[*#=:|]")
+    assert [text for index in range(len(corpus)) if remains.search(text := corpus.text(index))] == []

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordstill.corpus import phrases as phrases_module
+from wordstill.corpus.phrases import PhraseTable, _stretches, count_phrases
+
+PHRASES = st.dictionaries(
+    st.lists(st.integers(0, 4), min_size=2, max_size=5).map(tuple), st.integers(0, 50), max_size=8
+)
+
+
+def slow_find(
+    phrases: dict[tuple[int, ...], int], ids: list[int], sentences: list[int]
+) -> list[tuple[int, int, int]]:
+    return [
+        (phrases[tuple(ids[first : last + 1])], first, last)
+        for first in range(len(ids))
+        for last in range(first + 1, len(ids))
+        if tuple(ids[first : last + 1]) in phrases and len(set(sentences[first : last + 1])) == 1
+    ]
+
+
+@given(PHRASES, st.lists(st.tuples(st.integers(-1, 6), st.booleans()), max_size=60))
+def test_found_as_by_looking_everywhere(
+    phrases: dict[tuple[int, ...], int], words: list[tuple[int, bool]]
+) -> None:
+    ids = [word for word, _ in words]
+    sentences = np.cumsum([ends for _, ends in words], dtype=np.int64)
+    table = PhraseTable(phrases)
+    found = table.find(np.array(ids, dtype=np.int32), sentences)
+    assert len(table) == len(phrases)
+    assert list(zip(*(array.tolist() for array in found))) == slow_find(phrases, ids, sentences.tolist())
+
+
+def test_no_phrases() -> None:
+    found = PhraseTable({}).find(np.array([0, 1, -1], dtype=np.int32), np.zeros(3, dtype=np.int64))
+    assert [array.tolist() for array in found] == [[], [], []]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 50))
+def test_stretches_cover_all_sentences(lengths: list[int], limit: int) -> None:
+    sentences = np.concatenate([[0], np.cumsum(lengths)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phrases_module, "SCAN_FORMS", limit)
+        stretches = list(_stretches(sentences))
+    assert [number for first, last in stretches for number in range(first, last)] == list(range(len(lengths)))
+    assert all(last == first + 1 or sentences[last] - sentences[first] <= limit for first, last in stretches)
+
+
+def test_counts_and_spellings(make_corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrases_module, "SCAN_FORMS", 3)
+    corpus = make_corpus("New York, New York! new\nYork. A NEW York and (New york).\nNew York\n")
+    ids = {"new": 0, "york": 1}
+    words = []
+    for form in range(len(corpus.forms)):
+        for slot in range(*corpus.forms.word_offsets[form : form + 2]):
+            word = corpus.forms[form][corpus.forms.word_starts[slot] : corpus.forms.word_ends[slot]]
+            words.append(ids.get(word.lower(), -1))
+    counts = count_phrases(corpus, np.array(words, dtype=np.int32), PhraseTable({(0, 1): 7}))
+    assert counts == {7: (5, "New York")}
