@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-import safetensors
-import safetensors.torch
+import numpy as np
+import torch
 from torch import Tensor
 
-from wordstill.errors import DataError
-from wordstill.files import atomic_file
+from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.files import atomic_file, atomic_path, remove
+from wordstill.formats.tensors import map_tensors, write_tensors
+
+CHECKPOINT = "checkpoint.safetensors"
+ABSENT = "absent"
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,7 @@ class Progress:
     """How far a run has come."""
 
     stage: int = 0
+    """Number of the stage that is being read; the number of stages when all is read."""
     position: tuple[int, int] = (0, 0)
     words: int = 0
     """Words read in this stage."""
@@ -32,7 +39,7 @@ class CheckpointFile:
 
     Args:
         path: Where it is.
-        recipe: What determines the result; a checkpoint of another recipe is refused.
+        recipe: What determines the result, as JSON; a checkpoint of another recipe is refused.
     """
 
     def __init__(self, path: Path, recipe: str) -> None:
@@ -42,32 +49,107 @@ class CheckpointFile:
     def save(self, progress: Progress, tensors: Mapping[str, Tensor]) -> None:
         """Write the state, then take the place of the last one."""
         metadata = {"progress": json.dumps(asdict(progress)), "recipe": self.recipe}
-        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        with atomic_file(self.path) as handle:
-            handle.write(safetensors.torch.save(plain, metadata))
+        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
+        with atomic_path(self.path) as temporary:
+            write_tensors(temporary, arrays, metadata)
 
     def load(self) -> tuple[Progress, dict[str, Tensor]] | None:
-        """The last state, or None where there is none."""
+        """The last state, or None where there is none.
+
+        Raises:
+            DataError: It is damaged, or belongs to a run with other settings.
+        """
         if not self.path.exists():
             return None
         try:
-            with safetensors.safe_open(str(self.path), framework="pt") as file:
-                metadata = file.metadata()
-                tensors = {name: file.get_tensor(name) for name in file.keys()}
-            progress = json.loads(metadata["progress"])
-        except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+            arrays, metadata = map_tensors(self.path)
+            recipe = json.loads(metadata["recipe"])
+            progress = _progress(json.loads(metadata["progress"]))
+        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The checkpoint {self.path} is damaged ({error}). Start again with --overwrite."
             ) from error
-        if metadata["recipe"] != self.recipe:
+        if different := differences(recipe, json.loads(self.recipe)):
             raise DataError(
-                f"The checkpoint {self.path} belongs to a run with other settings. {_difference(metadata['recipe'], self.recipe)} "
+                f"The checkpoint {self.path} belongs to a run with other settings: {different}. "
                 "Resume with the same settings, or start again with --overwrite."
             )
-        return Progress(**{**progress, "position": tuple(progress["position"])}), tensors
+        # The mapped arrays are read-only, which tensors cannot be.
+        return progress, {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
 
-def _difference(old: str, new: str) -> str:
-    before, now = json.loads(old), json.loads(new)
-    keys = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-    return "Different: " + "; ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in keys) + "."
+@contextmanager
+def working_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
+    """The folder ``OUT.partial`` for the work of a run; it is made by who writes into it first.
+
+    It goes when the block succeeds. After an error it stays only if there is a checkpoint to go on from, or if
+    it was there before; when the user stops the run it stays.
+
+    Raises:
+        UsageError: An earlier run left it, and neither ``resume`` nor ``overwrite`` says what to do with it.
+    """
+    folder = out.with_name(f"{out.name}.partial")
+    if folder.exists() and not resume:
+        if not overwrite:
+            raise UsageError(
+                f"{folder} holds a run that was stopped. Go on with it by --resume (resume=True), or throw "
+                "it away by --overwrite (overwrite=True)."
+            )
+        remove(folder)
+    resumed = folder.exists()
+    try:
+        yield folder
+    except (Interrupted, KeyboardInterrupt):
+        raise
+    except Exception:
+        if not resumed and not (folder / CHECKPOINT).exists():
+            remove(folder)
+        raise
+    remove(folder)
+
+
+def refuse_change(record: Path, facts: Mapping[str, Any]) -> None:
+    """Note facts in a file, or compare them with those that the run that is resumed has noted there.
+
+    Raises:
+        DataError: They are not the same, or the file is damaged.
+    """
+    if not record.exists():
+        with atomic_file(record) as handle:
+            handle.write(json.dumps(facts, ensure_ascii=False, indent=2).encode())
+        return
+    try:
+        different = differences(json.loads(record.read_bytes()), facts)
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{record} is damaged ({error}). Start again with --overwrite.") from error
+    if different:
+        raise DataError(
+            f"The run in {record.parent} was started with another text: {different}. "
+            "Resume with the same, or start again with --overwrite."
+        )
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The fields of nested plain data that are not the same, with both values; empty if all are the same.
+
+    >>> differences({"teacher": {"width": 8, "depth": 2}}, {"teacher": {"width": 9, "depth": 2}})
+    'teacher.width was 8, now 9'
+    """
+    old, new = dict(_fields(before)), dict(_fields(now))
+    changed = [name for name in {**old, **new} if old.get(name, ABSENT) != new.get(name, ABSENT)]
+    return "; ".join(
+        f"{name} was {old.get(name, ABSENT)!r}, now {new.get(name, ABSENT)!r}" for name in changed
+    )
+
+
+def _fields(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _fields(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _progress(saved: dict[str, Any]) -> Progress:
+    window, done = saved["position"]
+    return Progress(**{**saved, "position": (window, done)})

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from wordstill.checkpoint import CheckpointFile, Progress
+import numpy as np
+
+from wordstill.checkpoint import CHECKPOINT as CHECKPOINT
+from wordstill.checkpoint import CheckpointFile, Progress, refuse_change, working_folder
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, is_store, prepare
-from wordstill.engine import Engine, Stage, distinct_words
-from wordstill.errors import UsageError
-from wordstill.files import atomic_folder, refuse_existing, remove
-from wordstill.methods import METHODS, Method, Setup, read_specs
+from wordstill.corpus.sources import find_sources
+from wordstill.engine import Engine, Stage
+from wordstill.errors import DataError, UsageError
+from wordstill.files import atomic_folder, disk_errors, refuse_existing, refuse_foreign
+from wordstill.formats.artefact import ARTEFACT, CARD, CONFIG, TENSORS, WORDS
+from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.recipe import Recipe
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
 from wordstill.vectors import WordVectors
 
-CHECKPOINT = "checkpoint.safetensors"
 STORE = "store"
+TEXT = "text.json"
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, "evaluation.json"}
+"""Files of a result; a folder with any other file is never overwritten."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +44,17 @@ class DistillConfig:
     seed: int = 0
     checkpoint_seconds: float = 120.0
 
+    def __post_init__(self) -> None:
+        check_specs(self.methods, METHODS)
+        if self.budget is not None and self.budget < 1:
+            raise UsageError(f"A batch must have at least 1 sub-word; got a budget of {self.budget}.")
+
 
 def distill(
     inputs: str | Path | Sequence[str | Path],
     out: str | Path | None = None,
     *,
-    methods: Sequence[str] = ("still",),
+    methods: str | Sequence[str] = ("still",),
     teacher: str | Path = TeacherConfig.name,
     config: DistillConfig | None = None,
     resume: bool = False,
@@ -52,28 +65,43 @@ def distill(
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with several
-            it has a folder for each.
+        out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with
+            several it has a folder for each. While the run goes on, its work is in ``OUT.partial``.
         methods: What to make; ignored if ``config`` is given, like ``teacher``.
         teacher: A model's name or folder.
         config: All settings.
-        resume: Go on with a run that was stopped.
+        resume: Go on with a run that was stopped; one that was not started yet is started.
         overwrite: Replace an existing result, or throw away a stopped run.
         progress: Show progress bars.
+
+    Returns:
+        The tables by label: the method's name, with the settings that were given.
+
+    Raises:
+        UsageError: A setting is wrong, or the output exists.
+        DataError: The text, a store or a checkpoint cannot be read, or the disk is full.
+        TeacherError: The model cannot be loaded or gives numbers that are not finite.
+        Interrupted: Ctrl-C or SIGTERM came; the run can be resumed.
 
     Example:
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", "vectors")["still"]  # doctest: +SKIP
     """
-    config = config or DistillConfig(methods=tuple(methods), teacher=TeacherConfig(str(teacher)))
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    config = config or DistillConfig(methods=names, teacher=TeacherConfig(str(teacher)))
     if out is None:
+        if resume:
+            raise UsageError("A run without an output saves nothing, so it cannot be resumed. Give out=.")
         with TemporaryDirectory(prefix="wordstill-") as folder:
-            return Run.load(inputs, config, Path(folder), progress=progress).tables(progress=progress)
+            run = Run.load(inputs, config, Path(folder), progress=progress, checkpoints=False)
+            return run.tables(progress=progress)
     target = Path(out)
-    work = _working_folder(target, resume=resume, overwrite=overwrite)
-    tables = Run.load(inputs, config, work, progress=progress).tables(resume=resume, progress=progress)
-    write_artefacts(tables, target, overwrite=overwrite)
-    remove(work)
+    refuse_existing(target, overwrite=overwrite)
+    refuse_foreign(target, REPLACEABLE)
+    with working_folder(target, resume=resume, overwrite=overwrite) as work:
+        run = Run.load(inputs, config, work, progress=progress)
+        tables = run.tables(resume=resume, progress=progress)
+        write_artefacts(tables, target, overwrite=overwrite)
     return tables
 
 
@@ -87,12 +115,14 @@ class Run:
         work: Folder for checkpoints; None saves none.
     """
 
-    def __init__(self, teacher: Teacher, corpus: Corpus, config: DistillConfig, work: Path | None = None) -> None:
+    def __init__(
+        self, teacher: Teacher, corpus: Corpus, config: DistillConfig, work: Path | None = None
+    ) -> None:
         self.teacher, self.corpus = teacher, corpus
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
         usual = 131_072 if teacher.device.type == "cuda" else 8_192
-        self.batches = BatchConfig(config.budget or usual, teacher.limit)
+        self.batches = BatchConfig(usual if config.budget is None else config.budget, teacher.limit)
         self.recipe = Recipe.resolve(corpus, teacher, self.vocabulary, specs, self.batches, config.seed)
         setup = Setup(self.vocabulary, teacher.width, teacher.depth, teacher.device, config.seed)
         self.methods: dict[str, Method] = {spec.label: spec.build(setup) for spec in specs}
@@ -101,12 +131,34 @@ class Run:
 
     @classmethod
     def load(
-        cls, inputs: str | Path | Sequence[str | Path], config: DistillConfig, work: Path, *, progress: bool
+        cls,
+        inputs: str | Path | Sequence[str | Path],
+        config: DistillConfig,
+        work: Path,
+        *,
+        progress: bool,
+        checkpoints: bool = True,
     ) -> Run:
-        """Load the teacher, open or prepare the text, and build the run."""
+        """Load the teacher, open or prepare the text, and build the run.
+
+        Args:
+            inputs: A store, or text to prepare.
+            config: All settings.
+            work: Folder for the prepared text and the checkpoints; made if it is not there.
+            progress: Show a progress bar while the text is prepared.
+            checkpoints: Whether the run saves its state there.
+        """
+        paths = _as_list(inputs)
+        if not _is_one_store(paths):
+            # Missing files are found here, before the teacher is loaded.
+            find_sources(paths)
         teacher = Teacher.from_config(config.teacher)
-        corpus = open_or_prepare(inputs, config.prepare, work, progress=progress)
-        return cls(teacher, corpus, config, work)
+        for spec in read_specs(config.methods, METHODS, teacher.depth):
+            spec.method.check(spec.config, teacher.width)
+        with disk_errors(work):
+            work.mkdir(parents=True, exist_ok=True)
+        corpus = open_or_prepare(paths, config.prepare, work, progress=progress)
+        return cls(teacher, corpus, config, work if checkpoints else None)
 
     def tables(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
@@ -115,6 +167,11 @@ class Run:
 
     def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
         table = method.finish()
+        if not len(table):
+            raise DataError(
+                f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; the "
+                f"tokenizer of {self.teacher.config.name} gives no sub-words for them."
+            )
         provenance = self.recipe.provenance(label) | {"cut_sentences": done.cut}
         return WordVectors(table.words, table.matrix, counts=table.counts, provenance=provenance)
 
@@ -123,7 +180,7 @@ class Run:
         stages = []
         alone = [method for method in self.methods.values() if len(method.words_alone())]
         if alone:
-            ids = distinct_words(alone)
+            ids = np.unique(np.concatenate([method.words_alone() for method in alone]))
             words = [self.vocabulary.surfaces[number] for number in ids]
             batches = WordListBatches(words, ids, subwords, self.batches)
             stages.append(Stage("words alone", batches, alone, alone=True, words=len(words)))
@@ -138,32 +195,42 @@ class Run:
 def open_or_prepare(
     inputs: str | Path | Sequence[str | Path], config: PrepareConfig, work: Path, *, progress: bool
 ) -> Corpus:
-    """A store is opened and checked; anything else is prepared into one."""
-    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    if len(paths) == 1 and is_store(paths[0]):
+    """A store is opened and checked; anything else is prepared into one, which a resumed run finds again.
+
+    Raises:
+        DataError: The run that is resumed was started with other text or settings of it.
+    """
+    paths = _as_list(inputs)
+    if _is_one_store(paths):
         return Corpus.open(paths[0], verify=True)
+    refuse_change(work / TEXT, _text_facts(paths, config))
     store = work / STORE
-    return Corpus.open(store, verify=True) if store.exists() else prepare(paths, store, config, progress=progress)
+    if store.exists():
+        return Corpus.open(store, verify=True)
+    return prepare(paths, store, config, progress=progress)
 
 
 def write_artefacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
     """Write one table as ``out``, or several into folders of it; all of them or none."""
-    if len(tables) == 1:
-        next(iter(tables.values())).save(out, overwrite=overwrite)
-        return
     with atomic_folder(out, overwrite=overwrite) as folder:
         for label, table in tables.items():
-            table.save(folder / label)
+            place = folder if len(tables) == 1 else folder / label
+            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
+            table.save(place, ARTEFACT.name, overwrite=True)
 
 
-def _working_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    refuse_existing(out, overwrite=overwrite)
-    work = out.with_name(f"{out.name}.partial")
-    if work.exists() and not resume:
-        if not overwrite:
-            raise UsageError(
-                f"{work} holds a run that was stopped. Go on with it by --resume, or throw it away by --overwrite."
-            )
-        remove(work)
-    work.mkdir(parents=True, exist_ok=True)
-    return work
+def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
+    """What text is prepared and how, to tell whether a resumed run is about the same."""
+    sizes = {
+        source.name if source.path is None else str(source.path.resolve()): source.size
+        for source in find_sources(paths)
+    }
+    return {"bytes of": sizes, "settings": asdict(config)}
+
+
+def _as_list(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [inputs] if isinstance(inputs, str | Path) else list(inputs)
+
+
+def _is_one_store(paths: Sequence[str | Path]) -> bool:
+    return len(paths) == 1 and is_store(paths[0])

@@ -6,11 +6,10 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
 from torch import Tensor
 
 from wordstill.checkpoint import CheckpointFile, Progress
@@ -41,7 +40,9 @@ class Stage:
         words: How many words they hold, for the time left.
     """
 
-    def __init__(self, title: str, batches: Batches, methods: list[Method], *, alone: bool, words: int) -> None:
+    def __init__(
+        self, title: str, batches: Batches, methods: list[Method], *, alone: bool, words: int
+    ) -> None:
         self.title, self.batches, self.methods, self.words = title, batches, methods, words
         self.alone = alone
         self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
@@ -78,12 +79,23 @@ class Engine:
         self.checkpoint, self.every = checkpoint, every
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
-        """Read everything that has not been read yet; returns the final count."""
+        """Read everything that has not been read yet, and save; returns the final count.
+
+        Raises:
+            Interrupted: Ctrl-C or SIGTERM came; the state is saved.
+            DataError: The checkpoint to resume from is damaged or of another run, or the disk is full.
+        """
         progress = self._restore() if resume else Progress()
+        if progress.stage == len(self.stages):
+            return progress
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
                 progress = replace(progress, stage=number + 1, position=(0, 0), words=0)
+            # What comes after the reading may fail for want of space, and then need not be read again.
+            self._save(progress)
+            if stop.is_set():
+                raise self._interrupted(self.stages[-1], self.stages[-1].words)
         return progress
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
@@ -102,30 +114,30 @@ class Engine:
                     self._save(progress)
                     saved = time.monotonic()
                 if stop.is_set():
-                    raise Interrupted(stage.title, progress.words, stage.words)
+                    raise self._interrupted(stage, progress.words)
         return progress
 
+    def _interrupted(self, stage: Stage, words: int) -> Interrupted:
+        return Interrupted(stage.title, words, stage.words, saved=self.checkpoint is not None)
+
     def _save(self, progress: Progress) -> None:
-        if self.checkpoint is not None:
-            self.checkpoint.save(progress, self._tensors())
+        if self.checkpoint is None:
+            return
+        states = {
+            f"{label}/{key}": tensor
+            for label, method in self.methods.items()
+            for key, tensor in method.state_dict().items()
+        }
+        self.checkpoint.save(progress, states)
 
     def _restore(self) -> Progress:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is None:
             return Progress()
-        progress, tensors = saved
+        progress, states = saved
         for label, method in self.methods.items():
-            mark = f"{label}/"
-            own = {key.removeprefix(mark): value for key, value in tensors.items() if key.startswith(mark)}
-            method.load_state_dict(own)
+            method.load_state_dict(_below(states, f"{label}/"))
         return progress
-
-    def _tensors(self) -> dict[str, Tensor]:
-        return {
-            f"{label}/{key}": tensor
-            for label, method in self.methods.items()
-            for key, tensor in method.state_dict().items()
-        }
 
 
 @contextmanager
@@ -133,6 +145,7 @@ def stop_requested() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
+        # Only the main thread can set handlers, and only it gets signals.
         yield stop
         return
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -141,13 +154,22 @@ def stop_requested() -> Iterator[threading.Event]:
         yield stop
     finally:
         for number, handler in zip(signals, before):
-            signal.signal(number, handler)
+            # A handler that was not set from Python is not known here.
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _bar(stage: Stage, progress: Progress, show: bool):  # noqa: ANN202 - tqdm has no types
+class _Bar(Protocol):
+    """What is needed of a progress bar."""
+
+    def update(self, n: float) -> object:
+        """Count more words."""
+        ...
+
+
+def _bar(stage: Stage, progress: Progress, show: bool) -> AbstractContextManager[_Bar]:
     from tqdm import tqdm
 
-    return tqdm(
+    bar: AbstractContextManager[_Bar] = tqdm(
         total=stage.words,
         initial=progress.words,
         desc=stage.title,
@@ -156,9 +178,9 @@ def _bar(stage: Stage, progress: Progress, show: bool):  # noqa: ANN202 - tqdm h
         smoothing=0.05,
         disable=not show,
     )
+    return bar
 
 
-def distinct_words(methods: list[Method]) -> np.ndarray:
-    """Ids of all words that some method wants to see alone."""
-    wanted = [method.words_alone() for method in methods]
-    return np.unique(np.concatenate(wanted)) if wanted else np.empty(0, dtype=np.int64)
+def _below(states: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with a prefix, without it."""
+    return {key.removeprefix(prefix): value for key, value in states.items() if key.startswith(prefix)}

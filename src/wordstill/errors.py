@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class WordstillError(Exception):
-    """Base of every error that is the input's fault, not the program's; the command line prints it without a traceback."""
+    """Base of every error that is the input's fault, not the program's; shown without a traceback."""
 
     exit_code = 1
 
@@ -50,12 +50,13 @@ class MissingExtra(WordstillError):
 
 
 class Interrupted(WordstillError):
-    """The user stopped a run; what was read so far is saved."""
+    """The user stopped a run; what was read so far is saved if the run has a place for that."""
 
     exit_code = 130
 
-    def __init__(self, stage: str, done: int, total: int) -> None:
-        super().__init__(f"Stopped while reading {stage}: {done:,} of {total:,} words done and saved.")
+    def __init__(self, stage: str, done: int, total: int, *, saved: bool = True) -> None:
+        end = "done and saved" if saved else "done, and nothing is saved"
+        super().__init__(f"Stopped while reading {stage}: {done:,} of {total:,} words {end}.")
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:

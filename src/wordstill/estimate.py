@@ -28,9 +28,7 @@ PROBE_SECONDS = 5.0
 LARGE_BYTES = 32 << 20
 """Input files that are larger than this in all are not prepared whole for an estimate."""
 SAMPLE_BYTES = 8 << 20
-SAMPLE_FILES = 16
-CHECKPOINT_COPIES = 2
-"""safetensors holds the tensors' bytes and the file's bytes while it writes."""
+SAMPLE_FILES = 4
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def dry_run(inputs: Sequence[str | Path], config: DistillConfig) -> tuple[Recipe
         vocabulary = replace(config.vocabulary, min_count=scaled)
         run = Run(teacher, text.corpus, replace(config, vocabulary=vocabulary))
         indexing = time.monotonic() - start
-        probed = estimate(run, share=text.share, min_count=min_count)
+        probed = estimate(run, share=text.share, min_count=min_count, limit=PROBE_SECONDS)
         steps.append(Step("count and index words", indexing * probed.rows / len(run.vocabulary)))
         whole = replace(probed, steps=(*steps, *probed.steps), store=text.store)
         return (run.recipe if text.share == 1 else _whole_recipe(run, whole, min_count)), whole
@@ -111,10 +109,9 @@ def estimate(
     reading_memory, start = _peak_memory(), time.monotonic()
     tables = [method.finish() for method in run.methods.values()]
     finishing = time.monotonic() - start
-    finish_memory = _peak_memory() - reading_memory
-
     rows = _rows(run, share, min_count or run.vocabulary.config.min_count)
     growth = rows / len(run.vocabulary)
+    finish_memory = round((_peak_memory() - reading_memory) * growth)
     state = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
     checkpoint = sum(
         round(tensor.nbytes * (growth if tensor.shape[:1] == (len(run.vocabulary),) else 1))
@@ -127,9 +124,8 @@ def estimate(
     return Estimate(
         rows=rows,
         steps=(*reading, Step("finish", finishing * growth)),
-        memory=reading_memory
-        + (0 if on_gpu else checkpoint)
-        + max(CHECKPOINT_COPIES * checkpoint, round(finish_memory * growth)),
+        # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+        memory=reading_memory + (max(checkpoint, finish_memory) if on_gpu else checkpoint + finish_memory),
         device_memory=other_on_gpu + checkpoint if on_gpu else None,
         artefact=round(sum(rows * (4 * table.dim + 8 + word_bytes) for table in tables)),
         checkpoint=checkpoint,

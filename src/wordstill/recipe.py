@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from wordstill import __version__
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.methods.specification import MethodSpec, settings_of
 from wordstill.teacher import BatchConfig, Teacher
 
-PACKAGES = ("wordstill", "torch", "transformers", "tokenizers", "numpy")
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Recipe:
             methods={spec.label: settings_of(spec) for spec in specs},
             batches=asdict(batches),
             seed=seed,
-            versions={name: _version(name) for name in PACKAGES},
+            versions={"wordstill": __version__, **{name: _version(name) for name in PACKAGES}},
         )
 
     def to_json(self) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,6 @@ class Result:
     code: int
     out: str
     err: str
-
 
 
 @pytest.fixture
@@ -51,6 +51,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def run(*arguments: object, **options: object) -> subprocess.Popen[str]:
         environment = os.environ | {"PYTHONPATH": str(Path(wordstill.__file__).parents[1])}
+        environment["OMP_NUM_THREADS"] = "1"
         command = [sys.executable, "-m", "wordstill.cli", *map(str, arguments)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         started.append(subprocess.Popen(command, env=environment, text=True, **pipes))
@@ -77,35 +78,23 @@ def make_text(paragraphs: int, seed: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.fixture(scope="session")
-def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved BERT of two layers, 16 numbers wide."""
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny matrices are not worth two threads, and the results must not depend on their number."""
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def teacher(tmp_path_factory: pytest.TempPathFactory, tiny_model: Any, tiny_tokenizer: Any) -> Path:
+    """A saved model of random weights."""
     folder = tmp_path_factory.mktemp("teacher")
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=specials, show_progress=False)
-    tokenizer.train_from_iterator([make_text(50)], trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
+    tiny_model("bert-uncased").save_pretrained(folder)
+    tiny_tokenizer("bert-uncased").save_pretrained(folder)
     return folder
 
 
@@ -131,9 +120,9 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, store: Path, teacher: Path
     return path
 
 
-@pytest.fixture
-def more_text(tmp_path: Path) -> Path:
-    """A text that takes the tiny teacher some seconds in small batches."""
-    path = tmp_path / "more.txt"
-    path.write_text(make_text(1500, seed=1), encoding="utf-8")
+@pytest.fixture(scope="session")
+def more_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text of many small batches."""
+    path = tmp_path_factory.mktemp("text") / "more.txt"
+    path.write_text(make_text(120, seed=1), encoding="utf-8")
     return path

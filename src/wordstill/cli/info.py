@@ -107,7 +107,9 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 def _flat(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value)
-    return ", ".join(f"{key} {_flat(inner)}" for key, inner in value.items() if inner is not None)
+    named = [str(value["name"])] if "name" in value else []
+    others = {key: inner for key, inner in value.items() if key != "name" and inner is not None}
+    return ", ".join(named + [f"{key} {_flat(inner)}" for key, inner in others.items()])
 
 
 def _few(names: list[str]) -> str:

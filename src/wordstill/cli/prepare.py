@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
+from wordstill.cli.stopping import repeatable
 from wordstill.cli.wording import count_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
@@ -59,14 +60,15 @@ def command(
         encoding=encoding,
     )
     start = time.monotonic()
-    corpus = prepare(
-        inputs,
-        options.output_folder(out),
-        config,
-        workers=workers,
-        overwrite=overwrite,
-        progress=options.wants_progress(progress),
-    )
+    with repeatable(options.output_folder(out)):
+        corpus = prepare(
+            inputs,
+            out,
+            config,
+            workers=workers,
+            overwrite=overwrite,
+            progress=options.wants_progress(progress),
+        )
     _report(corpus, out, time.monotonic() - start)
 
 

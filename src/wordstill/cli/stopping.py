@@ -1,4 +1,4 @@
-"""What a distillation that ends early leaves behind, and how to go on with it."""
+"""What a run that ends early leaves behind, and how to go on with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,26 @@ from wordstill.cli.failures import INTERRUPTED
 from wordstill.errors import Interrupted, UsageError
 
 STANDARD_INPUT = "-"
+
+
+@contextmanager
+def repeatable(out: Path) -> Iterator[None]:
+    """Say that the preparation in this block goes on when it is started again, if it got anywhere."""
+    from wordstill.files import remove
+
+    work = _working_folder(out)
+    own = not work.exists()
+    try:
+        yield
+    except BaseException as error:
+        if any(work.glob("shards/*")):
+            kept = f"What is prepared so far is kept in {work}; the same command goes on with it."
+            typer.echo(kept, err=True)
+        elif own:
+            remove(work)
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(INTERRUPTED) from None
+        raise
 
 
 @contextmanager
@@ -34,12 +54,14 @@ def resumable(out: Path, inputs: Sequence[str], *, resume: bool, overwrite: bool
         command = _resume_command(inputs, work)
         if command is None:
             remove(work)
-            typer.echo("Nothing is saved: start again.", err=True)
+            typer.echo("There is nothing to go on with: start again.", err=True)
         else:
             typer.echo(f"The run is kept in {work}. Go on with it:\n  {command}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except Exception:
-        if own and not (work / CHECKPOINT).exists():
+        if own and (work / CHECKPOINT).exists():
+            typer.echo(f"What was read is kept in {work}; --resume goes on with it.", err=True)
+        elif own:
             remove(work)
         raise
 

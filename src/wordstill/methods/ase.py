@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.sums import RowExtremes, RowSums
@@ -20,7 +21,7 @@ class AseConfig:
     """Settings of `Ase`."""
 
     layer: int
-    """Which layer's states; ask for several (``all``, ``0-6``) to get one table for each from the same pass."""
+    """Which layer's states; several (``all``, ``0-6``) give one table for each from the same pass."""
     subword: Pooling = "mean"
     """How the states of a word's sub-words become one: mean, max or min."""
     context: Pooling = "mean"
@@ -32,14 +33,15 @@ class Ase(Method):
 
     .. math:: v_w = \mathrm{pool}_{o \in \mathrm{occurrences}(w)} \; \mathrm{pool}_{i \in o}\; h_i
 
-    Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to Static
-    Embeddings"; the strongest baseline of X2Static (Gupta and Jaggi 2021).
+    Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to
+    Static Embeddings"; the strongest baseline of X2Static (Gupta and Jaggi 2021).
 
-    Inputs: running text; words of the vocabulary that never occur in it are read alone (as the authors do).
+    Inputs: running text; words of the vocabulary that never occur in it are read alone (as the authors do). A
+    word that occurs only where the teacher's limit cuts sentences off is left out.
     Cost: one scatter-add for each word; memory vocabulary x width float32.
     Relations: `Decontextual` reads no text; `Still` adds the contexts of the word and whitens both.
-    Deviations: all occurrences are used, not a sample; special tokens are always given to the teacher and never
-    pooled (the authors run BERT without them, and let RoBERTa's last word take in ``</s>``).
+    Deviations: all occurrences are used, not a sample; special tokens are always given to the teacher and
+    never pooled (the authors run BERT without them, and let RoBERTa's last word take in ``</s>``).
 
     Example:
         >>> from wordstill import distill
@@ -47,7 +49,7 @@ class Ase(Method):
     """
 
     name: ClassVar[str] = "ase.v1"
-    config_type: ClassVar[type] = AseConfig
+    config_type: ClassVar[type[AseConfig]] = AseConfig
     config: AseConfig
 
     def __init__(self, config: AseConfig, setup: Setup) -> None:
@@ -59,27 +61,40 @@ class Ase(Method):
             self.states = RowSums(rows, width, device)
         else:
             self.states = RowExtremes(rows, width, device, config.context)
-        self.alone = RowSums(rows if len(self.unseen) else 0, width, device)
+        self.alone = RowSums(len(self.unseen), width, device)
         self.parts = {"states": self.states, "alone": self.alone}
+        # [V] row of each unseen word in the table of words alone, -1 for the others.
+        self._row_alone = torch.full((rows,), -1, dtype=torch.int64)
+        self._row_alone[self.unseen] = torch.arange(len(self.unseen))
+        self._row_alone = self._row_alone.to(device)
 
     @property
     def layers(self) -> tuple[int, ...]:
+        """The one layer of the settings."""
         return (self.config.layer,)
 
     def words_alone(self) -> NDArray[np.int64]:
+        """The words that never occur in the text."""
         return self.unseen
 
     def observe(self, states: WordStates) -> None:
+        """Pool the states of the words of a text."""
         known = states.known
-        self.states.add(states.word_ids[known], states.words(self.config.layer, self.config.subword)[known])
+        self.states.add(states.word_ids[known], self._words(states)[known])
 
     def observe_alone(self, states: WordStates) -> None:
+        """Keep the states of words that never occur."""
         known = states.known
-        self.alone.add(states.word_ids[known], states.words(self.config.layer, self.config.subword)[known])
+        rows = self._row_alone[states.word_ids[known]]
+        wanted = rows >= 0
+        self.alone.add(rows[wanted], self._words(states)[known[wanted]])
 
     def finish(self) -> WordVectors:
-        vectors, seen = self.states.means(), self.states.counts > 0
-        if len(self.unseen):
-            vectors = torch.where(seen[:, None], vectors, self.alone.means())
-            seen = seen | (self.alone.counts > 0)
+        """The pooled states; of words that never occur, the states alone."""
+        vectors, seen = self.states.pooled(), self.states.counts > 0
+        vectors[self.unseen] = self.alone.pooled()
+        seen[self.unseen] = self.alone.counts > 0
         return self.table(vectors, seen)
+
+    def _words(self, states: WordStates) -> Tensor:
+        return states.words(self.config.layer, self.config.subword)

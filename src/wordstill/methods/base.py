@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.corpus import Vocabulary
+from wordstill.errors import DataError, UsageError
 from wordstill.methods.sums import Accumulator
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -37,16 +38,31 @@ class Method(ABC):
     Args:
         config: The method's settings, with one layer already chosen where it has a ``layer``.
         setup: Vocabulary, sizes and device.
+
+    Attributes:
+        name: The name with its version, such as ``still.v1``.
+        config_type: The frozen dataclass of the settings.
+        reads_text: Whether it observes running text.
+        parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
     name: ClassVar[str]
-    config_type: ClassVar[type]
+    config_type: ClassVar[type[Any]]
     reads_text: ClassVar[bool] = True
 
     def __init__(self, config: Any, setup: Setup) -> None:
         self.config = config
         self.setup = setup
         self.parts: dict[str, Accumulator] = {}
+
+    @classmethod
+    def check(cls, config: Any, width: int) -> None:
+        """Refuse settings that do not suit a teacher's width, before any text is read.
+
+        Raises:
+            UsageError: A setting is out of range.
+        """
+        del config, width
 
     @property
     @abstractmethod
@@ -58,10 +74,15 @@ class Method(ABC):
         return np.empty(0, dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
-        """Learn from a batch of running text."""
+        """Learn from a batch of running text; called only if the method reads text."""
+        raise NotImplementedError(f"{type(self).__name__} reads text, but has no observe")
 
     def observe_alone(self, states: WordStates) -> None:
-        """Learn from a batch of words, each alone in its own text."""
+        """Learn from a batch of words, each alone in its own text; called only if it wants some.
+
+        There can be more words than the method wants, because other methods want them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} wants words alone, but has no observe_alone")
 
     @abstractmethod
     def finish(self) -> WordVectors:
@@ -80,18 +101,48 @@ class Method(ABC):
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave."""
-        for key, tensor in self.state_dict().items():
+        """Go on from what `state_dict` gave.
+
+        Raises:
+            DataError: The state is that of another method or vocabulary.
+        """
+        own = self.state_dict()
+        expected, got = _shapes(own), _shapes(state)
+        if expected != got:
+            raise DataError(
+                f"The saved state does not fit {self.name}: got {got}, expected {expected}. "
+                "Start again with --overwrite."
+            )
+        for key, tensor in own.items():
             tensor.copy_(state[key])
 
     def merge(self, other: Method) -> None:
-        """Add what another run of the same method has seen."""
+        """Add what another run of the same method has seen.
+
+        Raises:
+            UsageError: The other one is another method, or has other settings or another vocabulary.
+        """
+        same_words = self.setup.vocabulary.keys == other.setup.vocabulary.keys
+        if (self.name, self.config) != (other.name, other.config) or not same_words:
+            raise UsageError(
+                f"Cannot merge {other.name} ({other.config}, {len(other.setup.vocabulary)} words) into "
+                f"{self.name} ({self.config}, {len(self.setup.vocabulary)} words): they must be the same."
+            )
         for part, accumulator in self.parts.items():
             accumulator.merge(other.parts[part])
 
     def table(self, vectors: Tensor, seen: Tensor) -> WordVectors:
-        """A table of the rows that have been seen."""
+        """A table of the rows that have been seen.
+
+        Args:
+            vectors: One for each word of the vocabulary [V, dim].
+            seen: Which of them to keep [V].
+        """
         kept = seen.cpu().numpy().astype(bool)
         vocabulary = self.setup.vocabulary
         words = [word for word, keep in zip(vocabulary.keys, kept) if keep]
         return WordVectors(words, vectors.cpu().numpy()[kept], counts=vocabulary.counts[kept])
+
+
+def _shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {key: tuple(state[key].shape) for key in sorted(state)}

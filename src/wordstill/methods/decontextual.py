@@ -29,14 +29,14 @@ class Decontextual(Method):
 
     .. math:: v_w = \mathrm{pool}_{i \in w}\; h_i(w)
 
-    Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to Static
-    Embeddings", the decontextualised baseline.
+    Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to
+    Static Embeddings", the decontextualised baseline.
 
     Inputs: the vocabulary only; no running text. Case: the most frequent spelling in the text is read.
     Cost: one text of a few sub-words for each word of the vocabulary.
     Relations: `Ase` averages over real contexts instead; `Still` falls back to this vector for rare words.
-    Deviations: the special tokens are read by the teacher, but are not part of the mean (the authors' code does not
-    feed them to BERT at all).
+    Deviations: the special tokens are read by the teacher, but are not part of the mean (the authors' code
+    does not feed them to BERT at all).
 
     Example:
         >>> from wordstill import distill
@@ -44,7 +44,7 @@ class Decontextual(Method):
     """
 
     name: ClassVar[str] = "decontextual.v1"
-    config_type: ClassVar[type] = DecontextualConfig
+    config_type: ClassVar[type[DecontextualConfig]] = DecontextualConfig
     reads_text: ClassVar[bool] = False
     config: DecontextualConfig
 
@@ -55,14 +55,19 @@ class Decontextual(Method):
 
     @property
     def layers(self) -> tuple[int, ...]:
+        """The one layer of the settings."""
         return (self.config.layer,)
 
     def words_alone(self) -> NDArray[np.int64]:
-        return np.arange(len(self.setup.vocabulary))
+        """Every word of the vocabulary."""
+        return np.arange(len(self.setup.vocabulary), dtype=np.int64)
 
     def observe_alone(self, states: WordStates) -> None:
+        """Keep the states of words."""
         known = states.known
-        self.alone.add(states.word_ids[known], states.words(self.config.layer, self.config.subword)[known])
+        words = states.words(self.config.layer, self.config.subword)
+        self.alone.add(states.word_ids[known], words[known])
 
     def finish(self) -> WordVectors:
-        return self.table(self.alone.means(), self.alone.counts > 0)
+        """The states alone."""
+        return self.table(self.alone.pooled(), self.alone.counts > 0)

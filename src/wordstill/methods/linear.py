@@ -6,13 +6,31 @@ import torch
 from torch import Tensor
 
 SMALLEST = 1e-8
+ROUNDING = 1e-6
+"""A deviation this small beside the mean is rounding of float32 sums, not a difference between words."""
+
+
+def centred(rows: Tensor, mean: Tensor) -> Tensor:
+    """Rows [n, d] less their mean [d]; those that differ from it by rounding only become zeros."""
+    deviations = rows - mean
+    smallest = ROUNDING * torch.linalg.vector_norm(mean)
+    equal = torch.linalg.vector_norm(deviations, dim=1, keepdim=True) <= smallest
+    return torch.where(equal, 0.0, deviations)
 
 
 def symmetric_power(matrix: Tensor, exponent: float) -> Tensor:
-    """A power of a covariance matrix [d, d]; eigenvalues are kept above 1e-8 of the largest."""
+    """A power of a covariance matrix [d, d]; eigenvalues are kept above 1e-8 of the largest.
+
+    Of a matrix without any variance all powers are zero, as in a pseudo-inverse.
+    """
+    values: Tensor
+    directions: Tensor
     values, directions = torch.linalg.eigh(matrix.double())
-    floor = values.max().clamp(min=torch.finfo(torch.float64).tiny) * SMALLEST
-    return (directions * values.clamp(min=float(floor)) ** exponent) @ directions.T
+    largest = float(values.max())
+    if largest <= 0:
+        return torch.zeros_like(directions)
+    powers: Tensor = values.clamp(min=SMALLEST * largest) ** exponent
+    return (directions * powers) @ directions.T
 
 
 def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
@@ -27,12 +45,13 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
     scale = torch.trace(inputs) / width
     identity = torch.eye(width, dtype=inputs.dtype, device=inputs.device)
     tiny = torch.finfo(inputs.dtype).tiny
-    return torch.linalg.solve(inputs + (strength * scale + tiny) * identity, cross)
+    weights: Tensor = torch.linalg.solve(inputs + (strength * scale + tiny) * identity, cross)
+    return weights
 
 
 def principal_directions(covariance: Tensor, count: int) -> Tensor:
     """The directions [d, count] of largest variance, each with its largest coordinate positive."""
-    directions = torch.linalg.eigh(covariance)[1].flip(1)[:, :count]
+    directions: Tensor = torch.linalg.eigh(covariance)[1].flip(1)[:, :count]
     largest = directions.abs().argmax(dim=0)
     signs = torch.sign(directions[largest, torch.arange(count, device=directions.device)])
     return directions * signs
@@ -40,5 +59,5 @@ def principal_directions(covariance: Tensor, count: int) -> Tensor:
 
 def unit_rows(rows: Tensor) -> Tensor:
     """Rows of length one; zero rows stay zero."""
-    norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     return rows / norms.clamp(min=torch.finfo(rows.dtype).tiny)

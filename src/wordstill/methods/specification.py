@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from wordstill.errors import UsageError, unknown_name
 from wordstill.methods.base import Method, Setup
 from wordstill.teacher.layers import resolve_layers
+
+LAYER = "layer"
+UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
+KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -29,58 +34,105 @@ class MethodSpec:
 def read_specs(texts: Sequence[str], methods: Mapping[str, type[Method]], depth: int) -> list[MethodSpec]:
     """Read what the user asked for; a setting ``layer`` with several layers gives one method for each.
 
+    Labels are fit for names of folders: ``still``, ``ase-subword-max-layer-2``.
+
     Args:
         texts: For example ``["still", "ase:layer=0-2"]``.
         methods: The table of methods.
         depth: Number of the teacher's last layer.
+
+    Raises:
+        UsageError: A name, setting or value is unknown, or the same is asked for twice.
     """
-    specs = [spec for text in texts for spec in _read(text, methods, depth)]
-    labels = [spec.label for spec in specs]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise UsageError(f"The method {label!r} was asked for twice. Name each method and setting once.")
-    if not specs:
-        raise UsageError(f"No method was named. Known: {', '.join(sorted(methods))}.")
+    specs = [spec for request in _requests(texts, methods) for spec in request.specs(depth)]
+    _refuse_twice([spec.label for spec in specs])
     return specs
 
 
-def _read(text: str, methods: Mapping[str, type[Method]], depth: int) -> list[MethodSpec]:
-    name, _, settings = text.partition(":")
+def check_specs(texts: Sequence[str], methods: Mapping[str, type[Method]]) -> None:
+    """Refuse what is wrong whatever the teacher, as `read_specs` does, before one is loaded."""
+    requests = _requests(texts, methods)
+    for request in requests:
+        request.config(layer=0)
+    _refuse_twice([f"{request.label}-{request.layers or ''}" for request in requests])
+
+
+def settings_of(spec: MethodSpec) -> dict[str, Any]:
+    """The method's name and settings as plain data, for provenance."""
+    return {"name": spec.method.name, **dataclasses.asdict(spec.config)}
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What one text asks for, before the teacher's layers are known."""
+
+    name: str
+    method: type[Method]
+    settings: dict[str, Any]
+    """The given settings without the layer, in the order of the method's fields."""
+    layers: str | None
+    """The given layers, None if none are."""
+
+    @property
+    def label(self) -> str:
+        """The name and the given settings, without the layer."""
+        parts = [self.name, *(f"{key}-{value}" for key, value in self.settings.items())]
+        return UNSAFE_IN_NAMES.sub("_", "-".join(parts))
+
+    def config(self, layer: int) -> Any:
+        """The method's settings with one layer."""
+        has_layer = LAYER in get_type_hints(self.method.config_type)
+        return self.method.config_type(**self.settings, **({LAYER: layer} if has_layer else {}))
+
+    def specs(self, depth: int) -> list[MethodSpec]:
+        """One for each layer."""
+        if self.layers is None:
+            return [MethodSpec(self.label, self.method, self.config(depth))]
+        return [
+            MethodSpec(f"{self.label}-{LAYER}-{layer}", self.method, self.config(layer))
+            for layer in resolve_layers(self.layers, depth)
+        ]
+
+
+def _requests(texts: Sequence[str], methods: Mapping[str, type[Method]]) -> list[_Request]:
+    if not texts:
+        raise UsageError(f"No method was named. Known: {', '.join(sorted(methods))}.")
+    return [_request(text, methods) for text in texts]
+
+
+def _request(text: str, methods: Mapping[str, type[Method]]) -> _Request:
+    name, _, rest = (part.strip() for part in text.partition(":"))
     if name not in methods:
         raise unknown_name("method", name, methods)
-    method = methods[name]
-    given = _settings(settings, name)
-    hints = get_type_hints(method.config_type)
+    hints = get_type_hints(methods[name].config_type)
+    given = _split(rest, name)
     for key in given:
         if key not in hints:
             raise unknown_name(f"setting of {name}", key, hints)
-    plain = {key: _value(value, hints[key], f"{name}:{key}") for key, value in given.items() if key != "layer"}
-    label = "-".join([name, *(f"{key}-{value}" for key, value in given.items() if key != "layer")])
-    if "layer" not in hints:
-        return [MethodSpec(label, method, method.config_type(**plain))]
-    layers = resolve_layers(given.get("layer", "last"), depth)
-    return [
-        MethodSpec(
-            f"{label}-layer-{layer}" if "layer" in given else label,
-            method,
-            method.config_type(layer=layer, **plain),
-        )
-        for layer in layers
-    ]
+    settings = {
+        key: _value(given[key], hint, f"{name}:{key}")
+        for key, hint in hints.items()
+        if key in given and key != LAYER
+    }
+    return _Request(name, methods[name], settings, given.get(LAYER))
 
 
-def _settings(text: str, name: str) -> dict[str, str]:
+def _split(text: str, name: str) -> dict[str, str]:
+    """The settings as texts. A comma also stands between several layers."""
     given: dict[str, str] = {}
     last = ""
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if equals and key in given:
+            raise UsageError(f"{name}:{key} is set twice, to {given[key]!r} and {value!r}. Set it once.")
         if equals:
-            last = key.strip()
-            given[last] = value.strip()
-        elif last == "layer":
-            given[last] += f",{part}"
+            last, given[key] = key, value
+        elif last == LAYER:
+            given[LAYER] += f",{part}"
         else:
-            raise UsageError(f"Cannot read {part!r} in the settings of {name}. Expected {name}:key=value,key=value.")
+            raise UsageError(
+                f"Cannot read {part!r} in the settings of {name}. Expected {name}:setting=value,..."
+            )
     return given
 
 
@@ -98,7 +150,7 @@ def _value(text: str, hint: Any, where: str) -> Any:
     try:
         return hint(text)
     except ValueError:
-        raise UsageError(f"{where}: expected {hint.__name__}, got {text!r}.") from None
+        raise UsageError(f"{where}: expected {KINDS[hint]}, got {text!r}.") from None
 
 
 def _boolean(text: str, where: str) -> bool:
@@ -107,6 +159,9 @@ def _boolean(text: str, where: str) -> bool:
     return text.lower() == "true"
 
 
-def settings_of(spec: MethodSpec) -> dict[str, Any]:
-    """The method's name and settings as plain data, for provenance."""
-    return {"name": spec.method.name, **dataclasses.asdict(spec.config)}
+def _refuse_twice(labels: list[str]) -> None:
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(
+                f"The method {label.rstrip('-')!r} was asked for twice. Name each method and setting once."
+            )

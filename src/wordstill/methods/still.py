@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
-from wordstill.methods.linear import principal_directions, ridge, symmetric_power, unit_rows
+from wordstill.methods.linear import centred, principal_directions, ridge, symmetric_power, unit_rows
 from wordstill.methods.sums import Moments, RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -25,7 +26,7 @@ RIDGE = 0.01
 
 @dataclass(frozen=True)
 class StillConfig:
-    """Settings of `Still`; the numbers were chosen on development halves of similarity sets (docs/results.md)."""
+    """Settings of `Still`, chosen on development halves of similarity sets (docs/results.md)."""
 
     layer: int
     """Which layer's states."""
@@ -43,18 +44,22 @@ class StillConfig:
     """The same in the contexts."""
 
     def __post_init__(self) -> None:
-        if min(self.state_prior, self.context_prior) <= 0:
-            raise UsageError(
-                f"still: state_prior and context_prior must be above 0; got {self.state_prior}, {self.context_prior}."
-            )
+        for name in ("state_prior", "context_prior"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UsageError(f"still:{name} must be above 0; got {getattr(self, name)}.")
+        for name in ("state_exponent", "context_exponent"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"still:{name} must be from 0 to 1; got {getattr(self, name)}.")
+        if not 0 <= self.context_weight < math.inf:
+            raise UsageError(f"still:context_weight must be 0 or more; got {self.context_weight}.")
 
 
 class Still(Method):
     r"""A word's mean state beside the mean of the sentences it stands in, shrunk, whitened and reduced.
 
-    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean of the
-    sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on frequent words,
-    expects of them from the word alone:
+    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean
+    of the sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on
+    frequent words, expects of them from the word alone:
 
     .. math::
         x_w = \frac{n_w \bar h_w + \kappa_h \hat h_w}{n_w + \kappa_h}, \qquad
@@ -64,16 +69,19 @@ class Still(Method):
         v_w = P^\top \left( \mathrm{unit}\big(\Sigma_h^{-a} (x_w - \mu_h)\big) \oplus
         \lambda\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right)
 
-    :math:`\mu_h, \Sigma_h` are over words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and :math:`P` are
-    mean and principal directions of the concatenation over frequent words.
+    :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
+    :math:`P` are mean and principal directions of the concatenation over frequent words. Frequent words occur
+    at least five times; where these are not more than the teacher's width, all words that occur are taken.
 
-    Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021) without a
-    gradient step: the mean context of a word, centred, times a power of the inverse covariance of contexts.
+    Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
+    without a gradient step: the mean context of a word, centred, times a power of the inverse covariance of
+    contexts.
 
-    Inputs: running text, and every word of the vocabulary alone. Words that never occur get their expected vector.
-    Cost: three tables of vocabulary x width float32; two eigenvalue problems at the end; nothing to tune by seed.
-    Relations: the first half without whitening and shrinkage is `Ase`; with no text at all it is `Decontextual`
-    mapped into the same space.
+    Inputs: running text, and every word of the vocabulary alone. Words that never occur get their expected
+    vector. What all words share is taken away, so words that cannot be told apart get zeros.
+    Cost: three tables of vocabulary x width float32; three eigenvalue problems at the end; no random numbers.
+    Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs has its
+    `Decontextual` state mapped into the same space.
 
     Example:
         >>> from wordstill import distill
@@ -81,15 +89,19 @@ class Still(Method):
     """
 
     name: ClassVar[str] = "still.v1"
-    config_type: ClassVar[type] = StillConfig
+    config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
 
     def __init__(self, config: StillConfig, setup: Setup) -> None:
         super().__init__(config, setup)
+        self.check(config, setup.width)
+        if not setup.vocabulary.counts.any():
+            raise UsageError(
+                f"still learns from words in the text, and none of the {len(setup.vocabulary)} words of the "
+                "vocabulary occurs in it. Lower min_count, or use decontextual, which reads the words alone."
+            )
         rows, width, device = len(setup.vocabulary), setup.width, setup.device
-        self.dim = config.dim or width
-        if not 1 <= self.dim <= 2 * width:
-            raise UsageError(f"still:dim must be from 1 to {2 * width}, twice the teacher's width; got {self.dim}.")
+        self.dim = width if config.dim is None else config.dim
         self.states = RowSums(rows, width, device)
         self.contexts = RowSums(rows, width, device)
         self.alone = RowSums(rows, width, device)
@@ -101,43 +113,56 @@ class Still(Method):
             "spread": self.spread,
         }
 
+    @classmethod
+    def check(cls, config: StillConfig, width: int) -> None:
+        """Refuse a size that cannot be."""
+        if config.dim is not None and not 1 <= config.dim <= 2 * width:
+            raise UsageError(
+                f"still:dim must be from 1 to {2 * width}, twice the teacher's width; got {config.dim}."
+            )
+
     @property
     def layers(self) -> tuple[int, ...]:
+        """The one layer of the settings."""
         return (self.config.layer,)
 
     def words_alone(self) -> NDArray[np.int64]:
-        return np.arange(len(self.setup.vocabulary))
+        """Every word of the vocabulary."""
+        return np.arange(len(self.setup.vocabulary), dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
+        """Add the states of words and of the sentences they stand in."""
         known, layer = states.known, self.config.layer
         ids, sentence = states.word_ids[known], states.word_sentence[known]
         sentences = states.sentences(layer)
         self.states.add(ids, states.words(layer)[known])
         self.contexts.add(ids, sentences[sentence])
-        self.spread.add(sentences, torch.bincount(sentence, minlength=len(sentences)).float())
+        self.spread.add(sentences, torch.bincount(sentence, minlength=len(sentences)))
 
     def observe_alone(self, states: WordStates) -> None:
+        """Keep the states of words."""
         known = states.known
         self.alone.add(states.word_ids[known], states.words(self.config.layer)[known])
 
     def finish(self) -> WordVectors:
+        """Shrink, whiten and reduce, block by block of words."""
         counts = self.states.counts
-        evidence = (counts > 0) | (self.alone.counts > 0)
-        frequent = self._frequent(counts)
+        frequent = self._frequent()
         halves = _Halves(self, frequent)
         joint = Moments(2 * self.setup.width, counts.device)
         for rows in _blocks(len(counts)):
-            joint.add(halves(rows), frequent[rows].double())
+            joint.add(halves(rows), frequent[rows])
         centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
         vectors = torch.empty(len(counts), self.dim)
         for rows in _blocks(len(counts)):
             vectors[rows] = ((halves(rows) - centre) @ directions).float().cpu()
-        return self.table(vectors, evidence)
+        return self.table(vectors, (counts > 0) | (self.alone.counts > 0))
 
-    def _frequent(self, counts: Tensor) -> Tensor:
-        """The words that means, covariances and the regression are fitted on; all seen ones if those are too few."""
-        frequent = (counts >= ENOUGH_OCCURRENCES) & (self.alone.counts > 0)
-        return frequent if int(frequent.sum()) > self.setup.width else counts > 0
+    def _frequent(self) -> Tensor:
+        """[V] which words means, covariances and the regression are fitted on."""
+        readable = self.alone.counts > 0
+        frequent = (self.states.counts >= ENOUGH_OCCURRENCES) & readable
+        return frequent if int(frequent.sum()) > self.setup.width else (self.states.counts > 0) & readable
 
 
 class _Halves:
@@ -147,39 +172,38 @@ class _Halves:
         self.method, width = method, method.setup.width
         moments = Moments(3 * width, frequent.device)
         for rows in _blocks(len(frequent)):
-            moments.add(self._observed(rows), frequent[rows].double())
+            moments.add(torch.cat(self._observed(rows), dim=1), frequent[rows])
         mean, covariance = moments.mean(), moments.covariance()
-        state, context, alone = (slice(start * width, (start + 1) * width) for start in range(3))
-        self.alone_mean = mean[alone]
-        self.weights = ridge(covariance[alone, alone], covariance[alone, : 2 * width], RIDGE)
-        self.expected_mean = mean[: 2 * width]
-        self.state_mean, self.context_mean = mean[state], method.spread.mean()
-        self.state_whitening = symmetric_power(covariance[state, state], -method.config.state_exponent)
+        both, alone = slice(0, 2 * width), slice(2 * width, None)
+        self.alone_mean, self.expected_mean = mean[alone], mean[both]
+        self.weights = ridge(covariance[alone, alone], covariance[alone, both], RIDGE)
+        self.state_mean = mean[:width]
+        self.context_mean = method.spread.mean()
+        self.state_whitening = symmetric_power(covariance[:width, :width], -method.config.state_exponent)
         self.context_whitening = symmetric_power(method.spread.covariance(), -method.config.context_exponent)
 
     def __call__(self, rows: slice) -> Tensor:
         """[rows, 2 x width] float64."""
         config, width = self.method.config, self.method.setup.width
-        counts = self.method.states.counts[rows, None]
-        observed = self._observed(rows)
-        known = self.method.alone.counts[rows, None] > 0
-        deviation = torch.where(known, observed[:, 2 * width :] - self.alone_mean, 0.0)
+        counts, readable = self.method.states.counts[rows, None], self.method.alone.counts[rows, None] > 0
+        state, context, alone = self._observed(rows)
+        deviation = torch.where(readable, centred(alone, self.alone_mean), 0.0)
         expected = self.expected_mean + deviation @ self.weights
-        states = _shrink(observed[:, :width], expected[:, :width], counts, config.state_prior)
-        contexts = _shrink(observed[:, width : 2 * width], expected[:, width:], counts, config.context_prior)
+        state = _shrink(state, expected[:, :width], counts, config.state_prior)
+        context = _shrink(context, expected[:, width:], counts, config.context_prior)
         return torch.cat(
             [
-                unit_rows((states - self.state_mean) @ self.state_whitening),
-                config.context_weight * unit_rows((contexts - self.context_mean) @ self.context_whitening),
+                unit_rows(centred(state, self.state_mean) @ self.state_whitening),
+                config.context_weight
+                * unit_rows(centred(context, self.context_mean) @ self.context_whitening),
             ],
             dim=1,
         )
 
-    def _observed(self, rows: slice) -> Tensor:
-        """[rows, 3 x width] mean state, mean context and state alone."""
+    def _observed(self, rows: slice) -> list[Tensor]:
+        """Mean state, mean context and state alone, each [rows, width] float64."""
         parts = (self.method.states, self.method.contexts, self.method.alone)
-        return torch.cat([part.sums[rows] / part.counts[rows, None].clamp(min=1) for part in parts], dim=1).double()
-
+        return [part.pooled(rows).double() for part in parts]
 
 
 def _shrink(observed: Tensor, expected: Tensor, counts: Tensor, prior: float) -> Tensor:

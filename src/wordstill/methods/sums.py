@@ -21,7 +21,10 @@ class Accumulator(Protocol):
 
 
 class RowSums:
-    """A sum of vectors and a number of observations for each row of a table. Memory: rows x width float32."""
+    """A sum of vectors and a number of observations for each row of a table.
+
+    Memory: rows x width float32.
+    """
 
     def __init__(self, rows: int, width: int, device: torch.device) -> None:
         self.sums = torch.zeros(rows, width, device=device)
@@ -30,29 +33,34 @@ class RowSums:
     def add(self, rows: Tensor, values: Tensor) -> None:
         """Add one vector to each named row; a row may be named often.
 
-        A batch's vectors for one row are summed before they meet the table, so that the rounding of a frequent word
-        grows with the number of batches and not of occurrences.
+        A batch's vectors for one row are summed before they meet the table, so that the rounding of a
+        frequent word grows with the number of batches and not of occurrences.
         """
         distinct, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
         sums = torch.zeros(len(distinct), values.shape[1], device=values.device).index_add_(0, place, values)
         self.sums[distinct] += sums
         self.counts[distinct] += counts
 
-    def means(self) -> Tensor:
-        """[rows, width] zeros where nothing was observed."""
-        return self.sums / self.counts.clamp(min=1)[:, None]
+    def pooled(self, rows: slice = slice(None)) -> Tensor:
+        """[rows, width] the means; zeros where nothing was observed."""
+        return self.sums[rows] / self.counts[rows, None].clamp(min=1)
 
     def state_dict(self) -> dict[str, Tensor]:
+        """Sums [rows, width] and counts [rows]."""
         return {"sums": self.sums, "counts": self.counts}
 
     def merge(self, other: Accumulator) -> None:
+        """Add sums and counts."""
         theirs = other.state_dict()
         self.sums += theirs["sums"]
         self.counts += theirs["counts"]
 
 
 class RowExtremes:
-    """The largest or smallest value of each column for each row of a table."""
+    """The largest or smallest value of each column for each row of a table.
+
+    Memory: rows x width float32.
+    """
 
     def __init__(self, rows: int, width: int, device: torch.device, kind: Literal["max", "min"]) -> None:
         self.reduction = "amax" if kind == "max" else "amin"
@@ -65,14 +73,16 @@ class RowExtremes:
         self.best.scatter_reduce_(0, rows[:, None].expand_as(values), values, self.reduction)
         self.counts += torch.bincount(rows, minlength=len(self.counts))
 
-    def means(self) -> Tensor:
+    def pooled(self) -> Tensor:
         """[rows, width] the extremes; zeros where nothing was observed."""
         return torch.where(self.counts[:, None] > 0, self.best, 0.0)
 
     def state_dict(self) -> dict[str, Tensor]:
+        """Extremes [rows, width] and counts [rows]."""
         return {"best": self.best, "counts": self.counts}
 
     def merge(self, other: Accumulator) -> None:
+        """Keep the better of both extremes, and add counts."""
         theirs = other.state_dict()
         choose = torch.maximum if self.reduction == "amax" else torch.minimum
         self.best.copy_(choose(self.best, theirs["best"]))
@@ -89,23 +99,28 @@ class Moments:
 
     def add(self, values: Tensor, weights: Tensor) -> None:
         """Observe vectors [n, width], each as often as its weight [n] says."""
+        # In float64, because small variances are left when the squared mean is taken from the products.
+        values, weights = values.double(), weights.double()
         weighted = values * weights[:, None]
         self.weight += weights.sum()
         self.sums += weighted.sum(dim=0)
-        self.products += (weighted.T @ values).double()
+        self.products += weighted.T @ values
 
     def mean(self) -> Tensor:
-        """[width]"""
+        """The weighted mean [width]; zeros where nothing was observed."""
         return self.sums / self.weight.clamp(min=1)
 
     def covariance(self) -> Tensor:
-        """[width, width]"""
+        """The weighted covariance [width, width]; zeros where nothing was observed."""
         mean = self.mean()
         return self.products / self.weight.clamp(min=1) - torch.outer(mean, mean)
 
     def state_dict(self) -> dict[str, Tensor]:
+        """Sum of weights [1], of vectors [width] and of their products [width, width]."""
         return {"weight": self.weight, "sums": self.sums, "products": self.products}
 
     def merge(self, other: Accumulator) -> None:
-        for mine, theirs in zip(self.state_dict().values(), other.state_dict().values()):
-            mine += theirs
+        """Add all sums."""
+        theirs = other.state_dict()
+        for name, mine in self.state_dict().items():
+            mine += theirs[name]

@@ -1,8 +1,8 @@
 """Which sub-words make up a word: decided by character spans alone.
 
 A word owns every sub-word whose span overlaps its own by at least one character. Spans never come from
-matching strings or counting punctuation, so a sub-word that covers two words (``."`` in byte-level BPE) belongs
-to both, and the several byte pieces of one emoji all belong to the word that holds it.
+matching strings or counting punctuation, so a sub-word that covers two words (``."`` in byte-level BPE)
+belongs to both, and the several byte pieces of one emoji all belong to the word that holds it.
 """
 
 from __future__ import annotations

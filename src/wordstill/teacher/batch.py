@@ -1,4 +1,4 @@
-"""What the teacher reads at one time: sub-words of several texts without padding, and where the words are in them."""
+"""What the teacher reads at one time: sub-words of several texts, unpadded, and where their words are."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wordstill.teacher.ragged import Ints
 class Batch:
     """Texts packed end to end. P sub-words, B texts, S sentences, W words.
 
-    All ranges are half-open and count sub-words from the start of the batch, special tokens included. The first
-    ``running`` words are the running text in reading order; the rest are occurrences of multi-word phrases, whose
-    words are ``phrase_first`` to ``phrase_last`` (inclusive).
+    All ranges are half-open and count sub-words from the start of the batch, special tokens included. The
+    first ``running`` words are the running text in reading order; the rest are occurrences of multi-word
+    phrases, whose words are ``phrase_first`` to ``phrase_last`` (inclusive).
     """
 
     pieces: Ints

@@ -34,14 +34,16 @@ class BatchConfig:
 
     def __post_init__(self) -> None:
         if self.budget < 1:
-            raise UsageError(f"A budget of {self.budget} sub-words for a batch is too small; give at least 1.")
+            raise UsageError(
+                f"A budget of {self.budget} sub-words for a batch is too small; give at least 1."
+            )
 
 
 class TextBatches(ResumableBatches):
     """Every sentence of a corpus once, in batches that depend on the corpus and the settings only.
 
-    A text is a paragraph; one over the limit is split at sentence ends. Only a single sentence over the limit is
-    cut. A text without any sub-word (a paragraph of invisible characters, say) is left out.
+    A text is a paragraph; one over the limit is split at sentence ends. Only a single sentence over the limit
+    is cut. A text without any sub-word (a paragraph of invisible characters, say) is left out.
 
     Args:
         corpus: The text.
@@ -126,9 +128,12 @@ class WordListBatches(ResumableBatches):
         bounds, base = offsets_of(lengths), offsets_of(characters)
         base_of_piece = base[owners(lengths)]
         first, last = align(
-            pieces.starts[chosen] + base_of_piece, pieces.ends[chosen] + base_of_piece, base[:-1] + 1, base[1:]
+            pieces.starts[chosen] + base_of_piece,
+            pieces.ends[chosen] + base_of_piece,
+            base[:-1] + 1,
+            base[1:],
         )
-        ids, every = self.ids[start + rows], np.arange(len(rows), dtype=np.int64)
+        every = np.arange(len(rows), dtype=np.int64)
         table = TextPieceTable(
             ids=pieces.ids[chosen],
             text_lengths=lengths,
@@ -139,7 +144,9 @@ class WordListBatches(ResumableBatches):
             sentence_first=bounds[:-1],
             sentence_last=bounds[1:],
         )
-        return self.assembler.assemble(table, every, ids.astype(np.int32), places=ids)
+        return self.assembler.assemble(
+            table, every, self.ids[start + rows].astype(np.int32), places=start + rows
+        )
 
 
 def _batched(lengths: Ints, assembler: Assembler, budget: int) -> list[Ints]:

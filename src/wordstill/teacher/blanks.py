@@ -1,4 +1,4 @@
-"""Whether a tokenizer never joins characters across a blank, so that a text's sub-words are those of its forms."""
+"""Whether a tokenizer never joins across a blank, so that a text's sub-words are those of its forms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tokenizers import Tokenizer
 
 BLANK_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
 
-# One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, joiners, contractions.
+# One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, contractions.
 NEIGHBOURS = (
     *"aZéßяΩ中あカ한اאก1٣²Ⅷ.,:;!?'’\"“”()[]-–—…%$€+=/\\_@#&*~`^|<>😀♥▁ĠΣſ",
-    "12", "3.5", "1,000", "''", "``", "'s", "'S", "n't", "l'", "...", '."', "),", "e\u0301", "\u0301", "❤\ufe0f",
-    "👍🏽", "🇩🇪", "👩\u200d👩\u200d👧", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\x07", "\ufffd",
-    "aA", "Aa", "a1", "1a", "a.", ".a", "中a", "[SEP]", "<s>", "</s>", "<|endoftext|>",
+    "12", "3.5", "1,000", "''", "``", "'s", "'S", "n't", "l'", "...", '."', "),", "e\u0301", "\u0301",
+    "❤\ufe0f", "👍🏽", "🇩🇪", "👩\u200d👩\u200d👧", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\x07",
+    "\ufffd", "aA", "Aa", "a1", "1a", "a.", ".a", "中a", "[SEP]", "<s>", "</s>", "<|endoftext|>",
 )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def _reaches_over_blanks(token: dict[str, Any]) -> bool:
 
 
 def _neighbours_stay_apart(backend: Tokenizer) -> bool:
-    """Whether two words with a blank between them have the sub-words that each has alone, for all neighbours."""
+    """Whether two words with a blank between them have the sub-words that each has alone."""
 
     def ids(texts: list[str]) -> list[list[int]]:
         return [encoding.ids for encoding in backend.encode_batch(texts, add_special_tokens=False)]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 from functools import cache
+from typing import NoReturn
 
 import torch
 
-from wordstill.errors import UsageError
+from wordstill.errors import UsageError, unknown_name
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+ISA_VARIABLE, ISA_WITHOUT_TILES = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
+PROBE_SECONDS = 10
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -19,45 +24,80 @@ def choose_device(wanted: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(wanted)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"device {wanted!r} cannot be used here ({reason}). Use auto, cpu or cuda.") from error
+        torch.empty(1, device=device).cpu()
+    except (RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise UsageError(
+            f"The device {wanted!r} cannot be used here ({reason}). Use auto, cpu or cuda."
+        ) from error
     return device
 
 
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """``auto`` takes bfloat16 where the hardware multiplies it faster than float32, else float32."""
-    if wanted != "auto":
-        if wanted not in PRECISIONS:
-            raise UsageError(f"dtype {wanted!r} is unknown. Expected auto, {', '.join(PRECISIONS)}.")
-        if wanted == "bfloat16" and device.type == "cpu" and not cpu_multiplies_bfloat16():
-            _forbid_matrix_tiles()
-        return PRECISIONS[wanted]
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
+    """``auto`` takes bfloat16 where the hardware multiplies it faster than float32, else float32.
+
+    Raises:
+        UsageError: The name is unknown, or products in bfloat16 would kill this process.
+    """
+    if wanted == "auto":
+        if device.type == "cuda":
+            return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
+    if wanted not in PRECISIONS:
+        raise unknown_name("dtype", wanted, ("auto", *PRECISIONS))
+    if wanted == "bfloat16" and device.type == "cpu" and tiles_announced() and not cpu_multiplies_bfloat16():
+        _avoid_matrix_tiles()
+    return PRECISIONS[wanted]
+
+
+def tiles_announced() -> bool:
+    """Whether this processor says that it has matrix tiles for bfloat16 (AMX)."""
+    return bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
 
 
 @cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor has matrix tiles for bfloat16 (AMX) that really work.
+    """Whether this processor has matrix tiles for bfloat16 that really work."""
+    return tiles_announced() and survives_bfloat16()
 
-    Some virtual machines announce AMX and then die on its first instruction, which no exception handler can catch.
-    So the first product is tried in a child process; it takes about ten milliseconds.
+
+def survives_bfloat16() -> bool:
+    """Whether this process would live through a product in bfloat16.
+
+    Some virtual machines announce AMX and then die on its first instruction, which no exception handler can
+    catch. So the product is tried in a child process; it takes about ten milliseconds.
     """
-    announced = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
-    if not announced or not sys.platform.startswith("linux"):
-        return bool(announced)
+    if not sys.platform.startswith("linux"):
+        return True
     child = os.fork()
     if child == 0:
-        torch.set_num_threads(1)
-        square = torch.ones(64, 64, dtype=torch.bfloat16)
-        torch.nn.functional.linear(square, square)
-        os._exit(0)
+        _try_bfloat16()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def _forbid_matrix_tiles() -> None:
-    # Read by oneDNN at its first product in this process.
-    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+def _try_bfloat16() -> NoReturn:
+    status = 1
+    try:
+        import resource
+
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(PROBE_SECONDS)
+        # The parent's pool of threads does not exist in the child.
+        torch.set_num_threads(1)
+        square = torch.ones(64, 64, dtype=torch.bfloat16)
+        torch.nn.functional.linear(square, square)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _avoid_matrix_tiles() -> None:
+    # Read by oneDNN at its first product in this process, so it may come too late.
+    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)
+    if not survives_bfloat16():
+        raise UsageError(
+            "dtype bfloat16 would kill this process: the processor announces matrix tiles (AMX) that do not work. "
+            f"Set {ISA_VARIABLE}={ISA_WITHOUT_TILES} in the environment before the start, or take float32."
+        )

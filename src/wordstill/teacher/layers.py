@@ -1,4 +1,4 @@
-"""Which hidden layers of a teacher are wanted. Layer 0 is the embedding, layer n the output of the n-th block."""
+"""Which hidden layers of a teacher are wanted: 0 is the embedding, n the output of the n-th block."""
 
 from __future__ import annotations
 
@@ -36,9 +36,12 @@ def _part(part: str, depth: int, whole: str) -> range:
         last = int(high) if dash else first
     except ValueError:
         raise UsageError(
-            f"layers {whole!r}: cannot read {part!r}. Expected last, all, top-half, a number or a list such as 0-3,-1."
+            f"layers {whole!r}: cannot read {part!r}. "
+            "Expected last, all, top-half, a number or a list such as 0-3,-1."
         ) from None
     first, last = (number + depth + 1 if number < 0 else number for number in (first, last))
-    if not 0 <= first <= last <= depth:
+    if first > last:
+        raise UsageError(f"layers {whole!r}: {part!r} runs backwards. Write {last}-{first}.")
+    if first < 0 or last > depth:
         raise UsageError(f"layers {whole!r}: {part!r} is outside 0 to {depth}, the layers this teacher has.")
     return range(first, last + 1)

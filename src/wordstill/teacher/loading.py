@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,47 +12,108 @@ from wordstill.errors import TeacherError
 from wordstill.teacher.embedded import NAME, embedded_teacher
 
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
+HUB_SECONDS = 4.0
 
 
 def load_model_and_tokenizer(name: str) -> tuple[Any, Any]:
-    """The model that gives hidden states (of an encoder-decoder, the encoder) and its tokenizer."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-    from transformers.utils import logging
+    """The model that gives hidden states (of an encoder-decoder, the encoder) and its tokenizer.
 
-    source = str(embedded_teacher()) if name in EMBEDDED_NAMES else name
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    A folder never causes a request to the network; code that comes with a model is never run.
+
+    Raises:
+        TeacherError: There is no such model, or it cannot be loaded as it is.
+    """
+    folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
+    if folder.is_dir():
+        return _load(str(folder), name, online=False)
+    if folder.is_file() or name.startswith((".", "/", "~")):
+        what = "is a file" if folder.is_file() else "does not exist"
+        raise TeacherError(f"Cannot load the teacher {name!r}: it {what}. {_what_works(name)}")
+    return _load(name, name, online=hub_answers())
+
+
+def hub_answers() -> bool:
+    """Whether the Hub can be asked. The Hub's own client would try for half a minute before it gives up."""
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return False
     try:
-        config = AutoConfig.from_pretrained(source)
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        model = AutoModel.from_pretrained(source, config=config, dtype="auto")
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise TeacherError(_explain(name, error)) from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
+        get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
+    except (
+        Exception
+    ):  # Which library makes the request, and its kinds of error, change with the Hub's versions.
+        return False
+    return True
+
+
+def _load(source: str, name: str, *, online: bool) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    options = {"local_files_only": not online, "trust_remote_code": False}
+    try:
+        with _quiet():
+            config = AutoConfig.from_pretrained(source, **options)
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            model, report = AutoModel.from_pretrained(
+                source, config=config, dtype="auto", output_loading_info=True, **options
+            )
+    except Exception as error:  # Broken files come as nearly every kind of error.
+        raise TeacherError(_explain(name, error, online=online)) from error
+    _refuse_missing_weights(name, report["missing_keys"], has_decoder=config.is_encoder_decoder)
     return (model.get_encoder() if config.is_encoder_decoder else model), tokenizer
 
 
-def _explain(name: str, error: Exception) -> str:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    known = [NAME, *_cached_models()]
-    folder = Path(name)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no reports on weights: what matters of them becomes an error here."""
+    from transformers.utils import logging as _logging
+
+    logging: Any = _logging
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _refuse_missing_weights(name: str, missing: set[str], *, has_decoder: bool) -> None:
+    """Missing weights are drawn at random, which nobody would notice in the result."""
+    unused = ("pooler.", "decoder.") if has_decoder else ("pooler.",)
+    needed = sorted(key for key in missing if not key.startswith(unused))
+    if needed:
+        raise TeacherError(
+            f"The teacher {name} has no weights for {len(needed)} parts of its model: "
+            f"{', '.join(needed[:3])}{', ...' if len(needed) > 3 else ''}. Its weights and its config.json "
+            "do not belong together."
+        )
+
+
+def _explain(name: str, error: Exception, *, online: bool) -> str:
+    reason = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+    folder = Path(name).expanduser()
     if folder.is_dir():
-        found = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
-        return f"The folder {folder} holds no model that transformers can load ({reason}). It holds: {found}."
-    near = _near(name, known)
+        found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        return (
+            f"The folder {folder} holds no model that transformers can load ({reason}). It holds: {found}. "
+            "Expected config.json, model.safetensors and tokenizer.json, as save_pretrained writes them."
+        )
+    hub = "does not have it" if online else "cannot be reached"
     return (
-        f"Cannot load the teacher {name!r}: it is no folder here, and the Hugging Face Hub did not give it "
-        f"({reason}).{near} Without a network these work: {', '.join(known)}, or a folder with a saved model."
+        f"Cannot load the teacher {name!r}: it is no folder here, and the Hugging Face Hub {hub} "
+        f"({reason}). {_what_works(name)}"
     )
 
 
-def _near(name: str, known: list[str]) -> str:
-    import difflib
-
+def _what_works(name: str) -> str:
+    known = [NAME, *_cached_models()]
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    guess = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+    return f"{guess}Without a network these work: {', '.join(known)}, or a folder with a saved model."
 
 
 def _cached_models() -> list[str]:

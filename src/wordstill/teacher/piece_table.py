@@ -16,8 +16,8 @@ from wordstill.teacher.ragged import Ints, offsets_of, ranges
 class TextPieceTable:
     """Sub-words of some texts without special tokens; a text is a run of sentences of one paragraph.
 
-    Word and sentence ranges are half-open and count sub-words from the first text's first. ``word_slots`` points
-    into the store's list of words of forms, so that a vocabulary can name each word.
+    Word and sentence ranges are half-open and count sub-words from the first text's first. ``word_slots``
+    points into the store's list of words of forms, so that a vocabulary can name each word.
     """
 
     ids: Ints
@@ -43,7 +43,7 @@ class PieceSource(Protocol):
 
 
 class SentenceRuns:
-    """The forms and words of some texts in reading order, with the bounds of texts and sentences among the forms.
+    """Forms and words of some texts in reading order, and the bounds of texts and sentences among the forms.
 
     Args:
         corpus: The text.

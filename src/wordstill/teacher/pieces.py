@@ -46,7 +46,8 @@ class FormPieces:
         """Sub-words of each sentence."""
         bounds = self.corpus.sentences[first : last + 1]
         before = offsets_of(self.lengths[self.corpus.tokens[bounds[0] : bounds[-1]]])
-        return np.diff(before[bounds - bounds[0]])
+        lengths: Ints = np.diff(before[bounds - bounds[0]])
+        return lengths
 
     def read(self, texts: Ints) -> TextPieceTable:
         """Sub-words of texts, gathered from those of their forms."""
@@ -83,7 +84,7 @@ class TextPieces:
         return table.sentence_last - table.sentence_first
 
     def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts. One over a sentence's end, in scripts without blanks, belongs to that sentence."""
+        """Sub-words of texts. One across the end of a sentence written without blank belongs to it."""
         run, forms = SentenceRuns(self.corpus, texts), self.corpus.forms
         pieces = self.subwords.encode(run.strings())
         characters = offsets_of(forms.lengths[run.forms])
@@ -111,7 +112,7 @@ class TextPieces:
 
 
 class _FormChunk(NamedTuple):
-    """Sub-words of a run of forms: their ids, how many each form has, and the range of each word in its form."""
+    """Sub-words of a run of forms: ids, how many each form has, and the range of each word in its form."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Reading that can start in the middle: batches are planned window by window, and a position names one of them."""
+"""Reading that can start in the middle: batches are planned in windows, and a position names one of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ResumableBatches(ABC):
         """The item after the window that begins at ``start``, and what makes each of its batches."""
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
-        """Batches from a position on, each with the position after it, for checkpoints. All begin at (0, 0)."""
+        """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
         start, done = position
         while start < len(self):
             stop, makers = self._window(start)

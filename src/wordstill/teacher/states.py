@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.teacher.batch import Batch
@@ -17,8 +18,8 @@ Pooling = Literal["mean", "max", "min"]
 class WordStates:
     """Sub-word states of the wanted layers, and means over words, sentences and windows of them.
 
-    Shapes: P sub-words, W words (running text first, then phrases), S sentences, d the teacher's width. Results are
-    float32 and cached, so that several methods that ask for the same mean share it.
+    Shapes: P sub-words, W words (running text first, then phrases), S sentences, d the teacher's width.
+    Results are float32; those of words and sentences are cached, so that methods share them.
 
     Args:
         batch: What the teacher read.
@@ -68,7 +69,14 @@ class WordStates:
         return self._cache[key]
 
     def windows(self, layer: int, left: int, right: int, include_self: bool) -> Tensor:
-        """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none."""
+        """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
+
+        Args:
+            layer: Which layer.
+            left: Words before it, at most.
+            right: Words after it, at most.
+            include_self: Whether the word itself, or every word of the phrase, takes part.
+        """
         batch, running = self.batch, self.batch.running
         words = self.words(layer)[:running]
         present = (batch.word_last > batch.word_first)[:running]
@@ -93,12 +101,13 @@ class WordStates:
             self._prefix = (layer, prefix_sums(self.hidden[layer]))
         return self._prefix[1]
 
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(self.device, non_blocking=True)
+    def _tensor(self, array: NDArray[np.integer]) -> Tensor:
+        whole = np.ascontiguousarray(array, dtype=np.int64)
+        return torch.from_numpy(whole).to(self.device, non_blocking=True)
 
 
 def prefix_sums(values: Tensor) -> Tensor:
-    """[n + 1, d] sums of the first rows. Float64, so that a difference of two sums is exact enough for any range."""
+    """[n + 1, d] sums of the first rows; in float64 a difference of two is exact enough for any range."""
     sums = torch.zeros(values.shape[0] + 1, values.shape[1], dtype=torch.float64, device=values.device)
     torch.cumsum(values.double(), dim=0, out=sums[1:])
     return sums
@@ -110,7 +119,7 @@ def range_means(sums: Tensor, first: Tensor, last: Tensor) -> Tensor:
 
 
 def range_extremes(values: Tensor, first: Tensor, last: Tensor, pooling: Pooling) -> Tensor:
-    """[R, d] largest or smallest value of each column in the rows ``first`` to ``last``; zeros for an empty range."""
+    """[R, d] extreme value of each column in the rows ``first`` to ``last``; zeros for an empty range."""
     lengths = last - first
     owner = torch.repeat_interleave(torch.arange(len(first), device=values.device), lengths)
     inside = torch.arange(len(owner), device=values.device) - torch.repeat_interleave(

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from wordstill.errors import TeacherError
 from wordstill.teacher.blanks import splits_at_blanks
 from wordstill.teacher.ragged import Ints, offsets_of
+from wordstill.teacher.specials import read_specials_as_text, specials_around
 
 BLANK_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
 """Sub-words that stand for a blank alone, each with the sign of a tokenizer that uses it so."""
@@ -45,6 +46,7 @@ class Subwords:
         prefix: Ids of the special tokens before a text.
         suffix: Ids of those after it.
         pad_id: What fills the shorter texts of a batch.
+        definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
 
     Raises:
         TeacherError: The tokenizer gives no character offsets, or puts special tokens inside a text.
@@ -53,27 +55,23 @@ class Subwords:
     def __init__(self, tokenizer: Any, name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise TeacherError(
-                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not a "
-                "fast tokenizer). wordstill needs them to align words; use a model that ships a tokenizer.json."
+                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not "
+                "a fast one). wordstill needs them to align words; use a model that ships a tokenizer.json."
             )
         self.name = name
-        self.backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        self.backend.no_truncation()
-        self.backend.no_padding()
-        self.backend.encode_special_tokens = True
+        plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        plain.no_truncation()
+        plain.no_padding()
+        self.definition = str(plain.to_str())
+        self.backend = read_specials_as_text(plain)
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self.prefix, self.suffix = _specials(self.backend, name)
+        self.prefix, self.suffix = specials_around(self.backend, name)
         self._blank_ids = _blank_ids(self.backend)
-
-    @property
-    def definition(self) -> str:
-        """The whole tokenizer as JSON: part of a teacher's fingerprint."""
-        return str(self.backend.to_str())
 
     def encode(self, texts: Sequence[str]) -> Pieces:
         """Sub-words of each text, without special tokens.
 
-        A lone blank mark has an empty span: some tokenizers would give it the first character of the next word.
+        A lone blank mark has an empty span: some tokenizers give it the first character of the next word.
         """
         encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
@@ -86,19 +84,6 @@ class Subwords:
     def splits_at_blanks(self) -> bool:
         """Whether this tokenizer never joins characters across a single blank."""
         return splits_at_blanks(self.backend)
-
-
-def _specials(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    bare = backend.encode("a", add_special_tokens=False).ids
-    full = backend.encode("a", add_special_tokens=True)
-    before = full.special_tokens_mask.index(0) if 0 in full.special_tokens_mask else len(full)
-    after = before + len(bare)
-    if full.ids[before:after] != bare:
-        raise TeacherError(
-            f"The tokenizer of {name} changes a text when it adds special tokens (without them 'a' is {bare}, "
-            f"with them {full.ids}); wordstill cannot align its words."
-        )
-    return tuple(full.ids[:before]), tuple(full.ids[after:])
 
 
 def _blank_ids(backend: Tokenizer) -> list[int]:

@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check format benchmarks clean
+
+help:
+	@echo "make demo        distil the embedded model over the embedded Wikipedia text, and measure the vectors"
+	@echo "make test        every check and test"
+	@echo "make check       lint and types only"
+	@echo "make format      put the code in shape"
+	@echo "make benchmarks  speed and memory, see benchmarks/README.md"
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: $(READY)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m wordstill.demo --out out/demo
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmarks: $(READY)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.cpu_throughput
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.memory
+
+clean:
+	rm -rf $(VENV) out

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from wordstill import WordVectors
+from wordstill.cli.result import content_words
+from wordstill.corpus import Corpus
+
+
+def test_text_alone_does_the_sensible_thing(cli, text, teacher, tmp_path):
+    out = tmp_path / "vectors"
+    done = cli("distill", text, "--out", out, "--teacher", teacher)
+    assert done.code == 0, done.err
+    table = WordVectors.load(out)
+    assert table.provenance["method"]["name"].startswith("still")
+    assert f"{out}  {len(table):,} words x {table.dim}" in done.out
+    assert "Nearest words in still:" in done.out
+    assert f"wordstill evaluate {out}" in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors"]
+
+
+def test_the_next_command_works(cli, text, teacher, tmp_path):
+    done = cli("distill", text, "--out", tmp_path / "my vectors", "--teacher", teacher, "--method", "ase")
+    command = re.search(r"wordstill (similar) '(.*)' (\S+)", done.out)
+    assert cli(*command.groups()).code == 0
+
+
+def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("neverseen\nbabar dodor\n")
+    out = tmp_path / "vectors"
+    done = cli(
+        "distill", store, "--out", out, "--teacher", teacher, "--device", "cpu", "--dtype", "float32",
+        "--method", "ase:layer=0-1,subword=max", "-m", "decontextual", "--max-length", "32",
+        "--budget", "500", "--min-count", "30", "--max-vocab", "20", "--key", "none", "--words", words,
+        "--seed", "3",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    names = {path.name for path in out.iterdir()}
+    assert names == {"ase-subword-max-layer-0", "ase-subword-max-layer-1", "decontextual"}
+    table = WordVectors.load(out / "decontextual")
+    assert len(table) == 22 and {"neverseen", "babar dodor"} <= set(table)
+    facts = table.provenance
+    assert facts["seed"] == 3
+    assert facts["batches"] == {"budget": 500, "limit": 32}
+    assert facts["vocabulary"]["key"] == "none"
+    assert facts["teacher"]["dtype"] == "float32"
+
+
+def test_text_options_reach_the_preparation(cli, teacher, text, tmp_path):
+    out = tmp_path / "vectors"
+    options = ("--sentences-per-line", "--filter", "sentences-10-40", "--errors", "replace")
+    broken = tmp_path / "broken.txt"
+    broken.write_bytes(text.read_bytes() + b"\xff\n")
+    assert cli("distill", broken, "--out", out, "--teacher", teacher, "-m", "ase", *options).code == 0
+    settings = WordVectors.load(out).provenance["corpus"]["settings"]
+    assert settings["filter"] == "sentences-10-40" and settings["sentences_per_line"]
+
+
+def test_cut_sentences_are_reported(cli, teacher, text, tmp_path):
+    long = tmp_path / "long.txt"
+    long.write_text(text.read_text() + "babar dodor " * 60 + "\n")
+    done = cli("distill", long, "--out", tmp_path / "vectors", "--teacher", teacher, "-m", "ase")
+    assert done.code == 0
+    assert "warning: 1 sentence was longer than 128 sub-words and lost the end." in done.err
+
+
+def test_progress_shows_rate_share_and_time_left(cli, store, teacher, tmp_path):
+    done = cli("distill", store, "--out", tmp_path / "v", "--teacher", teacher, "-m", "ase", "--progress")
+    assert re.search(r"text: 100%.* words/s\]", done.err)
+    quiet = cli("distill", store, "--out", tmp_path / "w", "--teacher", teacher, "-m", "ase")
+    assert quiet.err == ""
+
+
+def test_standard_input(cli, text, store, teacher, tmp_path, monkeypatch):
+    with text.open() as handle:
+        monkeypatch.setattr(sys, "stdin", handle)
+        assert cli("distill", "-", "--out", tmp_path / "v", "--teacher", teacher, "-m", "ase").code == 0
+    expected = Corpus.open(store)
+    assert WordVectors.load(tmp_path / "v").provenance["corpus"]["hash"] == expected.hash
+
+
+def test_samples_are_frequent_content_words(vectors):
+    table = WordVectors.load(vectors / "ase")
+    samples = content_words(table)
+    assert len(samples) == 5
+    assert all(word.isalpha() and table.index(word) >= len(table) // 10 for word in samples)
+
+
+@pytest.mark.parametrize("words", [["."], [",", ".", "of"]])
+def test_tables_without_content_words_have_no_samples(words):
+    import numpy as np
+
+    assert content_words(WordVectors(words, np.ones((len(words), 2), dtype=np.float32))) == []

@@ -1,0 +1,142 @@
+"""Stopped runs: what they say, what they leave, and that going on gives the very same result."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wordstill import WordVectors
+from wordstill.engine import Engine
+from wordstill.errors import Interrupted
+from wordstill.teacher import Teacher
+
+PATIENCE = 60
+
+
+def wait_for_checkpoints(process, path: Path, least: int) -> None:
+    """Wait until the checkpoint was written some more times, with the run still going on."""
+    seen = set()
+    end = time.monotonic() + PATIENCE
+    while len(seen) < least:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, f"no checkpoint at {path}"
+        if path.exists():
+            seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.005)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text, teacher, tmp_path):
+    settings = ("distill", more_text, "--teacher", teacher, "--min-count", "1", "--budget", "128")
+    arguments = (*settings, "--checkpoint-minutes", "0")
+    out, checkpoint = tmp_path / "out", tmp_path / "out.partial" / "checkpoint.safetensors"
+
+    killed = start(*arguments, "--out", out)
+    wait_for_checkpoints(killed, checkpoint, 3)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(timeout=PATIENCE)
+    assert not out.exists()
+
+    ended = start(*arguments, "--out", out, "--resume")
+    wait_for_checkpoints(ended, checkpoint, 3)
+    ended.send_signal(signal.SIGTERM)
+    _, err = ended.communicate(timeout=PATIENCE)
+    assert ended.returncode == 130
+    assert "done and saved." in err
+    hint = shlex.split(err.splitlines()[-1])
+    assert hint == ["wordstill", *map(str, arguments), "--out", str(out), "--resume"]
+    assert not out.exists()
+
+    assert cli(*hint[1:]).code == 0
+    assert not checkpoint.parent.exists()
+    assert cli(*settings, "--out", tmp_path / "undisturbed").code == 0
+    assert files_of(out) == files_of(tmp_path / "undisturbed")
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """Makes a function raise what Ctrl-C raises there, until it is undone."""
+
+    def stop(owner: object, name: str, error: BaseException) -> None:
+        def interrupted(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(owner, name, interrupted)
+
+    return stop
+
+
+def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, teacher, tmp_path):
+    out = tmp_path / "out"
+    arguments = (
+        "distill",
+        store,
+        "--out",
+        out,
+        "--teacher",
+        teacher,
+        "-m",
+        "ase",
+        "--checkpoint-minutes",
+        "0",
+    )
+    original = Engine._save
+
+    def save_and_stop(engine, progress):
+        original(engine, progress)
+        raise Interrupted("text", progress.words, 1000)
+
+    monkeypatch.setattr(Engine, "_save", save_and_stop)
+    assert cli(*arguments).code == 130
+    monkeypatch.undo()
+    refused = cli(*arguments, "--resume", "--seed", "5")
+    assert refused.code == 1
+    assert "seed was 0" in refused.err
+    assert (tmp_path / "out.partial" / "checkpoint.safetensors").exists()
+
+
+def test_stopped_before_anything_was_saved(cli, stops, store, teacher, tmp_path):
+    stops(Teacher, "from_config", KeyboardInterrupt())
+    ended = cli("distill", store, "--out", tmp_path / "out", "--teacher", teacher)
+    assert (ended.code, ended.out) == (130, "")
+    assert "nothing to go on with" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stopped_after_the_text_was_prepared(cli, stops, text, teacher, tmp_path):
+    stops(Engine, "run", KeyboardInterrupt())
+    ended = cli("distill", text, "--out", tmp_path / "out", "--teacher", teacher, "--overwrite")
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1].endswith("--overwrite --resume")
+
+
+def test_a_run_on_the_standard_input_goes_on_from_its_store(cli, monkeypatch, stops, text, teacher, tmp_path):
+    out = tmp_path / "out"
+    stops(Engine, "run", Interrupted("text", 1, 2))
+    with text.open() as handle:
+        monkeypatch.setattr(sys, "stdin", handle)
+        ended = cli("distill", "-", "--out", out, "--teacher", teacher, "-m", "ase")
+    monkeypatch.undo()
+    hint = shlex.split(ended.err.splitlines()[-1])
+    assert hint[:3] == ["wordstill", "distill", f"{out}.partial/store"]
+    assert f"give {out}.partial/store instead of -" in cli("distill", "-", "--out", out, "--resume").err
+    assert cli(*hint[1:]).code == 0
+    assert len(WordVectors.load(out))
+
+
+def test_a_stopped_preparation_goes_on(cli, stops, monkeypatch, text, tmp_path):
+    stops(sys.modules["wordstill.corpus.prepare"], "merge_shards", KeyboardInterrupt())
+    ended = cli("prepare", text, "--out", tmp_path / "store")
+    assert (ended.code, ended.out) == (130, "")
+    assert "the same command goes on with it" in ended.err
+    monkeypatch.undo()
+    assert cli("prepare", text, "--out", tmp_path / "store").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]

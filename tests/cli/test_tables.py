@@ -1,0 +1,83 @@
+"""The commands that only look: similar, analogy, info."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from wordstill import WordVectors
+from wordstill.corpus import Corpus
+
+
+@pytest.fixture
+def table(vectors):
+    return WordVectors.load(vectors / "ase")
+
+
+def shown_words(out: str) -> list[str]:
+    return [line.split()[-1] for line in out.splitlines() if line]
+
+
+def test_similar(cli, vectors, table):
+    done = cli("similar", vectors / "ase", "babar", "-n", "3")
+    assert shown_words(done.out) == [word for word, _ in table.most_similar("babar", topn=3)]
+
+
+def test_similar_of_several_words(cli, vectors, table):
+    done = cli("similar", vectors / "ase", "babar", "bador", "--topn", "2")
+    first, second = table.neighbours(["babar", "bador"], 2)
+    assert shown_words(done.out) == ["babar", *(w for w, _ in first), "bador", *(w for w, _ in second)]
+
+
+def test_similar_reads_other_formats(cli, table, tmp_path):
+    table.save(tmp_path / "vectors.vec")
+    assert cli("similar", tmp_path / "vectors.vec", "babar").code == 0
+
+
+def test_analogy(cli, vectors, table):
+    done = cli("analogy", vectors / "ase", "babar", "bador", "bafir", "--topn", "4")
+    assert shown_words(done.out) == [word for word, _ in table.analogy("babar", "bador", "bafir", 4)]
+
+
+def test_info_of_vectors(cli, vectors, table, teacher, store):
+    out = cli("info", vectors / "ase", "--verify").out
+    facts = dict(line.split(maxsplit=1) for line in out.splitlines()[1:-1])
+    assert facts["words"] == f"{len(table):,}"
+    assert facts["dimensions"] == str(table.dim)
+    assert facts["method"].startswith("ase.v1, ")
+    assert facts["teacher"].startswith(str(teacher))
+    assert Corpus.open(store).hash in facts["corpus"]
+    assert len(facts["sha256"]) == 64
+    assert "all files are as recorded" in out
+
+
+def test_info_of_a_folder_of_tables(cli, vectors):
+    out = cli("info", vectors).out
+    assert out.count(": word vectors\n") == 2
+
+
+def test_info_of_a_plain_file(cli, table, tmp_path):
+    table.save(tmp_path / "vectors.vec")
+    out = cli("info", tmp_path / "vectors.vec", "--verify").out
+    assert "records no checksums" in out
+
+
+def test_info_of_a_store(cli, store, text):
+    corpus = Corpus.open(store)
+    out = cli("info", store, "--verify").out
+    facts = [line.split(maxsplit=1) for line in out.splitlines()[1:-1]]
+    assert ["words", f"{corpus.n_words:,}"] in facts
+    assert ["hash", corpus.hash] in facts
+    assert str(text) in out
+
+
+def test_info_verifies_only_when_asked(cli, vectors, tmp_path):
+    copy = tmp_path / "ase"
+    shutil.copytree(vectors / "ase", copy)
+    words = (copy / "words.txt").read_text()
+    (copy / "words.txt").write_text(words.replace("babar", "rabab", 1))
+    assert cli("info", copy).code == 0
+    damaged = cli("info", copy, "--verify")
+    assert damaged.code == 1
+    assert "words.txt" in damaged.err
