@@ -1,6 +1,6 @@
 """Distil a teacher over a text, score the vectors on every similarity set, and keep the figures as JSON.
 
-    python scripts/measure.py TEXT --name enwiki-a --title "English Wikipedia, 27 million words"
+Example: python scripts/measure.py TEXT --name enwiki-a --title "English Wikipedia, 27 million words"
 
 The result is docs/results/NAME.json; `python scripts/tables.py` turns all of them into docs/results.md.
 """
@@ -60,12 +60,14 @@ def main() -> None:
     }
     with atomic_file(RESULTS / f"{options.name}.json") as handle:
         handle.write(json.dumps(facts, indent=1, ensure_ascii=False).encode())
-    print(json.dumps({key: facts[key] for key in ("seconds", "every pair", "pairs seen in the text")}, indent=1))
+    print(
+        json.dumps({key: facts[key] for key in ("seconds", "every pair", "pairs seen in the text")}, indent=1)
+    )
 
 
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", nargs="+", help="a prepared store, or text")
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what the text is")
@@ -108,7 +110,11 @@ def figures(evaluation: Evaluation) -> dict[str, Any]:
 def commit() -> str:
     """The commit that is checked out, if this is a repository."""
     result = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent, check=False
+        ["git", "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        cwd=RESULTS.parent,
+        check=False,
     )
     return result.stdout.strip() or "unknown"
 

@@ -1,7 +1,6 @@
 """Make docs/results.md and the results table of README.md from docs/results/*.json.
 
-    python scripts/tables.py          write them
-    python scripts/tables.py --check  fail if they are not what the JSON files say
+With --check nothing is written: it fails if they are not what the JSON files say.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ SHOWN_IN_README = "enwiki-a"
 INTRODUCTION = """\
 # Results
 
-Spearman's correlation with human judgements, times 100; in brackets the pairs whose two words are in the table.
-A8 is the mean of the eight columns. Pairs with an absent word are skipped, which is why every block says what it
-covers. The settings of `still` were chosen on the development half of each set (every second pair) over two texts,
-the one below and the excerpt of `make demo`; the figures here are over all pairs.
+Spearman's correlation with human judgements, times 100; in brackets the pairs whose two words are in the
+table. A8 is the mean of the eight columns. Pairs with an absent word are skipped, which is why every block says
+what it covers. The settings of `still` were chosen on the development half of each set (every second pair) over
+two texts, enwiki-a and the excerpt of `make demo`; the figures here are over all pairs.
 
 This page is made by `python scripts/tables.py` from the files in [results/](results).
 """
@@ -42,14 +41,15 @@ This page is made by `python scripts/tables.py` from the files in [results/](res
 
 def main() -> None:
     """Write both, or check both."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     measured = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     pages = {PAGE: page(measured), README: readme(README.read_text(), measured[SHOWN_IN_README])}
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if check and stale:
-        sys.exit(f"not made from docs/results: {', '.join(path.name for path in stale)}; run python scripts/tables.py")
+        names = ", ".join(path.name for path in stale)
+        sys.exit(f"not made from docs/results: {names}; run python scripts/tables.py")
     for path in stale:
         path.write_text(pages[path])
 
@@ -66,8 +66,9 @@ def section(facts: dict[str, Any]) -> str:
     lines = [
         f"## {facts['title']}",
         "",
-        f"Teacher {recipe['teacher']['name']} ({recipe['teacher']['dtype']}), {recipe['corpus']['words']:,} words "
-        f"and punctuation marks, vocabulary of {recipe['vocabulary']['size']:,}, seed {recipe['seed']}; "
+        f"Teacher {recipe['teacher']['name']} ({recipe['teacher']['dtype']}), "
+        f"{recipe['corpus']['words']:,} words and punctuation marks, "
+        f"vocabulary of {recipe['vocabulary']['size']:,}, seed {recipe['seed']}; "
         f"on {facts['hardware']}: {seconds}; commit {facts['commit']}.",
         "",
         f"    {facts['command']}",
@@ -86,7 +87,7 @@ def section(facts: dict[str, Any]) -> str:
 
 def table(figures: dict[str, Any]) -> str:
     """A row for each method."""
-    rows = ["| vectors | " + " | ".join(SETS.values()) + " | A8 |", "|---|" + "---:|" * (len(SETS) + 1)]
+    rows = [f"| vectors | {' | '.join(SETS.values())} | A8 |", "|---|" + "---:|" * (len(SETS) + 1)]
     for name, scores in figures.items():
         cells = [f"{scores['sets'][key]['value']:.1f} ({scores['sets'][key]['used']})" for key in SETS]
         rows.append(f"| `{name}` | " + " | ".join(cells) + f" | **{scores['a8']:.1f}** |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -156,13 +157,16 @@ def _llama3() -> tuple[Tokenizer, dict[str, str]]:
 def _llama2() -> tuple[Tokenizer, dict[str, str]]:
     """As converted from SentencePiece: no pre-tokenizer, so merges may cross blanks, and bytes for the rest."""
     specials = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    backend = Tokenizer(models.BPE(unk_token="<unk>"))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    bytes_ = [f"<0x{number:02X}>" for number in range(256)]
     trainer = trainers.BpeTrainer(
-        vocab_size=900, special_tokens=[*specials.values(), *bytes_], show_progress=False
+        vocab_size=600, special_tokens=[*specials.values()], show_progress=False
     )
-    _trained(backend, trainer)
+    definition = json.loads(_trained(backend, trainer).to_str())
+    vocabulary = definition["model"]["vocab"]
+    bytes_ = {f"<0x{number:02X}>": len(vocabulary) + number for number in range(256)}
+    definition["model"] |= {"byte_fallback": True, "fuse_unk": True, "vocab": vocabulary | bytes_}
+    backend = Tokenizer.from_str(json.dumps(definition))
     backend.post_processor = _around(backend, "<s> $A")
     return backend, specials
 

@@ -19,7 +19,7 @@ __all__ = ["WordVectors", "__version__", "distill", "evaluate", "prepare"]
 
 
 def __getattr__(name: str) -> Any:
-    # What needs torch or the text tools is imported when it is first used, so that reading vectors needs numpy only.
+    # What needs torch or the text tools is imported on first use, so that reading vectors needs numpy only.
     if name == "prepare":
         from wordstill.corpus import prepare
 

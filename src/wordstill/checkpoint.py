@@ -82,8 +82,8 @@ class CheckpointFile:
 def working_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
     """The folder ``OUT.partial`` for the work of a run; it is made by who writes into it first.
 
-    It goes when the block succeeds. After an error it stays only if there is a checkpoint to go on from, or if
-    it was there before; when the user stops the run it stays.
+    It goes when the block succeeds. After an error it stays only if there is a checkpoint to go on from, or
+    if it was there before; when the user stops the run it stays.
 
     Raises:
         UsageError: An earlier run left it, and neither ``resume`` nor ``overwrite`` says what to do with it.

@@ -22,7 +22,7 @@ from wordstill.corpus.sources import Source, find_sources
 from wordstill.distillation import DistillConfig, Run
 from wordstill.engine import Stage
 from wordstill.recipe import Recipe
-from wordstill.teacher import Batch, Teacher
+from wordstill.teacher import Batch
 
 PROBE_SECONDS = 5.0
 LARGE_BYTES = 32 << 20
@@ -75,21 +75,17 @@ def dry_run(inputs: Sequence[str | Path], config: DistillConfig) -> tuple[Recipe
     A store is used as it is, text of up to `LARGE_BYTES` is prepared whole, and of more text a sample.
     """
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        start = time.monotonic()
-        teacher = Teacher.from_config(config.teacher)
-        steps = [Step("load the teacher", time.monotonic() - start)]
         text = _open_text(inputs, config.prepare, Path(folder))
-        if text.seconds:
-            steps.append(Step("prepare the text", text.seconds))
         start = time.monotonic()
         min_count = config.vocabulary.min_count
         # Words rarer than five are too much a matter of chance to stand for those of a larger text.
         scaled = min(min_count, max(5, round(min_count * text.share)))
-        vocabulary = replace(config.vocabulary, min_count=scaled)
-        run = Run(teacher, text.corpus, replace(config, vocabulary=vocabulary))
-        indexing = time.monotonic() - start
+        sampled = replace(config, vocabulary=replace(config.vocabulary, min_count=scaled))
+        run = Run.load(text.corpus.path, sampled, Path(folder), progress=False, checkpoints=False)
+        steps = [Step("load the teacher", time.monotonic() - start)]
+        if text.seconds:
+            steps.insert(0, Step("prepare the text", text.seconds))
         probed = estimate(run, share=text.share, min_count=min_count, limit=PROBE_SECONDS)
-        steps.append(Step("count and index words", indexing * probed.rows / len(run.vocabulary)))
         whole = replace(probed, steps=(*steps, *probed.steps), store=text.store)
         return (run.recipe if text.share == 1 else _whole_recipe(run, whole, min_count)), whole
 
@@ -211,7 +207,7 @@ class _Text:
 
 def _open_text(inputs: Sequence[str | Path], config: PrepareConfig, folder: Path) -> _Text:
     if len(inputs) == 1 and is_store(inputs[0]):
-        return _Text(Corpus.open(inputs[0], verify=True))
+        return _Text(Corpus.open(inputs[0]))
     sources = find_sources(inputs)
     total = sum(source.size or 0 for source in sources)
     start = time.monotonic()

@@ -41,6 +41,7 @@ def test_a_large_text_is_sampled_and_said_so(dry, more_text, tmp_path, monkeypat
 
 def test_errors_are_those_of_the_run(dry, text):
     assert dry(text, "--method", "stil").code == 2
+    assert dry(text, "--method", "still:dim=1000").code == 2
     assert dry("nowhere.txt").code == 1
 
 

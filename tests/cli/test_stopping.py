@@ -12,7 +12,7 @@ import pytest
 
 from wordstill import WordVectors
 from wordstill.engine import Engine
-from wordstill.errors import Interrupted
+from wordstill.errors import DataError, Interrupted
 from wordstill.teacher import Teacher
 
 PATIENCE = 60
@@ -101,6 +101,17 @@ def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, t
     assert refused.code == 1
     assert "seed was 0" in refused.err
     assert (tmp_path / "out.partial" / "checkpoint.safetensors").exists()
+
+
+def test_what_was_read_survives_a_full_disk(cli, stops, monkeypatch, store, teacher, tmp_path):
+    arguments = ("distill", store, "--out", tmp_path / "out", "--teacher", teacher, "-m", "ase")
+    stops(WordVectors, "save", DataError("Cannot write out: No space left on device."))
+    ended = cli(*arguments)
+    assert ended.code == 1
+    assert "--resume goes on with it" in ended.err and "No space left" in ended.err
+    monkeypatch.undo()
+    assert cli(*arguments, "--resume").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_stopped_before_anything_was_saved(cli, stops, store, teacher, tmp_path):

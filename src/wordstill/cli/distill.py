@@ -188,7 +188,7 @@ def _run(
     if resume:
         refuse_unreadable_resume(inputs, out)
     start = time.monotonic()
-    with resumable(out, inputs, resume=resume, overwrite=overwrite):
+    with resumable(out, inputs, resume=resume):
         tables = distill(
             cast("list[str | Path]", inputs),
             out,

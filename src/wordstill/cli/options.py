@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -115,4 +115,4 @@ def output_folder(path: Path) -> Path:
 
 def wants_progress(asked: bool | None) -> bool:
     """Whether to show progress bars."""
-    return cast(bool, sys.stderr.isatty()) if asked is None else asked
+    return sys.stderr.isatty() if asked is None else asked

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from wordstill.cli.failures import INTERRUPTED
-from wordstill.errors import Interrupted, UsageError
+from wordstill.errors import DataError, Interrupted, UsageError
 
 STANDARD_INPUT = "-"
 
@@ -26,27 +26,22 @@ def repeatable(out: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if any(work.glob("shards/*")):
+        finished = any(work.glob("shards/*"))
+        if finished and not isinstance(error, UsageError):
             kept = f"What is prepared so far is kept in {work}; the same command goes on with it."
             typer.echo(kept, err=True)
-        elif own:
+        elif own and not finished:
             remove(work)
-        if isinstance(error, KeyboardInterrupt):
-            raise typer.Exit(INTERRUPTED) from None
         raise
 
 
 @contextmanager
-def resumable(out: Path, inputs: Sequence[str], *, resume: bool, overwrite: bool) -> Iterator[None]:
-    """Say how to resume when the run in this block is stopped, and leave nothing that is of no use.
-
-    An error keeps the working folder only if there is a checkpoint to go on from, or if it was there before.
-    """
+def resumable(out: Path, inputs: Sequence[str], *, resume: bool) -> Iterator[None]:
+    """Say how to go on with the distillation in this block when it ends early."""
     from wordstill.distillation import CHECKPOINT
     from wordstill.files import remove
 
     work = _working_folder(out)
-    own = not work.exists() or (overwrite and not resume)
     try:
         yield
     except (Interrupted, KeyboardInterrupt) as stop:
@@ -58,11 +53,9 @@ def resumable(out: Path, inputs: Sequence[str], *, resume: bool, overwrite: bool
         else:
             typer.echo(f"The run is kept in {work}. Go on with it:\n  {command}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except Exception:
-        if own and (work / CHECKPOINT).exists():
+    except DataError:
+        if not resume and (work / CHECKPOINT).exists():
             typer.echo(f"What was read is kept in {work}; --resume goes on with it.", err=True)
-        elif own:
-            remove(work)
         raise
 
 

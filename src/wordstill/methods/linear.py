@@ -50,11 +50,17 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
 
 
 def principal_directions(covariance: Tensor, count: int) -> Tensor:
-    """The directions [d, count] of largest variance, each with its largest coordinate positive."""
-    directions: Tensor = torch.linalg.eigh(covariance)[1].flip(1)[:, :count]
+    """The directions [d, count] of largest variance, each with its largest coordinate positive.
+
+    Those with less than 1e-8 of the largest variance are zeros: nothing but rounding would choose them.
+    """
+    values: Tensor
+    directions: Tensor
+    values, directions = torch.linalg.eigh(covariance)
+    values, directions = values.flip(0)[:count], directions.flip(1)[:, :count]
     largest = directions.abs().argmax(dim=0)
     signs = torch.sign(directions[largest, torch.arange(count, device=directions.device)])
-    return directions * signs
+    return directions * signs * (values > SMALLEST * values[0])
 
 
 def unit_rows(rows: Tensor) -> Tensor:

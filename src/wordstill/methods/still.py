@@ -32,13 +32,13 @@ class StillConfig:
     """Which layer's states."""
     dim: int | None = None
     """Size of the vectors; None takes the teacher's width, the most is twice that."""
-    context_weight: float = 0.55
-    """Weight of a word's contexts against its own states: more for relatedness, less for similarity."""
+    context_weight: float = 0.7
+    """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
     state_exponent: float = 0.15
     """How far the states are whitened: 0 not at all, 0.5 wholly."""
     context_exponent: float = 0.35
     """How far the contexts are whitened."""
-    state_prior: float = 0.5
+    state_prior: float = 1.0
     """How many occurrences the guess from the word alone counts for, in the states."""
     context_prior: float = 10.0
     """The same in the contexts."""
@@ -67,7 +67,8 @@ class Still(Method):
 
     .. math::
         v_w = P^\top \left( \mathrm{unit}\big(\Sigma_h^{-a} (x_w - \mu_h)\big) \oplus
-        \lambda\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right)
+        \lambda_w\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right), \qquad
+        \lambda_w = \lambda \frac{n_w}{n_w + \kappa_c}
 
     :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
     :math:`P` are mean and principal directions of the concatenation over frequent words. Frequent words occur
@@ -191,11 +192,11 @@ class _Halves:
         expected = self.expected_mean + deviation @ self.weights
         state = _shrink(state, expected[:, :width], counts, config.state_prior)
         context = _shrink(context, expected[:, width:], counts, config.context_prior)
+        weights = config.context_weight * counts / (counts + config.context_prior)
         return torch.cat(
             [
                 unit_rows(centred(state, self.state_mean) @ self.state_whitening),
-                config.context_weight
-                * unit_rows(centred(context, self.context_mean) @ self.context_whitening),
+                weights * unit_rows(centred(context, self.context_mean) @ self.context_whitening),
             ],
             dim=1,
         )

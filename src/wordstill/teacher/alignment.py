@@ -2,7 +2,8 @@
 
 A word owns every sub-word whose span overlaps its own by at least one character. Spans never come from
 matching strings or counting punctuation, so a sub-word that covers two words (``."`` in byte-level BPE)
-belongs to both, and the several byte pieces of one emoji all belong to the word that holds it.
+belongs to both, and the several byte pieces of one emoji all belong to the word that holds it. A sub-word
+without any character of the text, such as a lone blank mark, has an empty span and overlaps nothing.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ def align(
     >>> first.tolist(), last.tolist()
     ([0, 1], [2, 3])
     """
-    starts, ends = monotone_spans(piece_starts, piece_ends)
-    first = np.searchsorted(ends, word_starts, side="right")
-    last = np.searchsorted(starts, word_ends, side="left")
-    return first.astype(np.int64), np.maximum(first, last).astype(np.int64)
+    starts, ends = np.asarray(piece_starts, dtype=np.int64), np.asarray(piece_ends, dtype=np.int64)
+    real = np.flatnonzero(starts < ends)
+    low = np.searchsorted(np.maximum.accumulate(ends[real]), word_starts, side="right")
+    high = np.searchsorted(np.maximum.accumulate(starts[real]), word_ends, side="left")
+    numbers = np.append(real, len(starts))
+    nowhere = np.searchsorted(np.maximum.accumulate(ends), word_starts, side="right")
+    first = np.where(low < high, numbers[low], nowhere)
+    last = np.where(low < high, numbers[high - 1] + 1, nowhere)
+    return first.astype(np.int64), last.astype(np.int64)
 
 
-def monotone_spans(piece_starts: ArrayLike, piece_ends: ArrayLike) -> tuple[Ints, Ints]:
-    """Spans made fit for binary search.
+def first_at(places: ArrayLike, piece_starts: ArrayLike, piece_ends: ArrayLike) -> Ints:
+    """For each character, the number of the first piece that begins there or later.
 
-    Tokenizers give pieces without any character of the text an empty span, sometimes ``(0, 0)``. Such a piece
-    is moved to the end of what was read before it; between two words it then belongs to neither.
+    A piece with an empty span, sometimes ``(0, 0)``, is taken to be at the end of what was read before it.
     """
-    starts = np.asarray(piece_starts, dtype=np.int64)
-    ends = np.asarray(piece_ends, dtype=np.int64)
-    read_so_far = np.maximum.accumulate(ends)
-    starts = np.where(starts == ends, read_so_far, starts)
-    return np.maximum.accumulate(starts), read_so_far
+    starts, ends = np.asarray(piece_starts, dtype=np.int64), np.asarray(piece_ends, dtype=np.int64)
+    starts = np.where(starts == ends, np.maximum.accumulate(ends), starts)
+    return np.searchsorted(np.maximum.accumulate(starts), places, side="left").astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain, product
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -54,11 +55,11 @@ def _reaches_over_blanks(token: dict[str, Any]) -> bool:
 
 
 def _neighbours_stay_apart(backend: Tokenizer) -> bool:
-    """Whether two words with a blank between them have the sub-words that each has alone."""
+    """Whether a text in which every pair stands side by side has the sub-words of its words alone."""
 
-    def ids(texts: list[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in backend.encode_batch(texts, add_special_tokens=False)]
+    def ids(text: str) -> list[int]:
+        return list(backend.encode(text, add_special_tokens=False).ids)
 
-    opening, following = ids(list(NEIGHBOURS)), ids([f" {text}" for text in NEIGHBOURS])
-    pairs = ids([f"{left} {right}" for left in NEIGHBOURS for right in NEIGHBOURS])
-    return pairs == [left + right for left in opening for right in following]
+    first, *rest = chain.from_iterable(product(NEIGHBOURS, repeat=2))
+    alone = {word: ids(f" {word}") for word in NEIGHBOURS}
+    return ids(" ".join([first, *rest])) == [*ids(first), *chain.from_iterable(map(alone.__getitem__, rest))]

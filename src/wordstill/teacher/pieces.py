@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.corpus import Corpus
-from wordstill.teacher.alignment import align, monotone_spans
+from wordstill.teacher.alignment import align, first_at
 from wordstill.teacher.piece_table import PieceSource, SentenceRuns, TextPieceTable
 from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
 from wordstill.teacher.tokenisation import Subwords
@@ -98,7 +98,7 @@ class TextPieces:
             start_of_word + forms.word_starts[run.word_slots],
             start_of_word + forms.word_ends[run.word_slots],
         )
-        sentence_bounds = np.searchsorted(monotone_spans(starts, ends)[0], characters[run.sentence_bounds])
+        sentence_bounds = first_at(characters[run.sentence_bounds], starts, ends)
         return TextPieceTable(
             ids=pieces.ids,
             text_lengths=text_lengths,

@@ -1,0 +1,213 @@
+"""Words per second of a whole distillation on a CPU, beside sentence-transformers over the same paragraphs.
+
+Both use the same model on the same cores and take turns. sentence-transformers runs at its defaults, which are
+float32 and batches of 32, except that it reads up to 512 sub-words of a paragraph instead of 256, so that it does
+the same work. For scale there are two limits: the teacher alone over our batches, and the products of its linear
+layers alone, without padding, attention or anything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.common import Row, read_paragraphs, save, show, use_cores
+from wordstill.corpus import Corpus, prepare
+from wordstill.distillation import DistillConfig, Run
+from wordstill.teacher import Batch, Teacher, TeacherConfig
+from wordstill.teacher.embedded import NAME, embedded_teacher
+from wordstill.vectors import WordVectors
+
+BENCHMARK = "cpu_throughput"
+METHODS = ("still", "ase")
+LONGEST = 512
+PRODUCT_ROWS = 4096
+TARGET = 2.5
+LEAST_COSINE = 0.999
+TITLES = {
+    "sentence_transformers": "sentence-transformers, encode",
+    "wordstill": "wordstill, still and ase",
+    "teacher_alone": "limit: teacher alone, our batches",
+    "products_alone": "limit: its linear layers alone",
+}
+
+Tables = dict[str, WordVectors]
+
+
+def main() -> None:
+    """Measure, print and save."""
+    options = _options()
+    use_cores(options.cores)
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        sample = Sample.make(options.text, options.words, Path(folder))
+        result = measure(sample, options)
+    report(result)
+    save(BENCHMARK, result)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some paragraphs, plain and prepared, and how long it took to prepare them."""
+
+    paragraphs: list[str]
+    corpus: Corpus
+    seconds: float
+
+    @classmethod
+    def make(cls, text: Path | None, words: int, folder: Path) -> Sample:
+        """Take paragraphs from all over a text, so many that they have about the wanted number of words."""
+        everything = read_paragraphs(text, folder / "everything")
+        total = sum(len(paragraph.split()) for paragraph in everything)
+        paragraphs = everything[:: max(1, round(total / words))]
+        plain = folder / "sample.txt"
+        plain.write_text("\n".join(paragraphs), encoding="utf-8")
+        start = time.perf_counter()
+        corpus = prepare([plain], folder / "store")
+        return cls(paragraphs, corpus, time.perf_counter() - start)
+
+
+def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
+    """Let all contestants take turns over the sample."""
+    teacher = Teacher.from_config(TeacherConfig(options.teacher, device="cpu", dtype=options.dtype))
+    config = DistillConfig(METHODS, budget=options.budget, seed=options.seed)
+    run = Run(teacher, sample.corpus, config)
+    batches = [batch for _, batch in run.engine.stages[-1].batches.since((0, 0))]
+    peer = _sentence_transformer(options.teacher)
+    tables: Tables = {}
+    contestants: dict[str, Callable[[], object]] = {
+        "sentence_transformers": lambda: peer.encode(sample.paragraphs, show_progress_bar=False),
+        "wordstill": lambda: tables.update(Run(teacher, sample.corpus, config).tables()),
+        "teacher_alone": lambda: [teacher.encode(batch, (teacher.depth,)) for batch in batches],
+    }
+    peer.encode(sample.paragraphs[:32], show_progress_bar=False)
+    teacher.encode(batches[0], (teacher.depth,))
+    seconds = _take_turns(contestants, options.repeats)
+    words, subwords = sample.corpus.n_words, sum(len(batch.pieces) for batch in batches)
+    rates = {name: words / median(times) for name, times in seconds.items()}
+    rates["products_alone"] = words / (subwords * _product_seconds(teacher))
+    return {
+        "text": options.text.name if options.text else "embedded",
+        "words": words,
+        "paragraphs": len(sample.paragraphs),
+        "subwords": subwords,
+        "padding": _padding(batches),
+        "vocabulary": len(run.vocabulary),
+        "dtype": str(teacher.dtype).removeprefix("torch."),
+        "budget": run.batches.budget,
+        "prepare_seconds": sample.seconds,
+        "seconds": seconds,
+        "words_per_second": rates,
+        "ratio": rates["wordstill"] / rates["sentence_transformers"],
+        "target": TARGET,
+        "cosine_to_float32": _cosines(tables, teacher, sample.corpus, config),
+        "least_cosine": LEAST_COSINE,
+    }
+
+
+def report(result: dict[str, Any]) -> None:
+    """Print the table, and whether the targets are met."""
+    rates = result["words_per_second"]
+    rows: list[Row] = [("", "words/s", "ratio")]
+    rows += [
+        (title, f"{rates[name]:,.0f}", f"{rates[name] / rates['sentence_transformers']:.2f}")
+        for name, title in TITLES.items()
+    ]
+    show(rows)
+    print(
+        f"\n{result['words']:,} words, {result['subwords']:,} sub-words, padding {result['padding']:.0%}; "
+        f"{result['dtype']}, batches of {result['budget']:,} sub-words; "
+        f"prepared before in {result['prepare_seconds']:.1f} s"
+    )
+    for name, cosine in (result["cosine_to_float32"] or {}).items():
+        print(f"{name}: cosine to float32 mean {cosine['mean']:.5f}, least {cosine['least']:.5f}")
+    print(
+        f"ratio {result['ratio']:.2f}, target {result['target']}: {met(result['ratio'] >= result['target'])}"
+    )
+
+
+def met(yes: bool) -> str:
+    """How a target ended."""
+    return "met" if yes else "NOT met"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{BENCHMARK}", description=__doc__)
+    parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
+    parser.add_argument("--words", type=int, default=60_000, help="about so many words of it are read")
+    parser.add_argument(
+        "--repeats", type=int, default=2, help="turns of every contestant; medians are reported"
+    )
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--teacher", default=NAME, help="another model, as a folder")
+    parser.add_argument("--dtype", default="auto", help="precision of our teacher")
+    parser.add_argument("--budget", type=int, help="sub-words in one of our batches")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def _sentence_transformer(teacher: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    peer = SentenceTransformer(str(embedded_teacher() if teacher == NAME else teacher), device="cpu")
+    peer.max_seq_length = LONGEST
+    return peer
+
+
+def _take_turns(contestants: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, work in contestants.items():
+            start = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def _padding(batches: list[Batch]) -> float:
+    """What padding adds to the sub-words."""
+    computed = sum(int(batch.lengths.max()) * len(batch.lengths) for batch in batches)
+    return computed / sum(len(batch.pieces) for batch in batches) - 1
+
+
+@torch.inference_mode()
+def _product_seconds(teacher: Teacher) -> float:
+    """Seconds for one sub-word if the teacher did nothing but its linear layers."""
+    total = 0.0
+    for name, layer in teacher.model.named_modules():
+        if isinstance(layer, torch.nn.Linear) and "pooler" not in name:
+            rows = torch.randn(PRODUCT_ROWS, layer.in_features, dtype=teacher.dtype)
+            seconds = _take_turns({"": lambda layer=layer, rows=rows: layer(rows)}, repeats=4)[""]
+            total += min(seconds) / PRODUCT_ROWS
+    return total
+
+
+def _cosines(
+    tables: Tables, teacher: Teacher, corpus: Corpus, config: DistillConfig
+) -> dict[str, dict[str, float]] | None:
+    """Mean and least cosine over words to the result in float32, of each table; None if it is in float32."""
+    if teacher.dtype == torch.float32:
+        return None
+    exact = Teacher.from_config(replace(teacher.config, dtype="float32"))
+    reference = Run(exact, corpus, config).tables()
+    return {label: _agreement(tables[label].unit, reference[label].unit) for label in tables}
+
+
+def _agreement(vectors: NDArray[np.float32], reference: NDArray[np.float32]) -> dict[str, float]:
+    cosines = np.sum(vectors * reference, axis=1)
+    return {"mean": float(cosines.mean()), "least": float(cosines.min())}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What the documents say is true: their code runs, and their figures are those of the results files."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SENTENCES = (
+    "The language of the island is spoken by few people. They teach the language to their children at home.\n"
+    "A river runs through the old town. People cross the river by boat, and the town lives by the river.\n"
+)
+
+
+def python_blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md"])
+def test_python_examples_run(name, tmp_path):
+    (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
+    script = "\n".join(python_blocks(name))
+    assert script
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_results_pages_are_made_from_the_results_files():
+    result = subprocess.run(
+        [sys.executable, "scripts/tables.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/methods.md"])
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
