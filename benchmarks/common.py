@@ -74,9 +74,8 @@ def commit() -> str:
     """The commit of the code, with a mark where the code is not what was committed."""
 
     def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True
-        ).stdout.strip()
+        ended = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+        return ended.stdout.strip()
 
     changed = git("status", "--porcelain", "--", "src", "benchmarks/*.py")
     return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")

@@ -51,7 +51,7 @@ def main() -> None:
     facts = {
         "title": options.title,
         "command": shlex.join(["python", *sys.argv]),
-        "commit": commit(),
+        "commit": options.commit or commit(),
         "hardware": hardware(),
         "recipe": json.loads(run.recipe.to_json()),
         "seconds": {"prepare and load": round(ready - started, 1), "distill": round(finished - ready, 1)},
@@ -75,6 +75,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--method", action="append", default=None)
     parser.add_argument("--max-vocab", type=int, default=400_000)
     parser.add_argument("--budget", type=int, default=None)
+    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
     options = parser.parse_args()
     options.method = options.method or ["still", "ase", "decontextual"]
     return options

@@ -14,6 +14,9 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from wordstill.teacher import Teacher, TeacherConfig
 
+# Tiny products gain nothing from threads, and wait for each other where other work goes on.
+torch.set_num_threads(1)
+
 LINES = (
     "The old still stands in the small house by the river, and nobody has moved it since 1923.",
     "Distilling words isn't hard: heat the text, cool the vapour, and keep what drips out!",

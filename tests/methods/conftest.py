@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +16,48 @@ import torch
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
 from wordstill.methods import METHODS, Method, Setup, read_specs
-from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, WordListBatches, WordStates, piece_source
+from wordstill.teacher import (
+    Batch,
+    BatchConfig,
+    Teacher,
+    TextBatches,
+    WordListBatches,
+    WordStates,
+    piece_source,
+)
 
 KIND = "bert-cased"
 WANTED = ("New York", "grey Monday river", "vapourless", "isthmus", "the")
+WORDS = """
+the old still stands in small house by river and nobody has moved it heat text cool vapour keep what drips out she
+said colder than other towns about them knows why turned grey newspapers wrote for weeks write to read before page
+with query
+"""
 UNSEEN = ("grey monday river", "vapourless")
 BUDGET = 100
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small are read faster by one thread than by several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def make_lines() -> list[list[str]]:
     """Paragraphs of sentences; some words are in every case, some in a few sentences, one only once."""
     generator = np.random.default_rng(7)
-    words = [
-        *"the old still stands in small house by river and nobody has moved it".split(),
-        *"heat text cool vapour keep what drips out she said colder than other towns about them".split(),
-        *"knows why turned grey newspapers wrote for weeks write to read before page with query".split(),
-    ]
+    words = WORDS.split()
     frequency = 1 / np.arange(2, len(words) + 2)
     paragraphs = []
     for _ in range(60):
         sentences = []
         for _ in range(int(generator.integers(1, 4))):
-            chosen = list(generator.choice(words, size=int(generator.integers(3, 9)), p=frequency / frequency.sum()))
+            chosen = list(
+                generator.choice(words, size=int(generator.integers(3, 9)), p=frequency / frequency.sum())
+            )
             if generator.random() < 0.15:
                 chosen.insert(int(generator.integers(0, len(chosen))), "New York")
             if generator.random() < 0.3:
@@ -94,7 +115,9 @@ class Text:
         """What the teacher says of all batches."""
         key = (alone, budget, layers)
         if key not in self.said:
-            self.said[key] = [self.teacher.encode(each, layers) for each in self.batches(alone=alone, budget=budget)]
+            self.said[key] = [
+                self.teacher.encode(each, layers) for each in self.batches(alone=alone, budget=budget)
+            ]
         return self.said[key]
 
     def run(self, spec: str, budget: int = BUDGET) -> Method:
@@ -201,10 +224,18 @@ class Slow:
             hidden, spans = self.read(" ".join(line))
             start = 0
             for sentence in line:
-                inside = [row for row, (low, high) in enumerate(spans) if start <= low < high <= start + len(sentence)]
+                inside = [
+                    row
+                    for row, (low, high) in enumerate(spans)
+                    if start <= low < high <= start + len(sentence)
+                ]
                 for found in [
                     *re.finditer(r"\w+|\.", sentence),
-                    *(each for phrase in phrases for each in re.finditer(rf"\b{phrase}\b", sentence, re.IGNORECASE)),
+                    *(
+                        each
+                        for phrase in phrases
+                        for each in re.finditer(rf"\b{phrase}\b", sentence, re.IGNORECASE)
+                    ),
                 ]:
                     low, high = found.start() + start, found.end() + start
                     rows = [row for row in inside if spans[row][0] < high and spans[row][1] > low]
@@ -215,6 +246,7 @@ class Slow:
                 self.sentences.append(hidden[:, inside].mean(axis=1))
                 start += len(sentence) + 1
 
+    @cache  # noqa: B019 - there is one of these
     @torch.no_grad()
     def read(self, words: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """States [L, P, d] in float64 and character spans; special tokens have empty spans."""

@@ -15,7 +15,7 @@ def pooled(values: np.ndarray, how: str, axis: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("layer", [1, 3])
-@pytest.mark.parametrize(("subword", "context"), product(POOLINGS, POOLINGS))
+@pytest.mark.parametrize(("subword", "context"), [*product(POOLINGS, POOLINGS)])
 def test_every_pooling_is_what_plain_loops_give(text, slow, subword, context, layer):
     table = text.run(f"ase:subword={subword},context={context},layer={layer}").finish()
     for word in table:
@@ -32,7 +32,10 @@ def test_the_loops_count_what_the_vocabulary_counts(text, slow):
 
 def test_only_unseen_words_are_read_alone(text):
     method = text.build("ase")
-    assert {text.vocabulary.keys[number] for number in method.words_alone()} == {"vapourless", "grey monday river"}
+    assert {text.vocabulary.keys[number] for number in method.words_alone()} == {
+        "vapourless",
+        "grey monday river",
+    }
 
 
 def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_setup):

@@ -14,7 +14,12 @@ from wordstill.errors import DataError, UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.vectors import WordVectors
 
-VARIANTS = ["ase:context=max,subword=min,layer=1", "ase:context=min,layer=0", "still:dim=60,layer=1"]
+VARIANTS = {
+    "ase:context=max,subword=min,layer=1": "ase-subword-min-context-max-layer-1",
+    "ase:context=min,layer=0": "ase-context-min-layer-0",
+    "still:dim=60,layer=1": "still-dim-60-layer-1",
+}
+"""More settings to try, with their labels."""
 BUDGET = 100
 TOLERANCE = 2e-5
 
@@ -172,10 +177,7 @@ def runs(text) -> list[dict[str, WordVectors]]:
 
 
 def label(spec: str) -> str:
-    return {variant: name for variant, name in zip(VARIANTS, LABELS)}.get(spec, spec)
-
-
-LABELS = ["ase-subword-min-context-max-layer-1", "ase-context-min-layer-0", "still-dim-60-layer-1"]
+    return VARIANTS.get(spec, spec)
 
 
 def test_two_runs_give_the_same_bits(runs, spec):
@@ -193,7 +195,10 @@ def test_provenance_is_complete(runs, text, spec):
     facts = json.loads(json.dumps(dict(table.provenance), allow_nan=False))
     assert facts == table.provenance
     assert facts["method"]["name"].partition(".v")[0] == spec.partition(":")[0]
-    assert facts["method"].keys() == {"name", *METHODS[spec.partition(":")[0]].config_type.__dataclass_fields__}
+    assert facts["method"].keys() == {
+        "name",
+        *METHODS[spec.partition(":")[0]].config_type.__dataclass_fields__,
+    }
     assert facts["corpus"]["hash"] == text.corpus.hash
     assert facts["corpus"]["words"] == text.corpus.n_words
     assert facts["teacher"]["fingerprint"] == text.teacher.fingerprint

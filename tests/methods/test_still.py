@@ -166,7 +166,11 @@ def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_
     generator = np.random.default_rng(3)
     states, alone = generator.normal(size=(12, 2)), generator.normal(size=(3, 2)) + 10
     sentences = [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 3]]
-    table = run(hand_made_setup([3, 4, 4, 1], width=2), [hand_made(sentences, states)], hand_made([[0], [1], [2]], alone))
+    table = run(
+        hand_made_setup([3, 4, 4, 1], width=2),
+        [hand_made(sentences, states)],
+        hand_made([[0], [1], [2]], alone),
+    )
     assert table.words == ("word0", "word1", "word2", "word3")
     joint = table.matrix[:3].astype(np.float64)
     np.testing.assert_allclose(joint.mean(axis=0), 0, atol=1e-6)
@@ -177,7 +181,7 @@ def test_nothing_read_yet(hand_made_setup):
 
 
 def test_text_without_any_word_of_the_vocabulary_is_refused(hand_made_setup):
-    with pytest.raises(UsageError, match="none of the 2 words .* use decontextual"):
+    with pytest.raises(UsageError, match=r"none of the 2 words .* use decontextual"):
         Still(StillConfig(layer=0), hand_made_setup([0, 0], width=3))
 
 

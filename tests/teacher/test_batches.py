@@ -128,6 +128,8 @@ def test_every_word_once_in_order_with_its_id_sentence_and_pieces(corpus, vocabu
 def test_only_words_that_were_cut_or_dropped_have_no_id(corpus, vocabulary, subwords):
     strings, keys = sentence_texts(corpus), sentence_keys(corpus, vocabulary)
     room = LIMIT - len(subwords.prefix) - len(subwords.suffix)
+    invisible = subwords.encode([f" {INVISIBLE}"])
+    dropped = set() if (invisible.starts < invisible.ends).any() else {vocabulary.id(INVISIBLE)}
     lost = 0
     for batch in read_all(text_batches(corpus, vocabulary, subwords)):
         for number, sentences in enumerate(located(batch, corpus, keys)):
@@ -140,7 +142,6 @@ def test_only_words_that_were_cut_or_dropped_have_no_id(corpus, vocabulary, subw
                 assert 0 < known < len(ids)
                 lost += 1
                 continue
-            dropped = {vocabulary.id(INVISIBLE)} if len(subwords.encode([f" {INVISIBLE}"]).ids) == 0 else set()
             assert ids.tolist() == [-1 if key in dropped else key for key in expected]
     assert lost >= 2
 
@@ -155,7 +156,7 @@ def test_the_pieces_of_a_word_spell_it(corpus, vocabulary, tiny_teacher):
             tokens = [subwords.backend.id_to_token(piece).removeprefix("##") for piece in ids.tolist()]
             assert "".join(tokens) == vocabulary.keys[batch.word_ids[number]]
             spelt += 1
-    assert spelt > 500
+    assert spelt > 300
 
 
 def test_ranges_stay_inside_their_sentence_and_text(corpus, vocabulary, subwords):

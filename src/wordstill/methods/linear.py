@@ -66,4 +66,5 @@ def principal_directions(covariance: Tensor, count: int) -> Tensor:
 def unit_rows(rows: Tensor) -> Tensor:
     """Rows of length one; zero rows stay zero."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return rows / norms.clamp(min=torch.finfo(rows.dtype).tiny)
+    # Squares of shorter rows underflow, so that their norm is not to be trusted.
+    return rows / norms.clamp(min=torch.finfo(rows.dtype).tiny ** 0.5)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+import torch
+
+from wordstill.errors import UsageError
+from wordstill.teacher import device
+from wordstill.teacher.device import choose_device, choose_precision, cpu_multiplies_bfloat16, survives_bfloat16
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Makes this processor announce matrix tiles or not, and live through a product in bfloat16 or not."""
+
+    def make(*, announced, survives):
+        trials = iter(survives) if isinstance(survives, list) else iter([survives] * 10)
+        monkeypatch.setattr(device, "tiles_announced", lambda: announced)
+        monkeypatch.setattr(device, "survives_bfloat16", lambda: next(trials))
+        monkeypatch.delenv(device.ISA_VARIABLE, raising=False)
+        cpu_multiplies_bfloat16.cache_clear()
+
+    yield make
+    os.environ.pop(device.ISA_VARIABLE, None)
+    cpu_multiplies_bfloat16.cache_clear()
+
+
+def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
+    for there, expected in ((True, CUDA), (False, CPU)):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert choose_device("auto") == expected
+
+
+@pytest.mark.parametrize("wanted", ["", "gpu", "cuda:99", "meta", "cpu:x"])
+def test_devices_that_cannot_be_used(wanted):
+    with pytest.raises(UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"):
+        choose_device(wanted)
+
+
+@pytest.mark.parametrize(
+    ("announced", "survives", "expected"),
+    [(True, True, torch.bfloat16), (True, False, torch.float32), (False, True, torch.float32)],
+    ids=["tiles", "broken tiles", "no tiles"],
+)
+def test_auto_on_a_processor(announced, survives, expected, processor):
+    processor(announced=announced, survives=survives)
+    assert choose_precision("auto", CPU) == expected
+
+
+@pytest.mark.parametrize(("supported", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_auto_on_a_gpu(supported, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    assert choose_precision("auto", CUDA) == expected
+
+
+@pytest.mark.parametrize("name", ["float32", "float16"])
+def test_names(name):
+    assert choose_precision(name, CPU) == getattr(torch, name)
+
+
+def test_unknown_name():
+    with pytest.raises(UsageError, match=r"Unknown dtype 'bf16'\. Did you mean 'bfloat16' or 'float16'\?"):
+        choose_precision("bf16", CPU)
+
+
+def test_broken_tiles_are_avoided_when_bfloat16_is_asked_for(processor):
+    processor(announced=True, survives=[False, True])
+    assert choose_precision("bfloat16", CPU) == torch.bfloat16
+    assert os.environ[device.ISA_VARIABLE] == "AVX512_CORE_FP16"
+
+
+def test_when_it_is_too_late_to_avoid_them(processor):
+    """oneDNN reads the variable at its first product; after that nothing helps but a new process."""
+    processor(announced=True, survives=False)
+    with pytest.raises(UsageError, match=r"would kill this process.*Set ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16"):
+        choose_precision("bfloat16", CPU)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_processors_without_trouble_are_left_alone(announced, processor):
+    processor(announced=announced, survives=True)
+    assert choose_precision("bfloat16", CPU) == torch.bfloat16
+    assert device.ISA_VARIABLE not in os.environ
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
+@pytest.mark.parametrize(
+    ("product", "survives"),
+    [
+        (lambda one, other: one, True),
+        (lambda one, other: os.kill(os.getpid(), signal.SIGILL), False),
+        (lambda one, other: one.no_such_thing, False),
+        (lambda one, other: signal.pause(), False),
+    ],
+    ids=["lives", "is killed", "fails", "hangs"],
+)
+def test_a_product_is_tried_in_a_child(product, survives, monkeypatch):
+    monkeypatch.setattr(device, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(torch.nn.functional, "linear", product)
+    assert survives_bfloat16() is survives
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
