@@ -89,6 +89,11 @@ def show(rows: Sequence[Row]) -> None:
         print("  ".join([row[0].ljust(widths[0]), *cells]))
 
 
+def met(yes: bool) -> str:
+    """How a target ended."""
+    return "met" if yes else "NOT met"
+
+
 def _cpu_model() -> str:
     if CPU_INFO.exists():
         for line in CPU_INFO.read_text().splitlines():

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.common import Row, read_paragraphs, save, show, use_cores
+from benchmarks.common import Row, met, read_paragraphs, save, show, use_cores
 from wordstill.corpus import Corpus, prepare
 from wordstill.distillation import DistillConfig, Run
 from wordstill.teacher import Batch, Teacher, TeacherConfig
@@ -47,7 +47,7 @@ Tables = dict[str, WordVectors]
 
 
 class Times(NamedTuple):
-    """Seconds: on the clock, and of all cores together, which says more on a machine that is busy otherwise."""
+    """Seconds on the clock, and of all cores together, which says more on a busy machine."""
 
     wall: float
     cpu: float
@@ -145,11 +145,6 @@ def report(result: dict[str, Any]) -> None:
             f"{cosine['mean_unrotated']:.5f}, {cosine['least_unrotated']:.5f}"
         )
     print(f"ratio {result['ratio']:.2f}, target {TARGET}: {met(result['ratio'] >= TARGET)}")
-
-
-def met(yes: bool) -> str:
-    """How a target ended."""
-    return "met" if yes else "NOT met"
 
 
 def _options() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Tiny teachers of every kind, made on the spot: a tokenizer trained on a few lines, a model of random weights."""
+"""Tiny teachers of every kind, made on the spot: trained tokenizers, and models of random weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tiny_model() -> Callable[[str], Any]:
 
 @pytest.fixture(scope="session")
 def tiny_teacher() -> Callable[..., Teacher]:
-    """Gives a teacher by its kind, in float32 on the CPU unless other settings are given; do not change it."""
+    """Gives a teacher by its kind, in float32 on the CPU unless told otherwise; do not change it."""
     return make_teacher
 
 
@@ -158,13 +158,11 @@ def _llama3() -> tuple[Tokenizer, dict[str, str]]:
 
 
 def _llama2() -> tuple[Tokenizer, dict[str, str]]:
-    """As converted from SentencePiece: no pre-tokenizer, so merges may cross blanks, and bytes for the rest."""
+    """As converted from SentencePiece: no pre-tokenizer, so merges may cross blanks, and single bytes."""
     specials = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     backend = Tokenizer(models.BPE(unk_token="<unk>"))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    trainer = trainers.BpeTrainer(
-        vocab_size=600, special_tokens=[*specials.values()], show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=[*specials.values()], show_progress=False)
     definition = json.loads(_trained(backend, trainer).to_str())
     vocabulary = definition["model"]["vocab"]
     bytes_ = {f"<0x{number:02X}>": len(vocabulary) + number for number in range(256)}

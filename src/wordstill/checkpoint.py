@@ -63,13 +63,13 @@ class CheckpointFile:
             return None
         try:
             arrays, metadata = map_tensors(self.path)
-            recipe = json.loads(metadata["recipe"])
+            different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
             progress = _progress(json.loads(metadata["progress"]))
         except (DataError, OSError, KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The checkpoint {self.path} is damaged ({error}). Start again with --overwrite."
             ) from error
-        if different := differences(recipe, json.loads(self.recipe)):
+        if different:
             raise DataError(
                 f"The checkpoint {self.path} belongs to a run with other settings: {different}. "
                 "Resume with the same settings, or start again with --overwrite."
@@ -120,7 +120,7 @@ def refuse_change(record: Path, facts: Mapping[str, Any]) -> None:
         return
     try:
         different = differences(json.loads(record.read_bytes()), facts)
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, TypeError, ValueError) as error:
         raise DataError(f"{record} is damaged ({error}). Start again with --overwrite.") from error
     if different:
         raise DataError(
@@ -135,19 +135,16 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     >>> differences({"teacher": {"width": 8, "depth": 2}}, {"teacher": {"width": 9, "depth": 2}})
     'teacher.width was 8, now 9'
     """
-    old, new = dict(_fields(before)), dict(_fields(now))
-    changed = [name for name in {**old, **new} if old.get(name, ABSENT) != new.get(name, ABSENT)]
-    return "; ".join(
-        f"{name} was {old.get(name, ABSENT)!r}, now {new.get(name, ABSENT)!r}" for name in changed
-    )
+    return "; ".join(_changes(before, now))
 
 
-def _fields(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _fields(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key in {**before, **now}:
+        old, new = before.get(key, ABSENT), now.get(key, ABSENT)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _changes(old, new, f"{prefix}{key}.")
+        elif old != new:
+            yield f"{prefix}{key} was {old!r}, now {new!r}"
 
 
 def _progress(saved: dict[str, Any]) -> Progress:

@@ -77,11 +77,11 @@ def refuse_foreign(folder: Path, ours: Collection[str]) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file or a whole folder."""
-    if path.is_dir() and not path.is_symlink():
+    """Delete a file, a link or a whole folder, if it is there."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
         shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def sha256_of(path: Path) -> str:

@@ -29,9 +29,9 @@ from wordstill.teacher import (
 KIND = "bert-cased"
 WANTED = ("New York", "grey Monday river", "vapourless", "isthmus", "the")
 WORDS = """
-the old still stands in small house by river and nobody has moved it heat text cool vapour keep what drips out she
-said colder than other towns about them knows why turned grey newspapers wrote for weeks write to read before page
-with query
+the old still stands in small house by river and nobody has moved it heat text cool vapour keep what drips out
+she said colder than other towns about them knows why turned grey newspapers wrote for weeks write to read
+before page with query
 """
 UNSEEN = ("grey monday river", "vapourless")
 BUDGET = 100

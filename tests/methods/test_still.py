@@ -55,8 +55,9 @@ def slow_still(text, slow, config: StillConfig) -> np.ndarray:
     )
     weight = config.context_weight * (counts / (counts + config.context_prior))[:, None]
     joint = np.hstack([unit(whitened), weight * unit(around)])
-    joint -= joint[frequent].mean(axis=0)
-    _, _, directions = np.linalg.svd(joint[frequent], full_matrices=False)
+    common = frequent & (counts >= sorted(counts[frequent])[::-1][: module.COMMON_WORDS][-1])
+    joint -= joint[common].mean(axis=0)
+    _, _, directions = np.linalg.svd(joint[common], full_matrices=False)
     return joint @ directions[: config.dim or width].T
 
 
@@ -75,6 +76,17 @@ SETTINGS = {
 def test_it_is_the_equation(text, slow, settings, rows_at_once, monkeypatch):
     if rows_at_once:
         monkeypatch.setattr(module, "ROWS_AT_ONCE", rows_at_once)
+    check_equation(text, slow, settings)
+
+
+def test_the_most_common_words_decide_what_is_kept(text, slow, monkeypatch):
+    monkeypatch.setattr(module, "COMMON_WORDS", 25)
+    least = sorted(text.vocabulary.counts)[::-1][24]
+    assert 25 <= (text.vocabulary.counts >= least).sum() < (text.vocabulary.counts >= 5).sum()
+    check_equation(text, slow, {"dim": 20})
+
+
+def check_equation(text, slow, settings):
     config = StillConfig(**{"layer": 3} | settings)
     given = ",".join(f"{name}={value}" for name, value in settings.items())
     table = text.run(f"still:{given}").finish()
@@ -174,6 +186,22 @@ def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_
     assert table.words == ("word0", "word1", "word2", "word3")
     joint = table.matrix[:3].astype(np.float64)
     np.testing.assert_allclose(joint.mean(axis=0), 0, atol=1e-6)
+
+
+def test_nothing_is_expected_of_a_word_that_cannot_be_read_alone(hand_made, hand_made_setup):
+    """It is taken for an average word, as is the third one, which is average alone. Priors hide the text."""
+    states = np.random.default_rng(4).normal(size=(12, 2)) + 1
+    alone = np.array([[8.0, 10.0], [12.0, 14.0], [10.0, 12.0]])
+    sentences = [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 3]]
+    table = run(
+        hand_made_setup([3, 4, 4, 1], width=2),
+        [hand_made(sentences, states)],
+        hand_made([[0], [1], [2]], alone),
+        state_prior=1e12,
+        context_weight=0.0,
+    )
+    np.testing.assert_allclose(table.matrix[2], table.matrix[3], atol=1e-6)
+    assert np.abs(table.matrix[0] - table.matrix[3]).max() > 0.1
 
 
 def test_nothing_read_yet(hand_made_setup):

@@ -1,21 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.teacher import Teacher
+from wordstill.teacher.tokenisation import Subwords
 
 NASTY_WORDS = (
-    "👩\u200d👩\u200d👧", "🇩🇪", "🇩🇪🇫🇷", "👍🏽", "❤\ufe0f", "😀😀", "e\u0301te\u0301", "\u0301", "\u0323\u0301x",
-    "o\u0323\u0302", "क्षि", "\u0f71\u0f72", "中国人", "漢字かなカナ", "한국어", "العربية", "שלום", "ภาษาไทย", "①", "㎏", "ﬁn",
-    "https://example.org/a?b=c&d", "someone@example.org", "3.5", "1,000", "99.9%", "½", "x²", "don't", "don’t",
-    "'tis", "l'été", "well-known", "x--y", 'end."', "end),", "...", "…", "!?", "«ça»", "„b“", "U.S.", "e.g.",
-    "a\u00a0b", "a\u202fb", "\u3000全角", "ｆｕｌｌ", "\u200b", "a\u200bb", "\u200d", "so\u00adft", "\u00ad", "\x07",
-    "a\x01b", "\ufeff", "\u2060", "\u202e", "\ufffd", "\U000e0001", "[SEP]", "x[SEP]y", "<s>", "</s>", "[CLS].",
-    "<|endoftext|>", "<unk>", "<0x41>", "▁", "▁a", "Ġ", "``quoted''", "''", "ß", "İ", "ſ", "ΑΣ", "Σ", "C++", "a/b",
+    "👩\u200d👩\u200d👧", "🇩🇪", "🇩🇪🇫🇷", "👍🏽", "❤\ufe0f", "😀😀", "e\u0301te\u0301", "\u0301",
+    "\u0323\u0301x", "o\u0323\u0302", "क्षि", "\u0f71\u0f72", "中国人", "漢字かなカナ", "한국어", "العربية",
+    "שלום", "ภาษาไทย", "①", "㎏", "ﬁn", "https://example.org/a?b=c&d", "someone@example.org", "3.5",
+    "1,000", "99.9%", "½", "x²", "don't", "don’t", "'tis", "l'été", "well-known", "x--y", 'end."', "end),",
+    "...", "…", "!?", "«ça»", "„b“", "U.S.", "e.g.", "a\u00a0b", "a\u202fb", "\u3000全角", "ｆｕｌｌ",
+    "\u200b", "a\u200bb", "\u200d", "so\u00adft", "\u00ad", "\x07", "a\x01b", "\ufeff", "\u2060",
+    "\u202e", "\ufffd", "\U000e0001", "[SEP]", "x[SEP]y", "<s>", "</s>", "[CLS].", "<|endoftext|>",
+    "<unk>", "<0x41>", "▁", "▁a", "Ġ", "``quoted''", "''", "ß", "İ", "ſ", "ΑΣ", "Σ", "C++", "a/b",
     "snake_case", "#tag", "@user", "$5", "5€", "+1", "the", "The", "river,", "(about", "them).",
 )  # fmt: skip
 """What tokenizers and aligners stumble over."""
@@ -24,6 +28,27 @@ NASTY_WORDS = (
 @pytest.fixture(scope="session")
 def nasty_words() -> tuple[str, ...]:
     return NASTY_WORDS
+
+
+@pytest.fixture(scope="session")
+def unique_words() -> Callable[[], Iterator[str]]:
+    """Gives words that never repeat, in letters that every tiny tokenizer knows."""
+
+    def words() -> Iterator[str]:
+        for number in count(9):
+            spelling, rest = "", number
+            while rest:
+                rest, digit = divmod(rest, 8)
+                spelling += "aeinorst"[digit]
+            yield spelling
+
+    return words
+
+
+@pytest.fixture(params=["bert-uncased", "roberta", "gpt2", "llama3", "llama2", "xlmr", "t5"])
+def subwords(request: pytest.FixtureRequest, tiny_teacher: Callable[..., Teacher]) -> Subwords:
+    """The tokenizer of each kind of teacher that batches differ for."""
+    return tiny_teacher(request.param).subwords
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +68,9 @@ def write_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Corpu
 @pytest.fixture(scope="session")
 def nasty_store(write_store: Callable[..., Corpus]) -> Corpus:
     """Every nasty word first, last and between others, and words of 10,000 characters."""
-    paragraphs = [f"{word} the {word} river {word}{word}. {word} stands. So it {word}" for word in NASTY_WORDS]
-    beside = [f"{left} {right}" for left, right in zip(NASTY_WORDS, NASTY_WORDS[1:])]
+    paragraphs = [
+        f"{word} the {word} river {word}{word}. {word} stands. So it {word}" for word in NASTY_WORDS
+    ]
+    beside = [f"{left} {right}" for left, right in pairwise(NASTY_WORDS)]
     long = [f"A {'x' * 10_000} word. And {'é' * 10_000}, {'1' * 10_000}!", "z" * 10_000]
     return write_store(*paragraphs, " ".join(NASTY_WORDS), ". ".join(NASTY_WORDS), *beside, *long)

@@ -2,36 +2,23 @@ from __future__ import annotations
 
 import random
 from dataclasses import fields
-from itertools import islice
+from functools import cache
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
-from wordstill.teacher import BatchConfig, TextBatches, WordListBatches, batches, piece_source
+from wordstill.teacher import BatchConfig, TextBatches, batches, piece_source
 
-KINDS = ["bert-uncased", "roberta", "gpt2", "llama3", "llama2", "xlmr", "t5"]
 LIMIT, BUDGET = 40, 200
 CONFIG = BatchConfig(budget=BUDGET, limit=LIMIT)
 INVISIBLE = "\u200b"
 
 
-def unique_words():
-    """Words that never repeat, in letters that every tiny tokenizer knows."""
-    letters = "aeinorst"
-    number = len(letters)
-    while True:
-        number += 1
-        digits, rest = "", number
-        while rest:
-            rest, digit = divmod(rest, len(letters))
-            digits += letters[digit]
-        yield digits
-
-
 @pytest.fixture(scope="module")
-def corpus(write_store):
+def corpus(write_store, unique_words):
     """Short and long paragraphs, sentences over the limit, words and whole paragraphs that BERT drops."""
     words, rng = unique_words(), random.Random(0)
 
@@ -42,7 +29,15 @@ def corpus(write_store):
     for sentences in [1, 2, 3, 30, 1, 4, 12, 2, 1, 1, 20, 3, 1]:
         lines += [sentence(rng.choice([1, 2, 3, 4, 6])) for _ in range(sentences)] + [""]
     lines += [sentence(60), sentence(3), sentence(80), ""]
-    lines += [sentence(2), INVISIBLE, f"{sentence(2)} {INVISIBLE} {sentence(3)}", "", INVISIBLE, "", sentence(4)]
+    lines += [
+        sentence(2),
+        INVISIBLE,
+        f"{sentence(2)} {INVISIBLE} {sentence(3)}",
+        "",
+        INVISIBLE,
+        "",
+        sentence(4),
+    ]
     return write_store(*lines, sentences_per_line=True)
 
 
@@ -51,13 +46,11 @@ def vocabulary(corpus):
     return Vocabulary.build(corpus, VocabularyConfig(min_count=1))
 
 
-@pytest.fixture(params=KINDS)
-def subwords(request, tiny_teacher):
-    return tiny_teacher(request.param).subwords
+source_of = cache(piece_source)
 
 
 def text_batches(corpus, vocabulary, subwords, config=CONFIG):
-    return TextBatches(corpus, vocabulary, piece_source(corpus, subwords), subwords, config)
+    return TextBatches(corpus, vocabulary, source_of(corpus, subwords), subwords, config)
 
 
 def read_all(source):
@@ -67,7 +60,7 @@ def read_all(source):
 def sentence_texts(corpus):
     """The string of every sentence, with the blank before it if there is one."""
     bounds = corpus.sentences.tolist()
-    return ["".join(map(corpus.forms.__getitem__, corpus.tokens[a:b].tolist())) for a, b in zip(bounds, bounds[1:])]
+    return ["".join(map(corpus.forms.__getitem__, corpus.tokens[a:b].tolist())) for a, b in pairwise(bounds)]
 
 
 def sentence_keys(corpus, vocabulary):
@@ -196,7 +189,9 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, 
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
     for number, (position, _) in enumerate(everything):
-        assert_same([batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]])
+        assert_same(
+            [batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]]
+        )
 
 
 def test_small_windows_read_the_same_texts(corpus, vocabulary, subwords, monkeypatch):
@@ -223,111 +218,12 @@ def test_sentences_without_blanks_are_split_at_their_ends_too(write_store, tiny_
         assert all((batch.word_ids >= 0).all() for batch in read)
 
 
-class TestPhrases:
-    TEXT = (
-        "The old still stands here. Still old, the old still, the OLD still!",
-        "Nobody moved the old. Still it drips. New York-based: new york, old still stands in New York",
-    )
-    PHRASES = ("old still", "the old still", "still stands", "new york", "absent phrase")
-
-    @pytest.fixture
-    def corpus(self, write_store):
-        return write_store(*self.TEXT)
-
-    @pytest.fixture
-    def vocabulary(self, corpus):
-        return Vocabulary.build(corpus, VocabularyConfig(min_count=4, words=self.PHRASES))
-
-    def test_phrases_are_found_with_the_pieces_of_their_words(self, corpus, vocabulary, subwords):
-        expected = self.slow_search(corpus)
-        found = []
-        for batch in read_all(text_batches(corpus, vocabulary, subwords, BatchConfig())):
-            running = batch.running
-            assert len(batch.word_ids) == running + len(batch.phrase_first)
-            for number, first, last in zip(
-                range(running, len(batch.word_ids)), batch.phrase_first, batch.phrase_last, strict=True
-            ):
-                found.append(vocabulary.keys[batch.word_ids[number]])
-                assert batch.word_first[number] == batch.word_first[first]
-                assert batch.word_last[number] == batch.word_last[last]
-                assert batch.word_sentence[number] == batch.word_sentence[first] == batch.word_sentence[last]
-                assert last - first + 1 == len(found[-1].split())
-        assert sorted(found) == sorted(expected)
-
-    def test_words_that_occur_only_in_phrases_are_not_known(self, corpus, vocabulary, subwords):
-        assert "new" not in vocabulary.keys
-        for batch in read_all(text_batches(corpus, vocabulary, subwords)):
-            assert batch.word_ids.max() < len(vocabulary)
-
-    def slow_search(self, corpus):
-        found = []
-        for paragraph in corpus:
-            for sentence in paragraph.sentences:
-                words = [word.text.lower() for word in sentence.words]
-                for phrase in self.PHRASES:
-                    parts = phrase.split()
-                    found += [
-                        phrase for start in range(len(words)) if words[start : start + len(parts)] == parts
-                    ]
-        assert {"old still", "the old still", "still stands", "new york"} == set(found)
-        return found
-
-
-class TestWordLists:
-    WORDS = ("still", "Still", "new york", "1923", "☃", INVISIBLE, "well-known", "river " * 60, "x")
-
-    def test_each_word_alone_without_its_blank(self, subwords):
-        ids = np.arange(len(self.WORDS)) + 100
-        source = WordListBatches(self.WORDS, ids, subwords, BatchConfig(budget=64, limit=LIMIT))
-        marks = {subwords.backend.token_to_id("Ġ"), subwords.backend.token_to_id("▁")}
-        room, seen = LIMIT - len(subwords.prefix) - len(subwords.suffix), []
-        for batch in read_all(source):
-            assert len(batch.lengths) * batch.lengths.max() <= 64 or len(batch.lengths) == 1
-            assert batch.running == len(batch.places) == len(batch.word_ids)
-            for number, place in enumerate(batch.places.tolist()):
-                seen.append(place)
-                pieces = subwords.encode([f" {self.WORDS[place]}"]).ids.tolist()
-                text = batch.pieces[batch.texts[number] : batch.texts[number + 1]].tolist()
-                assert text == [*subwords.prefix, *pieces[:room], *subwords.suffix]
-                bare = [piece for piece in pieces if piece not in marks]
-                if len(pieces) > room or not bare:
-                    assert batch.word_ids[number] == -1
-                    continue
-                assert batch.word_ids[number] == ids[place]
-                first, last = batch.word_first[number], batch.word_last[number]
-                own = batch.pieces[first:last].tolist()
-                assert [piece for piece in own if piece not in marks] == bare
-                assert own[0] == bare[0]
-                assert own[-1] == bare[-1]
-        empty = [
-            place for place, word in enumerate(self.WORDS) if len(subwords.encode([f" {word}"]).ids) == 0
-        ]
-        assert sorted(seen + empty) == list(range(len(self.WORDS)))
-
-    def test_reading_from_any_position_gives_the_rest(self, subwords, monkeypatch):
-        monkeypatch.setattr(batches, "WORDS_AT_ONCE", 10)
-        words = list(islice(unique_words(), 47))
-        source = WordListBatches(words, np.arange(47), subwords, BatchConfig(budget=20, limit=LIMIT))
-        everything = list(source.since((0, 0)))
-        assert sorted(np.concatenate([batch.places for _, batch in everything])) == list(range(47))
-        for number, (position, _) in enumerate(everything):
-            rest = [batch for _, batch in everything[number + 1 :]]
-            assert_same([batch for _, batch in source.since(position)], rest)
-
-    def test_nothing_but_words_that_are_dropped(self, tiny_teacher):
-        subwords = tiny_teacher("bert-uncased").subwords
-        assert read_all(WordListBatches([INVISIBLE], np.array([3]), subwords, CONFIG)) == []
-        assert read_all(WordListBatches([], np.array([], dtype=np.int64), subwords, CONFIG)) == []
-
-
 @pytest.mark.parametrize("limit", [0, 1, 2])
 def test_a_limit_without_room_for_text(limit, corpus, vocabulary, tiny_teacher):
     subwords = tiny_teacher("bert-uncased").subwords
     message = rf"A limit of {limit} sub-words leaves no room for text beside the 2 special tokens"
     with pytest.raises(UsageError, match=message):
         text_batches(corpus, vocabulary, subwords, BatchConfig(BUDGET, limit))
-    with pytest.raises(UsageError, match=message):
-        WordListBatches(["x"], np.array([0]), subwords, BatchConfig(BUDGET, limit))
 
 
 def test_a_budget_of_nothing():

@@ -9,7 +9,12 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.teacher import device
-from wordstill.teacher.device import choose_device, choose_precision, cpu_multiplies_bfloat16, survives_bfloat16
+from wordstill.teacher.device import (
+    choose_device,
+    choose_precision,
+    cpu_multiplies_bfloat16,
+    survives_bfloat16,
+)
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -38,7 +43,9 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
 
 @pytest.mark.parametrize("wanted", ["", "gpu", "cuda:99", "meta", "cpu:x"])
 def test_devices_that_cannot_be_used(wanted):
-    with pytest.raises(UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"):
+    with pytest.raises(
+        UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"
+    ):
         choose_device(wanted)
 
 
@@ -88,7 +95,9 @@ def test_processors_without_trouble_are_left_alone(announced, processor):
     assert device.ISA_VARIABLE not in os.environ
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only"
+)
 @pytest.mark.parametrize(
     ("product", "survives"),
     [

@@ -31,7 +31,8 @@ for folder in sys.argv[1:]:
     [(_, batch)] = batches.since((0, 0))
     one, two, three = (t.encode(batch, (0, 1, 2, 3)) for t in (full, half, auto))
     cosines = [
-        float(torch.nn.functional.cosine_similarity(one.words(layer), two.words(layer)).min()) for layer in range(4)
+        float(torch.nn.functional.cosine_similarity(one.words(layer), two.words(layer)).min())
+        for layer in range(4)
     ]
     results[folder] = {
         "dtypes": [str(t.dtype) for t in (full, half, auto)],
@@ -77,7 +78,9 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
     monkeypatch.setattr(half_precision, "agreement", lambda *arguments: cosine)
     model = tiny_model("bert-uncased")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    with pytest.warns(UserWarning, match=r"delicate stays in float32: .* mean cosine of only (0\.\d+|nan)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"delicate stays in float32: .* mean cosine of only (0\.\d+|nan)"
+    ) as caught:
         careful = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("delicate", "cpu"))
     assert len(caught) == 1
     assert caught[0].filename == __file__

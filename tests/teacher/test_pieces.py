@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from wordstill.teacher import piece_source, pieces
-from wordstill.teacher.pieces import FormPieces, TextPieces
+from wordstill.teacher.pieces import FormPieces, MixedPieces, TextPieces
 
 BLANK_SPLITTING = (
     "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
@@ -51,7 +51,9 @@ def test_both_ways_agree_on_nasty_text(blank_splitting, tiny_teacher, nasty_stor
 @given(data=st.data())
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_any_text(data, nasty_words, write_store, tiny_teacher):
-    part = st.one_of(st.sampled_from(nasty_words), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
+    part = st.one_of(
+        st.sampled_from(nasty_words), st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+    )
     word = st.lists(part, min_size=1, max_size=3).map("".join)
     end = st.sampled_from(["", "", "", ".", "!", "?", '."', ".)", "..."])
     paragraph = st.lists(st.tuples(word, end).map("".join), min_size=1, max_size=12).map(" ".join)
@@ -81,7 +83,7 @@ def test_words_own_all_pieces_that_overlap_them(kind, tiny_teacher, nasty_store)
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_words_own_the_pieces_that_transformers_names(kind, tiny_teacher, tiny_tokenizer, nasty_store):
-    """Every piece that transformers finds for a character of a word is the word's, and is read with these ids."""
+    """The ids are those of transformers, and what it finds for a character of a word is the word's."""
     tokenizer, source = tiny_tokenizer(kind), TextPieces(nasty_store, tiny_teacher(kind).subwords)
     marks = {tokenizer.convert_tokens_to_ids(mark) for mark in ("Ġ", "▁")}
     specials = tuple(tokenizer.all_special_tokens)
@@ -111,7 +113,10 @@ def test_sentences_begin_where_their_first_piece_does(tiny_teacher, write_store)
         assert table.words_in_sentence.tolist() == [4, 3, 3, 2]
         if kind in BLANK_SPLITTING:
             for sentence in range(3):
-                text = "".join(corpus.forms[token] for token in corpus.tokens[slice(*corpus.sentences[sentence:sentence + 2])].tolist())
+                text = "".join(
+                    corpus.forms[token]
+                    for token in corpus.tokens[slice(*corpus.sentences[sentence : sentence + 2])].tolist()
+                )
                 part = table.ids[table.sentence_first[sentence] : table.sentence_last[sentence]]
                 assert np.array_equal(part, subwords.encode([text]).ids)
 
@@ -129,6 +134,30 @@ def test_sentences_without_blanks_between_them(tiny_teacher, write_store):
         there = table.word_first < table.word_last
         assert (table.word_last > table.sentence_first[sentence])[there].all()
         assert (table.word_first < table.sentence_last[sentence])[there].all()
+
+
+RARELY_GLUED = (
+    "河水流过老房子。川は静かに。 The end.",
+    *(f"The river stands. It drips {n}." for n in range(70)),
+)
+
+
+def test_the_slow_way_is_taken_only_where_it_must_be(blank_splitting, tiny_teacher, write_store):
+    """One text without blanks must not slow down a whole corpus."""
+    corpus, subwords = (
+        write_store(*RARELY_GLUED, "那河。", "The rest."),
+        tiny_teacher(blank_splitting).subwords,
+    )
+    assert corpus.glued == 1
+    mixed, texts = piece_source(corpus, subwords), TextPieces(corpus, subwords)
+    assert isinstance(mixed, MixedPieces)
+    rows, total = paragraph_rows(corpus), len(corpus.sentences) - 1
+    assert np.array_equal(mixed.sentence_lengths(0, total), texts.sentence_lengths(0, total))
+    assert np.array_equal(mixed.sentence_lengths(*rows[3]), texts.sentence_lengths(*rows[3]))
+    for part in (rows, rows[::-1], rows[1:], rows[:1], runs_of_sentences(corpus)):
+        assert_same(mixed.read(part), texts.read(part))
+    mixed.by_text = None
+    assert_same(mixed.read(rows[1:]), texts.read(rows[1:]))
 
 
 def test_the_fast_way_is_taken_where_it_is_exact(blank_splitting, tiny_teacher, nasty_store):

@@ -21,7 +21,9 @@ def test_runs_against_loops(runs):
     assert ranges(starts, lengths).tolist() == [
         number for start, length in runs for number in range(start, start + length)
     ]
-    assert owners(lengths).tolist() == [owner for owner, (_, length) in enumerate(runs) for _ in range(length)]
+    assert owners(lengths).tolist() == [
+        owner for owner, (_, length) in enumerate(runs) for _ in range(length)
+    ]
 
 
 def test_offsets_of_small_integers_do_not_overflow():

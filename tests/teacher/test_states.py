@@ -53,7 +53,8 @@ def batches_of_words(draw):
 def made_up_states(batch, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return {
-        layer: torch.randn(len(batch.pieces), WIDTH, generator=generator, dtype=torch.float32) for layer in (0, 3)
+        layer: torch.randn(len(batch.pieces), WIDTH, generator=generator, dtype=torch.float32)
+        for layer in (0, 3)
     }
 
 

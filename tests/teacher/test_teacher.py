@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -31,8 +33,11 @@ def vocabulary(corpus):
     return Vocabulary.build(corpus, VocabularyConfig(min_count=1))
 
 
+source_of = cache(piece_source)
+
+
 def read(teacher, corpus, vocabulary, budget=100_000):
-    source = piece_source(corpus, teacher.subwords)
+    source = source_of(corpus, teacher.subwords)
     config = BatchConfig(budget, teacher.limit)
     reading = TextBatches(corpus, vocabulary, source, teacher.subwords, config)
     return [batch for _, batch in reading.since((0, 0))]
@@ -63,7 +68,9 @@ def test_a_padded_batch_gives_what_each_text_gives_alone(
         for layer in layers:
             expected = alone.hidden_states[layer][0]
             torch.testing.assert_close(states.hidden[layer][part], expected, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(last.hidden[teacher.depth][part], alone.last_hidden_state[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            last.hidden[teacher.depth][part], alone.last_hidden_state[0], rtol=1e-4, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "llama3", "t5", "modernbert"])
@@ -101,7 +108,9 @@ def test_a_decoder_keeps_no_keys_and_values(tiny_model, tiny_tokenizer, monkeypa
 class TestFingerprint:
     @staticmethod
     def make(model, tokenizer, **settings):
-        return Teacher(model, tokenizer, TeacherConfig("x", "cpu", **{"dtype": "float32"} | settings)).fingerprint
+        return Teacher(
+            model, tokenizer, TeacherConfig("x", "cpu", **{"dtype": "float32"} | settings)
+        ).fingerprint
 
     def test_it_depends_on_weights_and_tokenizer_only(self, tiny_model, tiny_tokenizer):
         model, tokenizer = tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased")
@@ -133,7 +142,14 @@ class TestErrors:
         with pytest.raises(TeacherError) as caught:
             teacher.encode(batch, (1, 2))
         message = str(caught.value)
-        for part in ("broken-bert", "layer 1", "float32", "text number 2,", "begins: 'nobody knows why", "weights"):
+        for part in (
+            "broken-bert",
+            "layer 1",
+            "float32",
+            "text number 2,",
+            "begins: 'nobody knows why",
+            "weights",
+        ):
             assert part in message
         clean = words_alone(teacher, ["river", "still"])
         assert torch.isfinite(teacher.encode(clean, (1,)).hidden[1]).all()
@@ -179,7 +195,9 @@ class TestErrors:
             teacher.encode(words_alone(teacher, ["river"]), (1,))
 
     def test_a_tokenizer_of_another_model(self, tiny_model, tiny_tokenizer):
-        teacher = Teacher(tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32"))
+        teacher = Teacher(
+            tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32")
+        )
         with pytest.raises(TeacherError, match=r"mixed gave the sub-word \d+, but the model knows only \d+"):
             teacher.encode(words_alone(teacher, ["newspapers", "river", "😀", "since"]), (1,))
 
@@ -216,7 +234,9 @@ class TestErrors:
 
 
 class TestLimits:
-    @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "gpt2", "xlmr", "albert", "modernbert", "llama3"])
+    @pytest.mark.parametrize(
+        "kind", ["bert-uncased", "roberta", "gpt2", "xlmr", "albert", "modernbert", "llama3"]
+    )
     def test_the_longest_text_can_be_read(self, kind, tiny_model, tiny_tokenizer):
         """All positions are used, and one more is refused rather than left to crash."""
         model, tokenizer = tiny_model(kind), tiny_tokenizer(kind)

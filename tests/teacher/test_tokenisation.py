@@ -130,5 +130,7 @@ def test_special_tokens_inside_a_text():
     backend.post_processor = processors.TemplateProcessing(
         single="$A [CLS] $A", special_tokens=[("[CLS]", 1)]
     )
-    with pytest.raises(TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"):
+    with pytest.raises(
+        TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"
+    ):
         subwords_of(backend, cls_token="[CLS]")

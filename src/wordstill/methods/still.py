@@ -21,6 +21,7 @@ from wordstill.vectors import WordVectors
 
 ROWS_AT_ONCE = 1 << 15
 ENOUGH_OCCURRENCES = 5
+COMMON_WORDS = 20_000
 RIDGE = 0.01
 
 
@@ -32,15 +33,15 @@ class StillConfig:
     """Which layer's states."""
     dim: int | None = None
     """Size of the vectors; None takes the teacher's width, the most is twice that."""
-    context_weight: float = 0.7
+    context_weight: float = 0.65
     """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
     state_exponent: float = 0.15
     """How far the states are whitened: 0 not at all, 0.5 wholly."""
     context_exponent: float = 0.35
     """How far the contexts are whitened."""
-    state_prior: float = 1.0
+    state_prior: float = 0.5
     """How many occurrences the guess from the word alone counts for, in the states."""
-    context_prior: float = 10.0
+    context_prior: float = 6.0
     """The same in the contexts."""
 
     def __post_init__(self) -> None:
@@ -71,8 +72,9 @@ class Still(Method):
         \lambda_w = \lambda \frac{n_w}{n_w + \kappa_c}
 
     :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
-    :math:`P` are mean and principal directions of the concatenation over frequent words. Frequent words occur
-    at least five times; where these are not more than the teacher's width, all words that occur are taken.
+    :math:`P` are mean and principal directions of the concatenation over the 20,000 most frequent of them, so
+    that a long tail of names does not decide what is kept. Frequent words occur at least five times; where
+    these are not more than the teacher's width, all words that occur are taken.
 
     Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
     without a gradient step: the mean context of a word, centred, times a power of the inverse covariance of
@@ -151,8 +153,9 @@ class Still(Method):
         frequent = self._frequent()
         halves = _Halves(self, frequent)
         joint = Moments(2 * self.setup.width, counts.device)
+        common = _most_common(frequent, counts)
         for rows in _blocks(len(counts)):
-            joint.add(halves(rows), frequent[rows])
+            joint.add(halves(rows), common[rows])
         centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
         vectors = torch.empty(len(counts), self.dim)
         for rows in _blocks(len(counts)):
@@ -186,7 +189,8 @@ class _Halves:
     def __call__(self, rows: slice) -> Tensor:
         """[rows, 2 x width] float64."""
         config, width = self.method.config, self.method.setup.width
-        counts, readable = self.method.states.counts[rows, None], self.method.alone.counts[rows, None] > 0
+        counts = self.method.states.counts[rows, None].double()
+        readable = self.method.alone.counts[rows, None] > 0
         state, context, alone = self._observed(rows)
         deviation = torch.where(readable, centred(alone, self.alone_mean), 0.0)
         expected = self.expected_mean + deviation @ self.weights
@@ -205,6 +209,14 @@ class _Halves:
         """Mean state, mean context and state alone, each [rows, width] float64."""
         parts = (self.method.states, self.method.contexts, self.method.alone)
         return [part.pooled(rows).double() for part in parts]
+
+
+def _most_common(frequent: Tensor, counts: Tensor) -> Tensor:
+    """[V] which frequent words centre and directions are fitted on; words of equal count go together."""
+    if int(frequent.sum()) <= COMMON_WORDS:
+        return frequent
+    least = torch.topk(torch.where(frequent, counts, 0), COMMON_WORDS).values[-1]
+    return frequent & (counts >= least)
 
 
 def _shrink(observed: Tensor, expected: Tensor, counts: Tensor, prior: float) -> Tensor:

@@ -98,6 +98,6 @@ def _avoid_matrix_tiles() -> None:
     os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)
     if not survives_bfloat16():
         raise UsageError(
-            "dtype bfloat16 would kill this process: the processor announces matrix tiles (AMX) that do not work. "
+            "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
             f"Set {ISA_VARIABLE}={ISA_WITHOUT_TILES} in the environment before the start, or take float32."
         )

@@ -60,8 +60,10 @@ def _load(source: str, name: str, *, online: bool) -> tuple[Any, Any]:
             )
     except Exception as error:  # Broken files come as nearly every kind of error.
         raise TeacherError(_explain(name, error, online=online)) from error
-    _refuse_missing_weights(name, report["missing_keys"], has_decoder=config.is_encoder_decoder)
-    return (model.get_encoder() if config.is_encoder_decoder else model), tokenizer
+    # The config is no guide: some encoders alone are saved with that of the pair, or the other way round.
+    is_pair = hasattr(model, "encoder") and hasattr(model, "decoder")
+    _refuse_missing_weights(name, report["missing_keys"], ("decoder.",) if is_pair else ())
+    return (model.get_encoder() if is_pair else model), tokenizer
 
 
 @contextmanager
@@ -81,10 +83,9 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _refuse_missing_weights(name: str, missing: set[str], *, has_decoder: bool) -> None:
+def _refuse_missing_weights(name: str, missing: set[str], unused: tuple[str, ...]) -> None:
     """Missing weights are drawn at random, which nobody would notice in the result."""
-    unused = ("pooler.", "decoder.") if has_decoder else ("pooler.",)
-    needed = sorted(key for key in missing if not key.startswith(unused))
+    needed = sorted(key for key in missing if not key.startswith(("pooler.", *unused)))
     if needed:
         raise TeacherError(
             f"The teacher {name} has no weights for {len(needed)} parts of its model: "

@@ -1,12 +1,14 @@
 """Two ways from the store to the sub-words of a text, with one result.
 
 `FormPieces` tokenises each distinct form of the store once and builds texts by gathers: it applies where the
-tokenizer never joins characters across a blank. `TextPieces` tokenises the whole text every time: it always
-applies.
+tokenizer never joins characters across a blank, to texts with a blank before every form. `TextPieces`
+tokenises the whole text every time: it always applies, and takes some fifty times as long. `MixedPieces`
+decides for each batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +22,16 @@ from wordstill.teacher.tokenisation import Subwords
 
 FORMS_AT_ONCE = 50_000
 PROBE_PARAGRAPHS = 64
+MOSTLY_GLUED = 0.05
+"""From so many glued forms for each paragraph on, hardly a batch would be without one."""
 
 
 def piece_source(corpus: Corpus, subwords: Subwords) -> PieceSource:
     """The fast source where it is exact for this tokenizer and corpus, else the general one."""
-    if corpus.glued == 0 and subwords.splits_at_blanks() and _joins_forms(corpus, subwords):
-        return FormPieces(corpus, subwords)
-    return TextPieces(corpus, subwords)
+    if corpus.glued > MOSTLY_GLUED * len(corpus) or not subwords.splits_at_blanks():
+        return TextPieces(corpus, subwords)
+    source = MixedPieces(corpus, subwords) if corpus.glued else FormPieces(corpus, subwords)
+    return source if _agrees_on_sample(source, corpus, subwords) else TextPieces(corpus, subwords)
 
 
 class FormPieces:
@@ -34,11 +39,7 @@ class FormPieces:
 
     def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
         self.corpus = corpus
-        starts = range(0, len(corpus.forms), FORMS_AT_ONCE)
-        chunks = [
-            _tokenise_forms(corpus, subwords, start, min(start + FORMS_AT_ONCE, len(corpus.forms)))
-            for start in starts
-        ]
+        chunks = [_tokenise_forms(corpus, subwords, start, stop) for start, stop in _chunks(corpus)]
         self.ids, self.lengths, self.word_first, self.word_last = map(np.concatenate, zip(*chunks))
         self.offsets = offsets_of(self.lengths)
 
@@ -111,6 +112,40 @@ class TextPieces:
         )
 
 
+class MixedPieces:
+    """Tokenises forms once, but whole texts where some form in a batch has no blank before it."""
+
+    def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
+        self.corpus = corpus
+        self.by_form, self.by_text = FormPieces(corpus, subwords), TextPieces(corpus, subwords)
+        self.bare = np.concatenate([_without_blank(corpus, *chunk) for chunk in _chunks(corpus)])
+
+    def sentence_lengths(self, first: int, last: int) -> Ints:
+        """Sub-words of each sentence as a part of its paragraph."""
+        lengths = self.by_form.sentence_lengths(first, last)
+        low, high = np.searchsorted(self.corpus.paragraphs, [first, last])
+        bounds = self.corpus.paragraphs[low : high + 1]
+        rows = np.stack([bounds[:-1], bounds[1:]], axis=1)
+        glued = rows[self._glued(rows)]
+        if len(glued):
+            table = self.by_text.read(glued)
+            places = ranges(glued[:, 0] - first, glued[:, 1] - glued[:, 0])
+            lengths[places] = table.sentence_last - table.sentence_first
+        return lengths
+
+    def read(self, texts: Ints) -> TextPieceTable:
+        """Sub-words of texts, the slow way if one of them needs it."""
+        return (self.by_text if self._glued(texts).any() else self.by_form).read(texts)
+
+    def _glued(self, texts: Ints) -> NDArray[np.bool_]:
+        """Whether each text has a form after its first one that has no blank before it."""
+        run = SentenceRuns(self.corpus, texts)
+        bare = offsets_of(self.bare[run.forms])
+        first, last = run.text_bounds[:-1], run.text_bounds[1:]
+        glued: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
+        return glued
+
+
 class _FormChunk(NamedTuple):
     """Sub-words of a run of forms: ids, how many each form has, and the range of each word in its form."""
 
@@ -118,6 +153,16 @@ class _FormChunk(NamedTuple):
     lengths: NDArray[np.int32]
     word_first: NDArray[np.int32]
     word_last: NDArray[np.int32]
+
+
+def _chunks(corpus: Corpus) -> Iterator[tuple[int, int]]:
+    """Ranges of forms that are worked on at once."""
+    for start in range(0, len(corpus.forms), FORMS_AT_ONCE):
+        yield start, min(start + FORMS_AT_ONCE, len(corpus.forms))
+
+
+def _without_blank(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
+    return np.array([not form.startswith(" ") for form in corpus.forms.slice(start, stop)], dtype=np.int8)
 
 
 def _tokenise_forms(corpus: Corpus, subwords: Subwords, start: int, stop: int) -> _FormChunk:
@@ -143,14 +188,13 @@ def _tokenise_forms(corpus: Corpus, subwords: Subwords, start: int, stop: int) -
     )
 
 
-def _joins_forms(corpus: Corpus, subwords: Subwords) -> bool:
-    """Whether, on a sample of this corpus, a text's sub-words are those of its forms end to end."""
+def _agrees_on_sample(source: PieceSource, corpus: Corpus, subwords: Subwords) -> bool:
+    """Whether, on a sample of this corpus, a source gives the sub-words of the whole texts."""
     count = min(PROBE_PARAGRAPHS, len(corpus))
-    for paragraph in np.linspace(0, len(corpus) - 1, count).astype(int):
-        first, last = corpus.paragraphs[paragraph], corpus.paragraphs[paragraph + 1]
-        run = SentenceRuns(corpus, np.array([[first, last]]))
-        whole = subwords.encode(run.strings()).ids
-        parts = subwords.encode([corpus.forms[form] for form in run.forms.tolist()]).ids
-        if not np.array_equal(whole, parts):
-            return False
-    return True
+    chosen = np.linspace(0, len(corpus) - 1, count).astype(np.int64)
+    texts = np.stack([corpus.paragraphs[chosen], corpus.paragraphs[chosen + 1]], axis=1)
+    whole = subwords.encode([corpus.text(int(paragraph)) for paragraph in chosen])
+    return all(
+        np.array_equal(source.read(text[None]).ids, whole.ids[first:last])
+        for text, first, last in zip(texts, whole.offsets[:-1], whole.offsets[1:])
+    )

@@ -20,7 +20,7 @@ def plan_texts(
         lengths: Sub-words of each sentence.
         bounds: Where each paragraph begins, in sentences of the corpus, and where the last one ends.
         first_paragraph: Number of the first paragraph.
-        room: Most sub-words of a text; only a text of one sentence may have more.
+        room: Most sub-words of a text; only a single sentence (beside empty ones) may have more.
         measure: Sub-words of texts given as rows (first sentence, sentence after the last). A part of a
             paragraph can have more than its sentences have in the paragraph: a tokenizer may have joined some
             across a sentence's end.
@@ -28,7 +28,7 @@ def plan_texts(
     Returns:
         Rows (first sentence, sentence after the last, paragraph), and the sub-words of each.
     """
-    before = offsets_of(lengths)
+    before, audible = offsets_of(lengths), offsets_of(np.minimum(lengths, 1))
     totals = np.diff(before[bounds - bounds[0]])
     paragraphs = np.arange(first_paragraph, first_paragraph + len(totals))
     rows = np.stack([bounds[:-1], bounds[1:], paragraphs], axis=1)
@@ -38,7 +38,8 @@ def plan_texts(
     waiting = np.concatenate([np.empty((0, 3), dtype=np.int64), *split])
     while len(waiting):
         real = measure(waiting[:, :2])
-        late = (real > room) & (waiting[:, 1] - waiting[:, 0] > 1)
+        first, last = waiting[:, 0] - bounds[0], waiting[:, 1] - bounds[0]
+        late = (real > room) & (audible[last] - audible[first] > 1)
         kept.append(waiting[~late])
         sums.append(real[~late])
         waiting = _halves(waiting[late])
@@ -62,7 +63,7 @@ def _greedy_texts(lengths: Ints, row: Ints, base: int, room: int) -> Ints:
     cuts, filled = [first], 0
     for sentence in range(first, last):
         length = int(lengths[sentence - base])
-        if filled and filled + length > room:
+        if length and filled and filled + length > room:
             cuts.append(sentence)
             filled = 0
         filled += length

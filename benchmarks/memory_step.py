@@ -1,0 +1,75 @@
+"""One step of the benchmark of memory, in a process of its own: does it and prints the peak in bytes."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+from pathlib import Path
+
+STATUS = Path("/proc/self/status")
+
+
+def main() -> None:
+    """Do one step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=("prepare", "distill"))
+    parser.add_argument("source", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--block-bytes", type=int)
+    parser.add_argument("--teacher")
+    parser.add_argument("--max-vocab", type=int)
+    options = parser.parse_args()
+    if options.step == "prepare":
+        _prepare(options)
+        print(own_peak() + options.workers * worker_peak())
+    else:
+        _distill(options)
+        print(own_peak())
+
+
+def own_peak() -> int:
+    """The most memory that this process has had.
+
+    The kernel's other figure, ru_maxrss, begins with what the parent had when it started this process.
+    """
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def worker_peak() -> int:
+    """The most memory that one child process had; pages that it shares with its parent count again."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    from wordstill.corpus import prepare
+
+    prepare(options.source, options.out, workers=options.workers, block_bytes=options.block_bytes)
+
+
+def _distill(options: argparse.Namespace) -> None:
+    import torch
+
+    from wordstill.corpus import VocabularyConfig
+    from wordstill.distillation import DistillConfig, distill
+    from wordstill.teacher import TeacherConfig
+
+    torch.set_num_threads(options.workers)
+    config = DistillConfig(
+        methods=("still", "ase"),
+        teacher=TeacherConfig(options.teacher, device="cpu"),
+        vocabulary=VocabularyConfig(min_count=1, max_size=options.max_vocab),
+        # After every few batches, so that the peak has a checkpoint in it at both sizes.
+        checkpoint_seconds=1.0,
+    )
+    tables = distill(options.source, options.out, config=config)
+    sizes = {label: len(table) for label, table in tables.items()}
+    if set(sizes.values()) != {options.max_vocab}:
+        raise SystemExit(
+            f"the text has too few words for {options.max_vocab} vectors: {sizes}; give more text"
+        )
+
+
+if __name__ == "__main__":
+    main()
