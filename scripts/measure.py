@@ -44,7 +44,7 @@ def main() -> None:
     )
     started = time.monotonic()
     with TemporaryDirectory() as folder:
-        run = Run.load(options.text, config, Path(folder), progress=True)
+        run = Run.load(options.text, config, Path(folder), progress=True, checkpoints=False)
         ready = time.monotonic()
         tables = run.tables(progress=True)
     finished = time.monotonic()

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wordstill.errors import MissingExtra
 from wordstill.evaluate import evaluate
 from wordstill.vectors import WordVectors
 
@@ -15,17 +17,15 @@ if TYPE_CHECKING:
     from wordstill.distillation import distill
 
 __version__ = "0.1.0"
+_ON_FIRST_USE = {"prepare": "wordstill.corpus", "distill": "wordstill.distillation"}
 __all__ = ["WordVectors", "__version__", "distill", "evaluate", "prepare"]
 
 
 def __getattr__(name: str) -> Any:
     # What needs torch or the text tools is imported on first use, so that reading vectors needs numpy only.
-    if name == "prepare":
-        from wordstill.corpus import prepare
-
-        return prepare
-    if name == "distill":
-        from wordstill.distillation import distill
-
-        return distill
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(str(error.name), "distill", f"wordstill.{name}") from error

@@ -188,6 +188,7 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, 
     source = text_batches(corpus, vocabulary, subwords)
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
+    assert everything[-1][0] == (len(corpus), 0)
     for number, (position, _) in enumerate(everything):
         assert_same(
             [batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]]

@@ -114,3 +114,19 @@ def test_a_product_is_tried_in_a_child(product, survives, monkeypatch):
     assert survives_bfloat16() is survives
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only"
+)
+def test_the_child_never_comes_back_into_the_program(monkeypatch, tmp_path):
+    def fail(one, other):
+        raise RuntimeError("no such product")
+
+    monkeypatch.setattr(torch.nn.functional, "linear", fail)
+    try:
+        assert not survives_bfloat16()
+    except RuntimeError:
+        (tmp_path / "came back").touch()
+        os._exit(1)
+    assert not any(tmp_path.iterdir())

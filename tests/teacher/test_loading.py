@@ -152,6 +152,16 @@ class TestFolders:
             Teacher.from_pretrained(folder, device="cpu")
         assert no_network == []
 
+    @pytest.mark.parametrize(
+        "kind", ["bert-uncased", "roberta", "gpt2", "modernbert", "llama3", "t5", "albert"]
+    )
+    def test_a_model_without_its_tokenizer(self, kind, tmp_path, tiny_model):
+        tiny_model(kind).save_pretrained(tmp_path)
+        with pytest.raises(
+            TeacherError, match=r"saved without its tokenizer|Couldn't instantiate the backend"
+        ):
+            Teacher.from_pretrained(tmp_path, device="cpu")
+
     def test_weights_of_another_model(self, saved):
         folder = saved()
         weights = load_file(folder / "model.safetensors")

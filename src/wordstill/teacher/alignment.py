@@ -35,13 +35,3 @@ def align(
     first = np.where(low < high, numbers[low], nowhere)
     last = np.where(low < high, numbers[high - 1] + 1, nowhere)
     return first.astype(np.int64), last.astype(np.int64)
-
-
-def first_at(places: ArrayLike, piece_starts: ArrayLike, piece_ends: ArrayLike) -> Ints:
-    """For each character, the number of the first piece that begins there or later.
-
-    A piece with an empty span, sometimes ``(0, 0)``, is taken to be at the end of what was read before it.
-    """
-    starts, ends = np.asarray(piece_starts, dtype=np.int64), np.asarray(piece_ends, dtype=np.int64)
-    starts = np.where(starts == ends, np.maximum.accumulate(ends), starts)
-    return np.searchsorted(np.maximum.accumulate(starts), places, side="left").astype(np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.corpus import Corpus
-from wordstill.teacher.alignment import align, first_at
+from wordstill.teacher.alignment import align
 from wordstill.teacher.piece_table import PieceSource, SentenceRuns, TextPieceTable
 from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
 from wordstill.teacher.tokenisation import Subwords
@@ -99,7 +99,7 @@ class TextPieces:
             start_of_word + forms.word_starts[run.word_slots],
             start_of_word + forms.word_ends[run.word_slots],
         )
-        sentence_bounds = first_at(characters[run.sentence_bounds], starts, ends)
+        sentence_bounds = np.searchsorted(np.maximum.accumulate(starts), characters[run.sentence_bounds])
         return TextPieceTable(
             ids=pieces.ids,
             text_lengths=text_lengths,

@@ -49,7 +49,8 @@ class Subwords:
         definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
 
     Raises:
-        TeacherError: The tokenizer gives no character offsets, or puts special tokens inside a text.
+        TeacherError: The tokenizer gives no character offsets, knows no sub-words, or puts special tokens
+            inside a text.
     """
 
     def __init__(self, tokenizer: Any, name: str) -> None:
@@ -62,6 +63,7 @@ class Subwords:
         plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         plain.no_truncation()
         plain.no_padding()
+        _refuse_empty(plain, name)
         self.definition = str(plain.to_str())
         self.backend = read_specials_as_text(plain)
         self.pad_id = int(tokenizer.pad_token_id or 0)
@@ -84,6 +86,16 @@ class Subwords:
     def splits_at_blanks(self) -> bool:
         """Whether this tokenizer never joins characters across a single blank."""
         return splits_at_blanks(self.backend)
+
+
+def _refuse_empty(plain: Tokenizer, name: str) -> None:
+    """For a model without tokenizer files transformers may make one that finds every word unknown."""
+    special = {token.content for token in plain.get_added_tokens_decoder().values() if token.special}
+    if len(plain.get_vocab().keys() - special - {"▁"}) == 0:
+        raise TeacherError(
+            f"The tokenizer of {name} knows nothing but {len(special)} special tokens: the model was saved "
+            "without its tokenizer. Save both into one folder with save_pretrained."
+        )
 
 
 def _blank_ids(backend: Tokenizer) -> list[int]:
