@@ -1,55 +1,46 @@
-"""Tiny teachers of every kind, made on the spot: trained tokenizers, and models of random weights."""
+"""Fixtures for all rooms."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-import transformers
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from wordstill.teacher import Teacher, TeacherConfig
-
-# Tiny products gain nothing from threads, and wait for each other where other work goes on.
-torch.set_num_threads(1)
-
-LINES = (
-    "The old still stands in the small house by the river, and nobody has moved it since 1923.",
-    "Distilling words isn't hard: heat the text, cool the vapour, and keep what drips out!",
-    "She said, “It’s 3.5 degrees colder than in 1,000 other towns (about 99.9% of them).”",
-    "Nobody knows why the well-known river turned grey; the newspapers wrote about it for weeks...",
-    "Der Fluss fließt über die Brücke, und die Mädchen schauen zu. Le garçon déjà vu était naïf.",
-    "Река течёт мимо старого дома. Ο ποταμός κυλάει. 河水流过老房子。 川は静かに流れる。",
-    "النهر يجري بجانب البيت. הנהר זורם ליד הבית. แม่น้ำไหลผ่านบ้าน",
-    "Write to someone@example.org or read https://example.org/a/page?with=query before Monday 😀 👍🏽.",
-)
-POSITIONS = 128
-LLAMA3_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+if TYPE_CHECKING:
+    from wordstill.teacher import Teacher
 
 
 @pytest.fixture(scope="session")
-def tiny_tokenizer() -> Callable[[str], Any]:
+def tiny_teachers() -> ModuleType:
+    """The module that makes them, loaded only where it is wanted: it needs torch and transformers."""
+    spec = spec_from_file_location("tiny_teachers", Path(__file__).parent / "teacher" / "tiny_teachers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tiny_teachers: ModuleType) -> Callable[[str], Any]:
     """Gives the tokenizer of a kind of teacher, wrapped as transformers does."""
-    return make_tokenizer
+    return tiny_teachers.make_tokenizer
 
 
 @pytest.fixture(scope="session")
-def tiny_model() -> Callable[[str], Any]:
+def tiny_model(tiny_teachers: ModuleType) -> Callable[[str], Any]:
     """Gives a new model of a kind of teacher; always the same weights."""
-    return make_model
+    return tiny_teachers.make_model
 
 
 @pytest.fixture(scope="session")
-def tiny_teacher() -> Callable[..., Teacher]:
+def tiny_teacher(tiny_teachers: ModuleType) -> Callable[..., Teacher]:
     """Gives a teacher by its kind, in float32 on the CPU unless told otherwise; do not change it."""
-    return make_teacher
+    return tiny_teachers.make_teacher
 
 
 @pytest.fixture(params=[
@@ -65,230 +56,3 @@ def blank_splitting(request: pytest.FixtureRequest) -> str:
 def blank_joining(request: pytest.FixtureRequest) -> str:
     """Each kind whose tokenizer may join across a blank."""
     return str(request.param)
-
-
-@cache
-def make_teacher(kind: str, **settings: Any) -> Teacher:
-    config = TeacherConfig(**{"name": f"tiny-{kind}", "device": "cpu", "dtype": "float32"} | settings)
-    return Teacher(make_model(kind), make_tokenizer(kind), config)
-
-
-@cache
-def make_tokenizer(kind: str) -> Any:
-    backend, specials = TOKENIZERS[kind]()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **specials)
-
-
-def make_model(kind: str) -> Any:
-    torch.manual_seed(0)
-    tokenizer = make_tokenizer(kind)
-    return MODELS[kind](len(tokenizer), tokenizer.pad_token_id).eval()
-
-
-def _trained(backend: Tokenizer, trainer: Any) -> Tokenizer:
-    backend.train_from_iterator(LINES, trainer)
-    return backend
-
-
-def _around(backend: Tokenizer, template: str) -> processors.TemplateProcessing:
-    names = [name for name in template.split() if name != "$A"]
-    return processors.TemplateProcessing(
-        single=template, special_tokens=[(name, backend.token_to_id(name)) for name in names]
-    )
-
-
-def _bert(lowercase: bool) -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=500, special_tokens=[*specials.values()], show_progress=False
-    )
-    _trained(backend, trainer)
-    backend.post_processor = _around(backend, "[CLS] $A [SEP]")
-    return backend, specials
-
-
-def _bytes(specials: dict[str, str], *steps: Any, **options: bool) -> Tokenizer:
-    backend = Tokenizer(models.BPE())
-    bytes_ = pre_tokenizers.ByteLevel(**{"add_prefix_space": False} | options)
-    backend.pre_tokenizer = pre_tokenizers.Sequence([*steps, bytes_])
-    trainer = trainers.BpeTrainer(
-        vocab_size=500,
-        special_tokens=[*specials.values()],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    return _trained(backend, trainer)
-
-
-def _roberta(prefix: bool, trim: bool) -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    backend = _bytes(specials, add_prefix_space=prefix, trim_offsets=trim)
-    backend.post_processor = processors.RobertaProcessing(
-        ("</s>", 2), ("<s>", 0), trim_offsets=trim, add_prefix_space=prefix
-    )
-    return backend, specials
-
-
-def _gpt2() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"eos_token": "<|endoftext|>"}
-    backend = _bytes(specials)
-    backend.post_processor = processors.ByteLevel(trim_offsets=False)
-    return backend, specials
-
-
-def _modernbert() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
-    backend = _bytes(specials, trim_offsets=True)
-    backend.normalizer = normalizers.NFC()
-    backend.post_processor = _around(backend, "[CLS] $A [SEP]")
-    return backend, specials
-
-
-def _llama3() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"}
-    backend = _bytes(specials, pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated"), use_regex=False)
-    backend.model.ignore_merges = True
-    backend.post_processor = processors.Sequence(
-        [processors.ByteLevel(trim_offsets=True), _around(backend, "<|begin_of_text|> $A")]
-    )
-    return backend, specials
-
-
-def _llama2() -> tuple[Tokenizer, dict[str, str]]:
-    """As converted from SentencePiece: no pre-tokenizer, so merges may cross blanks, and single bytes."""
-    specials = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    backend = Tokenizer(models.BPE(unk_token="<unk>"))
-    backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=[*specials.values()], show_progress=False)
-    definition = json.loads(_trained(backend, trainer).to_str())
-    vocabulary = definition["model"]["vocab"]
-    bytes_ = {f"<0x{number:02X}>": len(vocabulary) + number for number in range(256)}
-    definition["model"] |= {"byte_fallback": True, "fuse_unk": True, "vocab": vocabulary | bytes_}
-    backend = Tokenizer.from_str(json.dumps(definition))
-    backend.post_processor = _around(backend, "<s> $A")
-    return backend, specials
-
-
-def _swallowing() -> tuple[Tokenizer, dict[str, str]]:
-    """Byte-level, but the blank goes to the word before it; only the experiment can tell."""
-    specials = {"eos_token": "<|endoftext|>"}
-    blanks = pre_tokenizers.Split(" ", "merged_with_previous")
-    return _bytes(specials, blanks, use_regex=False), specials
-
-
-def _unigram(specials: list[str], normalizer: Any, pre_tokenizer: Any, template: str) -> Tokenizer:
-    backend = Tokenizer(models.Unigram())
-    backend.normalizer = normalizer
-    backend.pre_tokenizer = pre_tokenizer
-    trainer = trainers.UnigramTrainer(
-        vocab_size=400, special_tokens=specials, unk_token="<unk>", show_progress=False
-    )
-    _trained(backend, trainer)
-    backend.post_processor = _around(backend, template)
-    return backend
-
-
-def _xlmr() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    blanks = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    return _unigram([*specials.values()], normalizer, blanks, "<s> $A </s>"), specials
-
-
-def _t5() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
-    return _unigram([*specials.values()], normalizer, pre_tokenizers.Metaspace(), "$A </s>"), specials
-
-
-def _albert() -> tuple[Tokenizer, dict[str, str]]:
-    specials = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    steps = [
-        normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(),
-        normalizers.StripAccents(), normalizers.Lowercase(),
-    ]  # fmt: skip
-    blanks = pre_tokenizers.Metaspace()
-    return _unigram([*specials.values()], normalizers.Sequence(steps), blanks, "[CLS] $A [SEP]"), specials
-
-
-TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {
-    "bert-uncased": lambda: _bert(lowercase=True),
-    "bert-cased": lambda: _bert(lowercase=False),
-    "roberta": lambda: _roberta(prefix=False, trim=True),
-    "roberta-prefix": lambda: _roberta(prefix=True, trim=True),
-    "roberta-untrimmed": lambda: _roberta(prefix=False, trim=False),
-    "gpt2": _gpt2,
-    "modernbert": _modernbert,
-    "llama3": _llama3,
-    "llama2": _llama2,
-    "swallowing": _swallowing,
-    "xlmr": _xlmr,
-    "t5": _t5,
-    "albert": _albert,
-}
-
-SIZES = {
-    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "max_position_embeddings": POSITIONS, "bos_token_id": None, "eos_token_id": None,
-}  # fmt: skip
-
-
-def _bert_model(size: int, pad: int) -> Any:
-    config = transformers.BertConfig(vocab_size=size, pad_token_id=pad, **SIZES)
-    return transformers.BertModel(config)
-
-
-def _roberta_model(size: int, pad: int) -> Any:
-    # Positions are counted from the padding id on.
-    sizes = SIZES | {"max_position_embeddings": POSITIONS + pad + 1}
-    return transformers.RobertaModel(transformers.RobertaConfig(vocab_size=size, pad_token_id=pad, **sizes))
-
-
-def _gpt2_model(size: int, pad: int | None) -> Any:
-    sizes = SIZES | {"n_inner": SIZES["intermediate_size"]}
-    config = transformers.GPT2Config(vocab_size=size, **sizes)
-    return transformers.GPT2Model(config)
-
-
-def _modernbert_model(size: int, pad: int) -> Any:
-    config = transformers.ModernBertConfig(
-        vocab_size=size, pad_token_id=pad, cls_token_id=1, sep_token_id=2, local_attention=16,
-        global_attn_every_n_layers=2, reference_compile=False, **SIZES,
-    )  # fmt: skip
-    return transformers.ModernBertModel(config)
-
-
-def _llama_model(size: int, pad: int | None) -> Any:
-    return transformers.LlamaModel(transformers.LlamaConfig(vocab_size=size, num_key_value_heads=2, **SIZES))
-
-
-def _t5_model(size: int, pad: int) -> Any:
-    config = transformers.T5Config(
-        vocab_size=size, pad_token_id=pad, d_model=32, d_kv=8, d_ff=48, num_layers=3, num_heads=4
-    )
-    return transformers.T5EncoderModel(config)
-
-
-def _albert_model(size: int, pad: int) -> Any:
-    config = transformers.AlbertConfig(vocab_size=size, pad_token_id=pad, embedding_size=16, **SIZES)
-    return transformers.AlbertModel(config)
-
-
-MODELS: dict[str, Callable[[int, Any], Any]] = {
-    "bert-uncased": _bert_model,
-    "bert-cased": _bert_model,
-    "roberta": _roberta_model,
-    "roberta-prefix": _roberta_model,
-    "roberta-untrimmed": _roberta_model,
-    "gpt2": _gpt2_model,
-    "modernbert": _modernbert_model,
-    "llama3": _llama_model,
-    "llama2": _llama_model,
-    "swallowing": _gpt2_model,
-    "xlmr": _roberta_model,
-    "t5": _t5_model,
-    "albert": _albert_model,
-}

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.teacher import Teacher
 from wordstill.teacher.tokenisation import Subwords
+
+# Tiny products gain nothing from threads, and wait for each other where other work goes on.
+torch.set_num_threads(1)
 
 NASTY_WORDS = (
     "👩\u200d👩\u200d👧", "🇩🇪", "🇩🇪🇫🇷", "👍🏽", "❤\ufe0f", "😀😀", "e\u0301te\u0301", "\u0301",

@@ -29,6 +29,40 @@ class TextPieceTable:
     sentence_first: Ints
     sentence_last: Ints
 
+    def followed_by(self, other: TextPieceTable) -> TextPieceTable:
+        """The texts of this table and then those of another."""
+        pieces = len(self.ids)
+        return TextPieceTable(
+            ids=np.concatenate([self.ids, other.ids]),
+            text_lengths=np.concatenate([self.text_lengths, other.text_lengths]),
+            word_slots=np.concatenate([self.word_slots, other.word_slots]),
+            word_first=np.concatenate([self.word_first, other.word_first + pieces]),
+            word_last=np.concatenate([self.word_last, other.word_last + pieces]),
+            words_in_sentence=np.concatenate([self.words_in_sentence, other.words_in_sentence]),
+            sentence_first=np.concatenate([self.sentence_first, other.sentence_first + pieces]),
+            sentence_last=np.concatenate([self.sentence_last, other.sentence_last + pieces]),
+        )
+
+    def ordered(self, order: Ints, sentences_of_text: Ints) -> TextPieceTable:
+        """The same texts in another order: first number ``order[0]``, and so on."""
+        start_of_text, length = offsets_of(self.text_lengths)[order], self.text_lengths[order]
+        sentences = ranges(offsets_of(sentences_of_text)[order], sentences_of_text[order])
+        words_in_sentence = self.words_in_sentence[sentences]
+        words = ranges(offsets_of(self.words_in_sentence)[sentences], words_in_sentence)
+        shift = offsets_of(length)[:-1] - start_of_text
+        shift_of_sentence = np.repeat(shift, sentences_of_text[order])
+        shift_of_word = np.repeat(shift_of_sentence, words_in_sentence)
+        return TextPieceTable(
+            ids=self.ids[ranges(start_of_text, length)],
+            text_lengths=length,
+            word_slots=self.word_slots[words],
+            word_first=self.word_first[words] + shift_of_word,
+            word_last=self.word_last[words] + shift_of_word,
+            words_in_sentence=words_in_sentence,
+            sentence_first=self.sentence_first[sentences] + shift_of_sentence,
+            sentence_last=self.sentence_last[sentences] + shift_of_sentence,
+        )
+
 
 class PieceSource(Protocol):
     """Gives sub-words of runs of sentences of the corpus."""

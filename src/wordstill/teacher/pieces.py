@@ -3,7 +3,7 @@
 `FormPieces` tokenises each distinct form of the store once and builds texts by gathers: it applies where the
 tokenizer never joins characters across a blank, to texts with a blank before every form. `TextPieces`
 tokenises the whole text every time: it always applies, and takes some fifty times as long. `MixedPieces`
-decides for each batch.
+decides for each text.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from wordstill.teacher.tokenisation import Subwords
 
 FORMS_AT_ONCE = 50_000
 PROBE_PARAGRAPHS = 64
-MOSTLY_GLUED = 0.05
-"""From so many glued forms for each paragraph on, hardly a batch would be without one."""
+MOSTLY_GLUED = 0.2
+"""From so many glued forms for each paragraph on, the fast way would gain little."""
 
 
 def piece_source(corpus: Corpus, subwords: Subwords) -> PieceSource:
@@ -113,7 +113,7 @@ class TextPieces:
 
 
 class MixedPieces:
-    """Tokenises forms once, but whole texts where some form in a batch has no blank before it."""
+    """Tokenises forms once, but the whole of a text in which some form has no blank before it."""
 
     def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
         self.corpus = corpus
@@ -134,8 +134,14 @@ class MixedPieces:
         return lengths
 
     def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts, the slow way if one of them needs it."""
-        return (self.by_text if self._glued(texts).any() else self.by_form).read(texts)
+        """Sub-words of texts, of each in the way that it needs."""
+        glued = self._glued(texts)
+        if not glued.any():
+            return self.by_form.read(texts)
+        table = self.by_form.read(texts[~glued]).followed_by(self.by_text.read(texts[glued]))
+        order = np.argsort(np.concatenate([np.flatnonzero(~glued), np.flatnonzero(glued)]))
+        sentences = texts[:, 1] - texts[:, 0]
+        return table.ordered(order, np.concatenate([sentences[~glued], sentences[glued]]))
 
     def _glued(self, texts: Ints) -> NDArray[np.bool_]:
         """Whether each text has a form after its first one that has no blank before it."""
