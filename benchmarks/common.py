@@ -81,12 +81,13 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
 
 
-def show(rows: Sequence[Row]) -> None:
-    """Print a table: the first row is its head, the first column words, the others numbers."""
+def show(rows: Sequence[Row], remarks: Sequence[str]) -> None:
+    """Print a table (its first row is the head, its first column words) and the remarks on it."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
         print("  ".join([row[0].ljust(widths[0]), *cells]))
+    print("", *remarks, sep="\n")
 
 
 def met(yes: bool) -> str:

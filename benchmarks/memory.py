@@ -1,9 +1,9 @@
 """Peak memory of preparing and of distilling a text, and the same for four times as much text.
 
-Each figure is the peak of a fresh process as the kernel records it; for ``prepare``, of the process and of all
+Each figure is the peak of a fresh process as the kernel records it; for `prepare`, of the process and of all
 its workers, each taken as large as the largest. The larger text begins with the smaller one, and as many
-words get a vector. ``distill`` is measured twice: with the embedded teacher over little text, and with a tiny
-one that is fast enough to read as much as ``prepare`` does. Needs Linux.
+words get a vector. `distill` is measured twice: with the embedded teacher over little text, and with a tiny
+one that is fast enough to read as much as `prepare` does. Needs Linux.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.common import Row, met, read_paragraphs, save, show
 from wordstill.corpus import prepare
 from wordstill.teacher.embedded import NAME, embedded_teacher
 
 BENCHMARK = "memory"
+TITLE = "Memory"
 LIMIT = 1.10
 TIMES = 4
 LARGEST_BLOCK = 16 << 20
 BLOCKS = 8
 """Blocks in the smaller text, more than are worked on at once; with much text they have their usual size."""
 TINY_WIDTH = 32
+BYTES_OF_A_WORD = 6
 
 
 @dataclass(frozen=True)
@@ -38,45 +41,56 @@ class Step:
     peak: tuple[int, ...]
     settings: dict[str, int]
 
-    @property
-    def ratio(self) -> float:
-        """Memory for the larger text over memory for the smaller one."""
-        return self.peak[1] / self.peak[0]
-
-    def row(self) -> Row:
-        """What the table says."""
-        more = (self.peak[1] - self.peak[0]) / (self.text[1] - self.text[0])
-        sizes = [f"{size / 1e6:,.1f} MB" for size in (*self.text, *self.peak)]
-        return (self.title, *sizes, f"{self.ratio:.3f}", f"{more:.2f} MB")
-
 
 def main() -> None:
     """Measure, print and save."""
     options = _options()
     with TemporaryDirectory(prefix="wordstill-") as folder:
         steps = measure(options, Path(folder))
-    head = ("", "text 1x", "text 4x", "memory 1x", "memory 4x", "ratio", "more for 1 MB of text")
-    show([head, *(step.row() for step in steps)])
-    worst = max(step.ratio for step in steps)
-    print(f"\nlargest ratio {worst:.3f}, limit {LIMIT}: {met(worst < LIMIT)}")
-    text = options.text.name if options.text else "embedded"
-    result = {"text": text, "workers": options.workers, "ratio": worst, "limit": LIMIT}
-    save(BENCHMARK, result | {"steps": [asdict(step) | {"ratio": step.ratio} for step in steps]})
+    result = {
+        "text": options.text.name if options.text else "embedded",
+        "workers": options.workers,
+        "steps": [asdict(step) for step in steps],
+        "ratio": max(step.peak[1] / step.peak[0] for step in steps),
+    }
+    show(rows(result), remarks(result))
+    save(BENCHMARK, result)
+
+
+def rows(result: dict[str, Any]) -> list[Row]:
+    """The table."""
+    table: list[Row] = [("", "text", "4x", "peak memory", "at 4x", "ratio")]
+    for step in result["steps"]:
+        sizes = [f"{size / 1e6:,.1f} MB" for size in (*step["text"], *step["peak"])]
+        table.append((step["title"], *sizes, f"{step['peak'][1] / step['peak'][0]:.3f}"))
+    return table
+
+
+def remarks(result: dict[str, Any]) -> list[str]:
+    """Whether the limit is kept."""
+    settings = "; ".join(
+        f"{step['title']}: {value:,} {name}"
+        for step in result["steps"]
+        for name, value in step["settings"].items()
+    )
+    return [
+        f"{result['workers']} processes or threads; {settings}.",
+        f"Largest ratio {result['ratio']:.3f}, limit {LIMIT}: {met(result['ratio'] < LIMIT)}.",
+    ]
 
 
 def measure(options: argparse.Namespace, folder: Path) -> list[Step]:
     """All steps at both sizes."""
     paragraphs = read_paragraphs(options.text, folder / "everything")
     whole = sum(len(paragraph.encode()) + 1 for paragraph in paragraphs)
-    small = min(whole, int(options.megabytes * 1e6) if options.megabytes else whole) // TIMES
-    little = min(small, 6 * options.words)
+    wanted = min(whole, int(options.megabytes * 1e6)) if options.megabytes else whole
+    much = _texts(paragraphs, wanted // TIMES, folder)
+    little = _texts(paragraphs, min(wanted // TIMES, BYTES_OF_A_WORD * options.words), folder)
     tiny = _tiny_teacher(folder / "tiny")
     return [
-        _prepare(_texts(paragraphs, small, folder), options.workers),
-        _distill(
-            "a tiny teacher", _texts(paragraphs, small, folder), tiny, options.tiny_vocab, options.workers
-        ),
-        _distill(NAME, _texts(paragraphs, little, folder), Path(NAME), options.max_vocab, options.workers),
+        _prepare(much, options.workers),
+        _distill("a tiny teacher", much, tiny, options.tiny_vocab, options.workers),
+        _distill(NAME, little, Path(NAME), options.max_vocab, options.workers),
     ]
 
 
@@ -111,7 +125,7 @@ def _prepare(texts: list[Path], workers: int) -> Step:
     block = min(LARGEST_BLOCK, sizes[0] // BLOCKS)
     options = {"workers": workers, "block-bytes": block}
     peaks = tuple(_peak("prepare", text, text.with_suffix(".prepared"), options) for text in texts)
-    return Step("prepare", sizes, peaks, {"block_bytes": block})
+    return Step("prepare", sizes, peaks, {"bytes in a block": block})
 
 
 def _distill(title: str, texts: list[Path], teacher: Path, vectors: int, workers: int) -> Step:
@@ -125,7 +139,7 @@ def _distill(title: str, texts: list[Path], teacher: Path, vectors: int, workers
     return Step(f"distill, {title}", sizes, tuple(peaks), {"vectors": vectors})
 
 
-def _peak(step: str, source: Path, out: Path, options: dict[str, object]) -> int:
+def _peak(step: str, source: Path, out: Path, options: Mapping[str, object]) -> int:
     flags = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "benchmarks.memory_step", step, str(source), str(out), *flags]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
@@ -136,8 +150,11 @@ def _peak(step: str, source: Path, out: Path, options: dict[str, object]) -> int
 
 def _tiny_teacher(folder: Path) -> Path:
     """A model of one small layer with random weights and the embedded tokenizer."""
+    import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
+    from transformers.utils import logging
 
+    torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(embedded_teacher())
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -146,7 +163,8 @@ def _tiny_teacher(folder: Path) -> Path:
         num_attention_heads=1,
         intermediate_size=TINY_WIDTH,
     )
-    BertModel(config).save_pretrained(folder)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -7,6 +7,8 @@ import resource
 from pathlib import Path
 
 STATUS = Path("/proc/self/status")
+ENOUGH = 0.99
+"""Share of the wanted vectors; the tokenizer has no sub-words for a few words."""
 
 
 def main() -> None:
@@ -64,11 +66,9 @@ def _distill(options: argparse.Namespace) -> None:
         checkpoint_seconds=1.0,
     )
     tables = distill(options.source, options.out, config=config)
-    sizes = {label: len(table) for label, table in tables.items()}
-    if set(sizes.values()) != {options.max_vocab}:
-        raise SystemExit(
-            f"the text has too few words for {options.max_vocab} vectors: {sizes}; give more text"
-        )
+    least = min(map(len, tables.values()))
+    if least < ENOUGH * options.max_vocab:
+        raise SystemExit(f"the text is too small: {least} words got a vector, {options.max_vocab} should")
 
 
 if __name__ == "__main__":
