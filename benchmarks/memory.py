@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
     parser.add_argument("--megabytes", type=float, help="size of the larger text; by default all of it")
     parser.add_argument(
-        "--words", type=int, default=30_000, help="for the embedded teacher, of the smaller text"
+        "--words", type=int, default=90_000, help="for the embedded teacher, of the smaller text"
     )
     parser.add_argument("--max-vocab", type=int, default=2_000, help="vectors of the embedded teacher")
     parser.add_argument("--tiny-vocab", type=int, default=10_000, help="vectors of the tiny teacher")

@@ -121,7 +121,7 @@ class Run:
         self.teacher, self.corpus = teacher, corpus
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
-        usual = 131_072 if teacher.device.type == "cuda" else 8_192
+        usual = 131_072 if teacher.device.type == "cuda" else 2_048
         self.batches = BatchConfig(usual if config.budget is None else config.budget, teacher.limit)
         self.recipe = Recipe.resolve(corpus, teacher, self.vocabulary, specs, self.batches, config.seed)
         setup = Setup(self.vocabulary, teacher.width, teacher.depth, teacher.device, config.seed)

@@ -14,11 +14,13 @@ from torch import Tensor
 
 from wordstill.checkpoint import CheckpointFile, Progress
 from wordstill.errors import Interrupted
+from wordstill.heap import trim_heap
 from wordstill.methods.base import Method
 from wordstill.prefetch import prefetch
 from wordstill.teacher import Batch, Teacher, WordStates
 
 Position = tuple[int, int]
+BATCHES_BETWEEN_TRIMS = 2
 
 
 class Batches(Protocol):
@@ -101,8 +103,11 @@ class Engine:
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
         saved = time.monotonic()
         with _bar(stage, progress, show) as bar:
-            for position, batch in prefetch(stage.batches.since(progress.position)):
+            batches = prefetch(stage.batches.since(progress.position))
+            for number, (position, batch) in enumerate(batches, 1):
                 stage.observe(self.teacher.encode(batch, stage.layers))
+                if number % BATCHES_BETWEEN_TRIMS == 0:
+                    trim_heap()
                 progress = replace(
                     progress,
                     position=position,

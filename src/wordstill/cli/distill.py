@@ -84,7 +84,7 @@ def command(
         typer.Option(
             metavar="N",
             min=1,
-            help="Sub-words in a batch; by default 8,192, on a GPU 131,072.",
+            help="Sub-words in a batch; by default 2,048, on a GPU 131,072.",
             rich_help_panel=TEACHER,
         ),
     ] = None,
