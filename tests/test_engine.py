@@ -13,7 +13,7 @@ import torch
 
 from wordstill.checkpoint import CheckpointFile, Progress
 from wordstill.engine import Engine, Stage, stop_requested
-from wordstill.errors import DataError, Interrupted
+from wordstill.errors import DataError, Interrupted, TrainingError
 
 RECIPE = '{"seed": 0}'
 
@@ -56,6 +56,14 @@ class Recorder:
         self.layers = layers
         self.seen = torch.zeros(0, dtype=torch.int64)
         self.alone = torch.zeros(0, dtype=torch.int64)
+        self.name, self.sick = f"recorder-{layers[0]}", False
+
+    def status(self) -> str:
+        return f"seen {len(self.seen)}"
+
+    def verify(self) -> None:
+        if self.sick:
+            raise TrainingError("diverged")
 
     def observe(self, states: int) -> None:
         self.seen = torch.cat([self.seen, torch.tensor([states])])
@@ -265,3 +273,22 @@ def test_a_handler_that_is_not_known_is_reset_to_the_default(monkeypatch):
     with stop_requested():
         pass
     assert set_to[2:] == [signal.SIG_DFL, signal.SIG_DFL]
+
+
+def test_a_state_that_has_run_away_is_not_saved(tmp_path):
+    """The last good one stays, so that the run can be started again from there with other settings."""
+    rig = Rig(tmp_path / "state", Echo(when=4))
+    rig.teacher.act = lambda: setattr(rig.first, "sick", True)
+    rig.engine.every = 0.0
+    with pytest.raises(TrainingError, match="diverged"):
+        rig.engine.run()
+    saved = CheckpointFile(tmp_path / "state", RECIPE).load()
+    assert saved is not None
+    assert saved[1]["a/seen"].tolist() == [0, 1, 2, 3]
+
+
+def test_progress_says_how_methods_fare(monkeypatch, capsys):
+    monkeypatch.setattr("wordstill.engine.STATUS_SECONDS", 0.0)
+    Rig(None).engine.run(show_progress=True)
+    shown = capsys.readouterr().err
+    assert "recorder-2 seen 7" in shown and "recorder-1 seen 7" in shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -15,14 +15,17 @@ from wordstill.checkpoint import CheckpointFile, Progress, refuse_change, workin
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, is_store, prepare
 from wordstill.corpus.sources import find_sources
 from wordstill.engine import Engine, Stage
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.files import atomic_folder, disk_errors, refuse_existing, refuse_foreign
 from wordstill.formats.artefact import ARTEFACT, CARD, CONFIG, TENSORS, WORDS
 from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.recipe import Recipe
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
+from wordstill.teacher.batches import Unit
 from wordstill.vectors import WordVectors
 
+SENTENCE_ENDS = (".", "?", "!")
+EPOCH_STRIDE = 1_000_003
 STORE = "store"
 TEXT = "text.json"
 REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, "evaluation.json"}
@@ -40,7 +43,11 @@ class DistillConfig:
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
     budget: int | None = None
-    """Sub-words in a batch; None takes 8,192 on a CPU and 131,072 on a GPU."""
+    """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU."""
+    read: Unit = "paragraph"
+    """What the teacher reads as one text: whole paragraphs, or each sentence by itself."""
+    epochs: int = 1
+    """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: int = 0
     checkpoint_seconds: float = 120.0
 
@@ -48,6 +55,10 @@ class DistillConfig:
         check_specs(self.methods, METHODS)
         if self.budget is not None and self.budget < 1:
             raise UsageError(f"A batch must have at least 1 sub-word; got a budget of {self.budget}.")
+        if self.read not in get_args(Unit):
+            raise unknown_name("unit to read", self.read, get_args(Unit))
+        if self.epochs < 1:
+            raise UsageError(f"The text must be read at least once; got {self.epochs} epochs.")
 
 
 def distill(
@@ -122,9 +133,22 @@ class Run:
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
         usual = 131_072 if teacher.device.type == "cuda" else 2_048
-        self.batches = BatchConfig(usual if config.budget is None else config.budget, teacher.limit)
-        self.recipe = Recipe.resolve(corpus, teacher, self.vocabulary, specs, self.batches, config.seed)
-        setup = Setup(self.vocabulary, teacher.width, teacher.depth, teacher.device, config.seed)
+        budget = usual if config.budget is None else config.budget
+        self.batches = BatchConfig(budget, teacher.limit, config.read)
+        self.config = config
+        self.recipe = Recipe.resolve(
+            corpus, teacher, self.vocabulary, specs, self.batches, config.seed, config.epochs
+        )
+        setup = Setup(
+            self.vocabulary,
+            teacher.width,
+            teacher.depth,
+            teacher.device,
+            seed=config.seed,
+            words=corpus.n_words,
+            epochs=config.epochs,
+            sentence_ends=teacher.subwords.ids_of(SENTENCE_ENDS),
+        )
         self.methods: dict[str, Method] = {spec.label: spec.build(setup) for spec in specs}
         checkpoint = CheckpointFile(work / CHECKPOINT, self.recipe.to_json()) if work is not None else None
         self.engine = Engine(teacher, self.methods, self._stages(), checkpoint, config.checkpoint_seconds)
@@ -185,10 +209,21 @@ class Run:
             batches = WordListBatches(words, ids, subwords, self.batches)
             stages.append(Stage("words alone", batches, alone, alone=True, words=len(words)))
         readers = [method for method in self.methods.values() if method.reads_text]
-        if readers:
-            source = piece_source(self.corpus, subwords)
-            text = TextBatches(self.corpus, self.vocabulary, source, subwords, self.batches)
-            stages.append(Stage("text", text, readers, alone=False, words=self.corpus.n_words))
+        return stages + (self._text_stages(readers) if readers else [])
+
+    def _text_stages(self, readers: list[Method]) -> list[Stage]:
+        """The text once for everyone, and again for those that learn from reading it again."""
+        learners = [method for method in readers if method.learns]
+        source = piece_source(self.corpus, self.teacher.subwords)
+        stages: list[Stage] = []
+        for epoch in range(self.config.epochs if learners else 1):
+            order = (self.config.seed + 1) * EPOCH_STRIDE + epoch if learners else None
+            text = TextBatches(
+                self.corpus, self.vocabulary, source, self.teacher.subwords, self.batches, order
+            )
+            title = f"text, epoch {epoch + 1}" if len(stages) or self.config.epochs > 1 else "text"
+            methods = learners if epoch else readers
+            stages.append(Stage(title, text, methods, alone=False, words=self.corpus.n_words))
         return stages
 
 

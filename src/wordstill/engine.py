@@ -21,6 +21,7 @@ from wordstill.teacher import Batch, Teacher, WordStates
 
 Position = tuple[int, int]
 BATCHES_BETWEEN_TRIMS = 2
+STATUS_SECONDS = 2.0
 
 
 class Batches(Protocol):
@@ -86,6 +87,7 @@ class Engine:
         Raises:
             Interrupted: Ctrl-C or SIGTERM came; the state is saved.
             DataError: The checkpoint to resume from is damaged or of another run, or the disk is full.
+            TrainingError: A method's numbers have run away; the last good state stays saved.
         """
         progress = self._restore() if resume else Progress()
         if progress.stage == len(self.stages):
@@ -101,7 +103,7 @@ class Engine:
         return progress
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
-        saved = time.monotonic()
+        saved = shown = time.monotonic()
         with _bar(stage, progress, show) as bar:
             batches = prefetch(stage.batches.since(progress.position))
             for number, (position, batch) in enumerate(batches, 1):
@@ -115,6 +117,7 @@ class Engine:
                     cut=progress.cut + batch.cut,
                 )
                 bar.update(batch.running)
+                shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
                     self._save(progress)
                     saved = time.monotonic()
@@ -122,12 +125,25 @@ class Engine:
                     raise self._interrupted(stage, progress.words)
         return progress
 
+    def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
+        """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""
+        if time.monotonic() - shown < STATUS_SECONDS:
+            return shown
+        status = {method.name: method.status() for method in stage.methods}
+        several = sum(map(bool, status.values())) > 1
+        parts = [f"{name} {text}" if several else text for name, text in status.items() if text]
+        bar.set_postfix_str(", ".join(parts), refresh=False)
+        return time.monotonic()
+
     def _interrupted(self, stage: Stage, words: int) -> Interrupted:
         return Interrupted(stage.title, words, stage.words, saved=self.checkpoint is not None)
 
     def _save(self, progress: Progress) -> None:
         if self.checkpoint is None:
             return
+        for method in self.methods.values():
+            # The last good checkpoint stays where numbers have run away.
+            method.verify()
         states = {
             f"{label}/{key}": tensor
             for label, method in self.methods.items()
@@ -168,6 +184,10 @@ class _Bar(Protocol):
 
     def update(self, n: float) -> object:
         """Count more words."""
+        ...
+
+    def set_postfix_str(self, s: str, refresh: bool) -> object:
+        """Show a few words behind the bar."""
         ...
 
 

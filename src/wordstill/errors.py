@@ -30,6 +30,10 @@ class TeacherError(WordstillError):
     """A model or tokenizer that cannot be loaded or used, or that gave non-finite states."""
 
 
+class TrainingError(WordstillError):
+    """A training that cannot go on, because its numbers have run away."""
+
+
 class MissingExtra(WordstillError):
     """A feature needs a package that is not installed."""
 

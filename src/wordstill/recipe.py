@@ -26,6 +26,7 @@ class Recipe:
     methods: dict[str, dict[str, Any]]
     batches: dict[str, Any]
     seed: int
+    epochs: int
     versions: dict[str, str]
 
     @classmethod
@@ -37,16 +38,18 @@ class Recipe:
         specs: list[MethodSpec],
         batches: BatchConfig,
         seed: int,
+        epochs: int = 1,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
             corpus={"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
             teacher=_teacher_facts(teacher),
-            vocabulary=_vocabulary_facts(vocabulary),
+            vocabulary=vocabulary_facts(vocabulary),
             methods={spec.label: settings_of(spec) for spec in specs},
             batches=asdict(batches),
             seed=seed,
-            versions={"wordstill": __version__, **{name: _version(name) for name in PACKAGES}},
+            epochs=epochs,
+            versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
         )
 
     def to_json(self) -> str:
@@ -73,7 +76,8 @@ def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
     }
 
 
-def _vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:
+def vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Which words have vectors, as plain data."""
     config = vocabulary.config
     joined = "\n".join(config.words)
     return {
@@ -86,7 +90,8 @@ def _vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
+    """The version of an installed package, for provenance."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,19 @@ class Text:
 
     @property
     def setup(self) -> Setup:
-        return Setup(self.vocabulary, self.teacher.width, self.teacher.depth, self.teacher.device)
+        return Setup(
+            self.vocabulary,
+            self.teacher.width,
+            self.teacher.depth,
+            self.teacher.device,
+            words=self.corpus.n_words,
+            sentence_ends=self.teacher.subwords.ids_of((".", "?", "!")),
+        )
 
-    def build(self, spec: str) -> Method:
+    def build(self, spec: str, seed: int = 0) -> Method:
         """A method that has seen nothing."""
         (found,) = read_specs([spec], METHODS, self.teacher.depth)
-        return found.build(self.setup)
+        return found.build(replace(self.setup, seed=seed))
 
     def batches(self, *, alone: bool, budget: int) -> list[Batch]:
         """All batches of the text, or of every word of the vocabulary alone."""
@@ -153,6 +160,10 @@ class Words:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def keep_probability(self, t: float) -> np.ndarray:
+        """Every word stays; thinning is for real vocabularies."""
+        return np.ones(len(self))
 
 
 def states_of(sentences: Sequence[Sequence[int]], vectors: np.ndarray, layer: int = 0) -> WordStates:
@@ -267,3 +278,41 @@ class Slow:
 @pytest.fixture(scope="session")
 def slow(text: Text, tiny_tokenizer: Callable[[str], Any]) -> Slow:
     return Slow(text, tiny_tokenizer(KIND))
+
+
+class Topics:
+    """Made-up states with a planted structure: words of four topics, each sentence about one of them."""
+
+    words, width, topics, sentences, length = 24, 16, 4, 60, 8
+
+    def build(self, spec: str, seed: int = 0, batches: int = 40) -> Method:
+        """A method for a text of so many batches."""
+        read = batches * self.sentences * self.length
+        vocabulary: Any = Words(np.full(self.words, read // self.words))
+        (found,) = read_specs([spec], METHODS, 0)
+        return found.build(Setup(vocabulary, self.width, 0, torch.device("cpu"), seed=seed, words=read))
+
+    def states(self, seed: int, scale: float = 1.0) -> WordStates:
+        """A batch. A word's number modulo 4 is its topic, and all states share a large direction."""
+        generator = np.random.default_rng(seed)
+        centres = np.random.default_rng(99).normal(size=(self.topics, self.width))
+        sentences, vectors = [], []
+        for _ in range(self.sentences):
+            topic = int(generator.integers(self.topics))
+            words = topic + self.topics * generator.integers(0, self.words // self.topics, size=self.length)
+            sentences.append(words.tolist())
+            vectors.append(3.0 + centres[topic] + 0.5 * generator.normal(size=(self.length, self.width)))
+        return states_of(sentences, scale * np.concatenate(vectors))
+
+    def gap(self, vectors: torch.Tensor) -> float:
+        """By how much words of one topic are closer to each other than any to words of another."""
+        unit = torch.nn.functional.normalize(vectors - vectors.mean(dim=0), dim=1)
+        cosines = unit @ unit.T
+        topic = torch.arange(len(unit)) % self.topics
+        same = (topic[:, None] == topic) & ~torch.eye(len(unit), dtype=torch.bool)
+        return float(cosines[same].min()) - float(cosines[topic[:, None] != topic].max())
+
+
+@pytest.fixture(scope="session")
+def topics() -> Topics:
+    return Topics()

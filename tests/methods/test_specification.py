@@ -11,6 +11,7 @@ from wordstill.methods import METHODS, Method, check_specs, read_specs
 from wordstill.methods.specification import settings_of
 
 DEPTH = 4
+KNOWN = ", ".join(sorted(METHODS))
 
 
 def labels(*texts: str) -> list[str]:
@@ -34,6 +35,7 @@ def labels(*texts: str) -> list[str]:
         (["still:dim=0300,context_weight=.5"], ["still-dim-300-context_weight-0.5"]),
         (["still:dim=none"], ["still-dim-None"]),
         (["still", "still:dim=300"], ["still", "still-dim-300"]),
+        (["x2static:preset=paper,negatives=5"], ["x2static-paper-negatives-5"]),
     ],
 )
 def test_labels(texts, expected):
@@ -50,8 +52,12 @@ def test_settings_reach_the_method():
 
 
 WRONG_ANYWHERE = [
-    ([], "No method was named. Known: ase, decontextual, still."),
-    (["stil"], "Unknown method 'stil'. Did you mean 'still'? Known: ase, decontextual, still."),
+    ([], f"No method was named. Known: {KNOWN}."),
+    (["stil"], f"Unknown method 'stil'. Did you mean 'still' or 'x2static'? Known: {KNOWN}."),
+    (
+        ["x2static:preset=papr"],
+        "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper, released.",
+    ),
     ([""], "Unknown method ''."),
     (["ase", "glove"], "Unknown method 'glove'. Known: ase"),
     (
@@ -134,3 +140,12 @@ def test_labels_are_names_of_folders_whatever_the_settings():
 def test_methods_without_layers_have_none():
     with pytest.raises(UsageError, match="Unknown setting of other 'layer'"):
         read_specs(["other:layer=1"], {"other": _Other}, DEPTH)
+
+
+def test_given_settings_have_the_last_word_over_a_preset():
+    (spec,) = read_specs(["x2static:preset=paper,negatives=5"], METHODS, DEPTH)
+    facts = settings_of(spec)
+    assert (facts["negatives"], facts["rate"], facts["optimiser"]) == (5, 1e-3, "adam")
+    (fixed,) = read_specs(["x2static:preset=fixed"], METHODS, DEPTH)
+    (plain,) = read_specs(["x2static"], METHODS, DEPTH)
+    assert fixed.config == plain.config

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from itertools import islice, pairwise
 
@@ -188,11 +188,40 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, 
     source = text_batches(corpus, vocabulary, subwords)
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
-    assert everything[-1][0] == (len(corpus), 0)
+    assert everything[-1][0][1] == 0
     for number, (position, _) in enumerate(everything):
         assert_same(
             [batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]]
         )
+
+
+def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, subwords, monkeypatch):
+    monkeypatch.setattr(batches, "WINDOW_FORMS", 150)
+    plain, mixed, other = (text_batches(corpus, vocabulary, subwords) for _ in range(3))
+    mixed.order, other.order = 5, 6
+
+    def places(source):
+        return [tuple(batch.places.tolist()) for _, batch in source.since((0, 0))]
+
+    assert sorted(places(mixed)) == sorted(places(plain)) == sorted(places(other))
+    assert places(mixed) == places(mixed)
+    assert len({tuple(places(source)) for source in (plain, mixed, other)}) == 3
+    everything = list(mixed.since((0, 0)))
+    for number, (position, _) in enumerate(everything):
+        rest = [batch for _, batch in mixed.since(position)]
+        assert_same(rest, [batch for _, batch in everything[number + 1 :]])
+
+
+def test_sentences_can_be_read_one_by_one(corpus, vocabulary, subwords):
+    whole = text_batches(corpus, vocabulary, subwords)
+    apart = text_batches(corpus, vocabulary, subwords)
+    apart.config = replace(apart.config, unit="sentence")
+    found = read_all(apart)
+    for batch in found:
+        heard = batch.sentence_text[batch.sentence_last > batch.sentence_first]
+        assert len(np.unique(heard)) == len(heard)
+    assert sum(batch.running for batch in found) == sum(batch.running for batch in read_all(whole))
+    assert sum(len(batch.lengths) for batch in found) > sum(len(b.lengths) for b in read_all(whole))
 
 
 def test_small_windows_read_the_same_texts(corpus, vocabulary, subwords, monkeypatch):

@@ -26,6 +26,8 @@ Example: wordstill distill corpus.txt --out vectors
 
 Example: wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
 
+Example: wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
+
 Example: wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
 
@@ -40,8 +42,9 @@ def command(
             "--method",
             "-m",
             metavar="METHOD",
-            help="still (the default), ase or decontextual, with settings as in ase:layer=all. May be "
-            "repeated: one pass makes all.",
+            help="still (the default), ase, decontextual, principal, x2static, bert-skipgram or "
+            "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
+            "one pass makes all.",
             show_default=False,
         ),
     ] = None,
@@ -88,6 +91,22 @@ def command(
             rich_help_panel=TEACHER,
         ),
     ] = None,
+    read: Annotated[
+        str,
+        typer.Option(
+            metavar="UNIT",
+            help="What the model reads as one text: a whole paragraph, or each sentence by itself.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = "paragraph",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How often methods that learn step by step read the text; the others read it once.",
+        ),
+    ] = 1,
     min_count: Annotated[
         int, typer.Option(metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY)
     ] = 5,
@@ -145,6 +164,8 @@ def command(
         words=words,
         prepare=text,
         budget=budget,
+        read=read,
+        epochs=epochs,
         seed=seed,
         checkpoint_seconds=60 * checkpoint_minutes,
     )

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from wordstill.methods.ase import Ase
 from wordstill.methods.base import Method, Setup
+from wordstill.methods.bert_skipgram import BertSkipgram
+from wordstill.methods.context_to_vec import ContextToVec
 from wordstill.methods.decontextual import Decontextual
+from wordstill.methods.principal import Principal
 from wordstill.methods.specification import MethodSpec, check_specs, read_specs
 from wordstill.methods.still import Still
+from wordstill.methods.x2static import X2Static
 
-METHODS: dict[str, type[Method]] = {"still": Still, "ase": Ase, "decontextual": Decontextual}
+METHODS: dict[str, type[Method]] = {
+    "still": Still,
+    "ase": Ase,
+    "decontextual": Decontextual,
+    "principal": Principal,
+    "x2static": X2Static,
+    "bert-skipgram": BertSkipgram,
+    "context-to-vec": ContextToVec,
+}
 
 __all__ = [
     "METHODS",
     "Ase",
+    "BertSkipgram",
+    "ContextToVec",
     "Decontextual",
     "Method",
     "MethodSpec",
+    "Principal",
     "Setup",
     "Still",
+    "X2Static",
     "check_specs",
     "read_specs",
 ]

@@ -30,6 +30,12 @@ class Setup:
     """Number of the teacher's last layer."""
     device: torch.device
     seed: int = 0
+    words: int = 1
+    """Words of the running text."""
+    epochs: int = 1
+    """How often it will be read."""
+    sentence_ends: tuple[int, ...] = ()
+    """Sub-words that are a full stop, a question mark or an exclamation mark."""
 
 
 class Method(ABC):
@@ -43,12 +49,16 @@ class Method(ABC):
         name: The name with its version, such as ``still.v1``.
         config_type: The frozen dataclass of the settings.
         reads_text: Whether it observes running text.
+        learns: Whether it takes steps, so that reading the text again teaches it more.
+        presets: Named groups of settings; none by default.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
     name: ClassVar[str]
     config_type: ClassVar[type[Any]]
     reads_text: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __init__(self, config: Any, setup: Setup) -> None:
         self.config = config
@@ -86,6 +96,17 @@ class Method(ABC):
     @abstractmethod
     def finish(self) -> WordVectors:
         """The table of vectors. Words without any evidence are left out."""
+
+    def status(self) -> str:
+        """A few words for the progress bar, such as the loss; empty by default."""
+        return ""
+
+    def verify(self) -> None:  # noqa: B027 - sums cannot run away
+        """Refuse to go on with numbers that have run away.
+
+        Raises:
+            TrainingError: They have.
+        """
 
     def memory(self) -> int:
         """Bytes that this method keeps for the whole run."""

@@ -1,21 +1,21 @@
-"""Methods by name and settings, as the user writes them: ``still``, ``ase:layer=all,subword=max``."""
+"""Methods by name and settings, as the user writes them: ``still``, ``x2static:preset=paper``."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from wordstill.errors import UsageError, unknown_name
 from wordstill.methods.base import Method, Setup
+from wordstill.settings import read_value
 from wordstill.teacher.layers import resolve_layers
 
 LAYER = "layer"
+PRESET = "preset"
 UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
-KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,21 @@ class _Request:
     """The given settings without the layer, in the order of the method's fields."""
     layers: str | None
     """The given layers, None if none are."""
+    preset: str | None = None
+    """A named group of settings, over which the given ones have the last word."""
 
     @property
     def label(self) -> str:
         """The name and the given settings, without the layer."""
-        parts = [self.name, *(f"{key}-{value}" for key, value in self.settings.items())]
+        preset = [] if self.preset is None else [self.preset]
+        parts = [self.name, *preset, *(f"{key}-{value}" for key, value in self.settings.items())]
         return UNSAFE_IN_NAMES.sub("_", "-".join(parts))
 
     def config(self, layer: int) -> Any:
         """The method's settings with one layer."""
         has_layer = LAYER in get_type_hints(self.method.config_type)
-        return self.method.config_type(**self.settings, **({LAYER: layer} if has_layer else {}))
+        settings = {**self.method.presets.get(self.preset or "", {}), **self.settings}
+        return self.method.config_type(**settings, **({LAYER: layer} if has_layer else {}))
 
     def specs(self, depth: int) -> list[MethodSpec]:
         """One for each layer."""
@@ -106,15 +110,18 @@ def _request(text: str, methods: Mapping[str, type[Method]]) -> _Request:
         raise unknown_name("method", name, methods)
     hints = get_type_hints(methods[name].config_type)
     given = _split(rest, name)
+    preset = given.pop(PRESET, None)
+    if preset is not None and preset not in methods[name].presets:
+        raise unknown_name(f"preset of {name}", preset, methods[name].presets)
     for key in given:
         if key not in hints:
             raise unknown_name(f"setting of {name}", key, hints)
     settings = {
-        key: _value(given[key], hint, f"{name}:{key}")
+        key: read_value(given[key], hint, f"{name}:{key}")
         for key, hint in hints.items()
         if key in given and key != LAYER
     }
-    return _Request(name, methods[name], settings, given.get(LAYER))
+    return _Request(name, methods[name], settings, given.get(LAYER), preset)
 
 
 def _split(text: str, name: str) -> dict[str, str]:
@@ -134,29 +141,6 @@ def _split(text: str, name: str) -> dict[str, str]:
                 f"Cannot read {part!r} in the settings of {name}. Expected {name}:setting=value,..."
             )
     return given
-
-
-def _value(text: str, hint: Any, where: str) -> Any:
-    if get_origin(hint) is Literal:
-        if text not in get_args(hint):
-            raise unknown_name(f"value of {where}", text, get_args(hint))
-        return text
-    if get_origin(hint) in (Union, types.UnionType):
-        if text.lower() == "none":
-            return None
-        hint = next(option for option in get_args(hint) if option is not type(None))
-    if hint is bool:
-        return _boolean(text, where)
-    try:
-        return hint(text)
-    except ValueError:
-        raise UsageError(f"{where}: expected {KINDS[hint]}, got {text!r}.") from None
-
-
-def _boolean(text: str, where: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise UsageError(f"{where}: expected true or false, got {text!r}.")
-    return text.lower() == "true"
 
 
 def _refuse_twice(labels: list[str]) -> None:

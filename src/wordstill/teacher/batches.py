@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from wordstill.teacher.tokenisation import Pieces, Subwords
 
 WINDOW_FORMS = 1 << 18
 WORDS_AT_ONCE = 8192
+Unit = Literal["paragraph", "sentence"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class BatchConfig:
     """Sub-words in a batch, padding counted."""
     limit: int = 512
     """Longest text in sub-words, special tokens counted."""
+    unit: Unit = "paragraph"
+    """What the teacher reads as one text: a whole paragraph, or each sentence by itself."""
 
     def __post_init__(self) -> None:
         if self.budget < 1:
@@ -42,8 +46,9 @@ class BatchConfig:
 class TextBatches(ResumableBatches):
     """Every sentence of a corpus once, in batches that depend on the corpus and the settings only.
 
-    A text is a paragraph; one over the limit is split at sentence ends. Only a single sentence over the limit
-    is cut. A text without any sub-word (a paragraph of invisible characters, say) is left out.
+    A text is a paragraph, or a sentence if the settings say so; a paragraph over the limit is split at
+    sentence ends. Only a single sentence over the limit is cut. A text without any sub-word (a paragraph of
+    invisible characters, say) is left out.
 
     Args:
         corpus: The text.
@@ -51,6 +56,7 @@ class TextBatches(ResumableBatches):
         source: Gives the sub-words.
         subwords: The teacher's tokenizer.
         config: Size of the batches.
+        order: Seed of a random order of reading; None reads from beginning to end.
     """
 
     def __init__(
@@ -60,8 +66,9 @@ class TextBatches(ResumableBatches):
         source: PieceSource,
         subwords: Subwords,
         config: BatchConfig,
+        order: int | None = None,
     ) -> None:
-        self.corpus, self.source, self.config = corpus, source, config
+        self.corpus, self.source, self.config, self.order = corpus, source, config, order
         self.assembler = Assembler(subwords, config.limit, vocabulary)
         self.ids_of_slots = vocabulary.word_ids(corpus)
 
@@ -69,13 +76,14 @@ class TextBatches(ResumableBatches):
         """How many paragraphs there are."""
         return len(self.corpus)
 
-    def _window(self, start: int) -> tuple[int, list[Callable[[], Batch]]]:
+    def _window(self, start: int) -> list[Callable[[], Batch]]:
         stop = self._window_end(start)
         bounds = np.asarray(self.corpus.paragraphs[start : stop + 1])
         lengths = self.source.sentence_lengths(int(bounds[0]), int(bounds[-1]))
-        texts, totals = plan_texts(lengths, bounds, start, self.assembler.room, self._measure)
+        room = 0 if self.config.unit == "sentence" else self.assembler.room
+        texts, totals = plan_texts(lengths, bounds, start, room, self._measure)
         chosen = _batched(totals, self.assembler, self.config.budget)
-        return stop, [partial(self._batch, texts[rows]) for rows in chosen]
+        return [partial(self._batch, texts[rows]) for rows in chosen]
 
     def _window_end(self, start: int) -> int:
         paragraphs, sentences = self.corpus.paragraphs, self.corpus.sentences
@@ -113,14 +121,17 @@ class WordListBatches(ResumableBatches):
         """How many words there are."""
         return len(self.words)
 
-    def _window(self, start: int) -> tuple[int, list[Callable[[], Batch]]]:
-        stop = min(start + WORDS_AT_ONCE, len(self.words))
+    def _window_end(self, start: int) -> int:
+        return min(start + WORDS_AT_ONCE, len(self.words))
+
+    def _window(self, start: int) -> list[Callable[[], Batch]]:
+        stop = self._window_end(start)
         # A leading blank gives byte-level tokenizers the shape that a word has inside a text.
         texts = [f" {word}" for word in self.words[start:stop]]
         pieces = self.subwords.encode(texts)
         chosen = _batched(np.diff(pieces.offsets), self.assembler, self.config.budget)
         characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        return stop, [partial(self._batch, pieces, rows, characters[rows], start) for rows in chosen]
+        return [partial(self._batch, pieces, rows, characters[rows], start) for rows in chosen]
 
     def _batch(self, pieces: Pieces, rows: Ints, characters: Ints, start: int) -> Batch:
         lengths = np.diff(pieces.offsets)[rows]

@@ -5,29 +5,53 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from wordstill.teacher.batch import Batch
 
 Position = tuple[int, int]
-"""First item of a window, and how many batches of that window have been read."""
+"""Number of a window in reading order, and how many batches of it have been read."""
 
 
 class ResumableBatches(ABC):
-    """Batches of a list of items (paragraphs, words) that is read in windows, always in the same way."""
+    """Batches of a list of items (paragraphs, words) that is read in windows, always in the same way.
+
+    Attributes:
+        order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
+    """
+
+    order: int | None = None
 
     @abstractmethod
     def __len__(self) -> int:
         """How many items there are."""
 
     @abstractmethod
-    def _window(self, start: int) -> tuple[int, list[Callable[[], Batch]]]:
-        """The item after the window that begins at ``start``, and what makes each of its batches."""
+    def _window(self, start: int) -> list[Callable[[], Batch]]:
+        """What makes each batch of the window that begins with the item ``start``."""
+
+    @abstractmethod
+    def _window_end(self, start: int) -> int:
+        """The item after the window that begins with the item ``start``."""
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
         """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
-        start, done = position
-        while start < len(self):
-            stop, makers = self._window(start)
+        starts, (first, done) = self._starts(), position
+        for window in range(first, len(starts)):
+            makers = self._window(starts[window])
+            if self.order is not None:
+                chosen = np.random.default_rng([self.order, starts[window]]).permutation(len(makers))
+                makers = [makers[number] for number in chosen]
             for number in range(done, len(makers)):
-                after = (start, number + 1) if number + 1 < len(makers) else (stop, 0)
-                yield after, makers[number]()
-            start, done = stop, 0
+                yield (window, number + 1) if number + 1 < len(makers) else (window + 1, 0), makers[number]()
+            done = 0
+
+    def _starts(self) -> list[int]:
+        """First items of all windows in reading order."""
+        starts, item = [], 0
+        while item < len(self):
+            starts.append(item)
+            item = self._window_end(item)
+        if self.order is not None:
+            return [starts[number] for number in np.random.default_rng(self.order).permutation(len(starts))]
+        return starts

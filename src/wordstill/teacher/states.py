@@ -68,6 +68,18 @@ class WordStates:
             self._cache[key] = range_means(self._prefix_sums(layer), *self._sentence_range)
         return self._cache[key]
 
+    def texts(self, layer: int) -> Tensor:
+        """[B, d] mean over all sub-words of a text, its special tokens among them."""
+        key = ("texts", layer)
+        if key not in self._cache:
+            bounds = self._tensor(self.batch.texts)
+            self._cache[key] = range_means(self._prefix_sums(layer), bounds[:-1], bounds[1:])
+        return self._cache[key]
+
+    def ranges(self, layer: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Tensor:
+        """[R, d] means over any ranges of sub-words; zeros for an empty one."""
+        return range_means(self._prefix_sums(layer), self._tensor(first), self._tensor(last))
+
     def windows(self, layer: int, left: int, right: int, include_self: bool) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 

@@ -1,0 +1,91 @@
+"""``bert-skipgram``: a word's contextual state predicts static vectors of its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from wordstill.methods.window_learner import WindowConfig, WindowLearner
+from wordstill.teacher.states import WordStates
+
+PAPER: Mapping[str, Any] = {
+    "objective": "attended",
+    "drawn_for": "centre",
+    "subsample": 0.0,
+    "noise_power": 0.75,
+    "noise_source": "counts",
+    "optimiser": "sgd",
+    "rate": 0.025,
+    "final_rate": 0.0,
+    "clip": 5.0,
+    "batch": 64,
+    "whiten": None,
+    "mask_hits": False,
+    "shared": 0,
+    "start": "xavier",
+    "projection_optimiser": "sgd",
+    "projection_rate": None,
+    "balance": 0.0,
+    "centre_table": False,
+    "corrected": False,
+    "self_weight": 0.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertSkipgramConfig(WindowConfig):
+    """Settings of `BertSkipgram`."""
+
+
+class BertSkipgram(WindowLearner):
+    r"""Skip-gram whose centre is the teacher's state, and whose table of contexts is the result.
+
+    .. math:: u_i = U o_i, \quad a = \mathrm{softmax}_j(v_{i+j} \cdot u_i), \quad
+              -\log \sigma\Big(\sum_j a_j v_{i+j} \cdot u_i\Big) - \sum_m \log \sigma(-v_m \cdot u_i)
+
+    Paper: Wang, Cui and Zhang 2019, "Using Dynamic Embeddings to Improve Static Embeddings", Eq. 10-15.
+
+    Inputs: running text; phrases of several words get no vector, since they are neighbours of nothing.
+    Cost: for each centre its window and the negatives are read and written; memory vocabulary x dim.
+    Relations: `ContextToVec` projects the neighbours' states too. With ``self_weight`` the word itself is
+    predicted beside its neighbours, which leads from here to what `Ase` averages.
+
+    Presets: ``paper`` has the equations and the printed settings; the number of centres in a step is not
+    printed. ``released`` adds what the authors' code does: a bias, a window with one word less on the right
+    and with the centre among its neighbours from the seventh word on, attention over five consecutive pairs
+    that multiplies scores, five negatives for each pair, five pairs in a step, a rate of 0.08.
+    ``fixed``, the default, takes every pair for itself, thins out frequent words as skip-gram does (the
+    teacher still reads whole sentences), centres and whitens states, and predicts the word itself too.
+
+    Deviations of ``released`` from the authors' code: rare words are not deleted before the teacher reads the
+    text, and the rate falls with every word rather than every 100,000 pairs.
+
+    Example:
+        >>> from wordstill import distill
+        >>> tables = distill("corpus.txt", methods=["bert-skipgram:window=3"])  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "bert-skipgram.v1"
+    config_type: ClassVar[type[BertSkipgramConfig]] = BertSkipgramConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "fixed": {},
+        "paper": PAPER,
+        "released": {
+            **PAPER,
+            "objective": "attended-in-groups",
+            "drawn_for": "pair",
+            "rate": 0.08,
+            "pairs": 5,
+            "bias": True,
+            "right": 4,
+            "shifted": True,
+        },
+    }
+    config: BertSkipgramConfig
+
+    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
+        """The centre's own state."""
+        return words

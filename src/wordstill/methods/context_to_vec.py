@@ -1,0 +1,142 @@
+"""``context-to-vec``: a word's state and those of its neighbours together predict static vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from wordstill.methods.objectives import Losses
+from wordstill.methods.window_learner import WindowConfig, WindowLearner
+from wordstill.teacher.states import WordStates
+
+PAPER: Mapping[str, Any] = {
+    "objective": "summed",
+    "tied": False,
+    "drawn_for": "centre",
+    "subsample": 0.0,
+    "noise_power": 0.75,
+    "noise_source": "counts",
+    "optimiser": "sgd",
+    "rate": 0.025,
+    "final_rate": 0.0,
+    "clip": 5.0,
+    "batch": 64,
+    "whiten": None,
+    "mask_hits": False,
+    "shared": 0,
+    "start": "xavier",
+    "projection_optimiser": "sgd",
+    "projection_rate": None,
+    "balance": 0.0,
+    "centre_table": False,
+    "corrected": False,
+    "self_weight": 0.0,
+    "contextualised": 1.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextToVecConfig(WindowConfig):
+    """Settings of `ContextToVec`."""
+
+    centre: float = 0.5
+    """Weight of the centre's own state (lambda 1)."""
+    neighbours: float = 0.5
+    """Weight of the mean of its neighbours' states (lambda 2)."""
+    tied: bool = True
+    """One projection for both (as released), or one for each (Eq. 4)."""
+    semantic: float = 1.0
+    """Weight of the loss of positives (eta 1)."""
+    contextualised: float = 0.0
+    """Weight of the contextualised loss (eta 2), which holds no word and only makes projections long."""
+    contrastive: float = 1.0
+    """Weight of the loss of negatives (eta 3)."""
+    printed_sign: bool = False
+    """Take Eq. 7 as it is printed: negatives are pushed away without bound."""
+
+
+class ContextToVec(WindowLearner):
+    r"""Skip-gram whose centre is the teacher's state of the word and of the words around it.
+
+    .. math:: u_i = W_1 \lambda_1 o_i + W_2 \lambda_2 \frac{1}{2w} \sum_{1 \le |k| \le w} o_{i+k}, \quad
+              \eta_1 L_1 + \eta_2 L_2 + \eta_3 L_3
+
+    .. math:: L_1 = -\log \sigma\Big(\sum_j v_{i+j} \cdot u_i\Big), \quad L_2 = -\log \sigma(u_i \cdot u_i),
+              \quad L_3 = -\sum_m \log \sigma(-v_m \cdot u_i)
+
+    Paper: Zheng et al. 2022, "Using Context-to-Vector with Graph Retrofitting to Improve Word Embeddings",
+    Eq. 1-8. The graph retrofitting (Eq. 9-13) is ``wordstill retrofit``.
+
+    Inputs: running text; phrases of several words get no vector, since they are neighbours of nothing.
+    Cost: as `BertSkipgram`, and one mean over a window for each word.
+    Relations: with ``neighbours=0`` it is `BertSkipgram` without attention.
+
+    Presets: ``paper`` sums the neighbours inside one sigmoid, has two projections and all three losses. The
+    printed sign of Eq. 7 has no lower bound, so it is a setting of its own (``printed_sign=true``); weights
+    and batch are not printed. ``released`` is what the authors' code does: one projection with a bias, each
+    pair for itself, no contextualised loss, 1,000 pairs in a step, a rate of 0.08, one word less on the
+    right. ``fixed``, the default, differs as that of `BertSkipgram` does.
+
+    Example:
+        >>> from wordstill import distill
+        >>> tables = distill("corpus.txt", methods=["context-to-vec:window=3"])  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "context-to-vec.v1"
+    config_type: ClassVar[type[ContextToVecConfig]] = ContextToVecConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "fixed": {},
+        "paper": PAPER,
+        "released": {
+            **PAPER,
+            "objective": "pairwise",
+            "tied": True,
+            "drawn_for": "pair",
+            "rate": 0.08,
+            "pairs": 1000,
+            "bias": True,
+            "contextualised": 0.0,
+            "right": 4,
+        },
+    }
+    config: ContextToVecConfig
+
+    @property
+    def parts_of_input(self) -> int:
+        """One, or two side by side for two projections."""
+        return 1 if self.config.tied else 2
+
+    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
+        """The centre's state and the mean of its neighbours', each with its weight."""
+        config = self.config
+        around = states.windows(config.layer, config.window, config.reach, include_self=False)
+        if self.whitener is not None:
+            around = self.whitener.transform(around)
+        centre, around = config.centre * words, config.neighbours * around
+        return centre + around if config.tied else torch.cat([centre, around], dim=1)
+
+    def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
+        """Weigh both parts; with the printed sign, let negatives fall without bound."""
+        semantic, contrastive = self.config.semantic, self.config.contrastive
+        repulsion, slopes = losses.repulsion, losses.negative
+        if self.config.printed_sign:
+            repulsion, slopes = -(drawn * softplus(-negative)).sum(), drawn * torch.sigmoid(-negative)
+        return Losses(
+            semantic * losses.attraction,
+            contrastive * repulsion,
+            semantic * losses.positive,
+            contrastive * slopes,
+        )
+
+    def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The contextualised loss."""
+        weight = self.config.contextualised
+        if not weight:
+            return None
+        squares = queries.square().sum(dim=1, keepdim=True)
+        return weight * softplus(-squares).sum(), -2 * weight * torch.sigmoid(-squares) * queries

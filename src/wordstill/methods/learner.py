@@ -1,0 +1,224 @@
+"""What all learners share: examples in small steps, a falling rate, negatives, and a watch on the loss."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from wordstill.errors import TrainingError, UsageError
+from wordstill.methods.base import Method, Setup
+from wordstill.methods.noise import Noise, NoiseSource
+from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable
+from wordstill.methods.sums import Accumulator
+from wordstill.teacher.states import WordStates
+from wordstill.vectors import WordVectors
+
+SEED_STRIDE = 0x9E3779B97F4A7C15
+BATCHES, WORDS, STEPS = range(3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """Settings that every learner has."""
+
+    layer: int
+    """Which layer's states."""
+    negatives: int
+    """Negatives for each target; for a pair or a centre in methods with windows."""
+    shared: int = 1024
+    """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
+    example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
+    example."""
+    corrected: bool = True
+    """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
+    spent on learning how rare positives are."""
+    subsample: float
+    """Threshold above which frequent targets are thinned out; 0 keeps all."""
+    noise_power: float
+    """Power of the counts by which negatives are drawn."""
+    noise_source: NoiseSource = "counts"
+    """``subsampled`` draws by the counts that are left once targets are thinned out."""
+    mask_hits: bool = True
+    """Leave out negatives that are the target itself."""
+    optimiser: OptimiserKind
+    rate: float
+    """Learning rate at the start."""
+    final_rate: float
+    """Share of the rate that is left at the end; it falls evenly with the words read."""
+    per_row_steps: bool = True
+    """Adam counts the steps of each row apart."""
+    balance: float = 0.0
+    """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
+    moves as far as any other, and all its occurrences count alike."""
+    batch: int
+    """Examples in a step."""
+
+    def __post_init__(self) -> None:
+        if self.negatives < 1 or self.batch < 1:
+            raise UsageError(
+                f"negatives and batch must be at least 1; got {self.negatives} and {self.batch}."
+            )
+        if not self.rate > 0 or not 0 <= self.final_rate <= 1:
+            raise UsageError(
+                f"rate must be above 0 and final_rate between 0 and 1; got {self.rate} and {self.final_rate}."
+            )
+        if self.subsample < 0 or self.shared < 0:
+            raise UsageError(
+                f"subsample and shared must be 0 or more; got {self.subsample} and {self.shared}."
+            )
+
+    @property
+    def row_optimiser(self) -> RowOptimiser:
+        """How rows are updated."""
+        return RowOptimiser(self.optimiser, self.per_row_steps)
+
+
+class Clock:
+    """How far a learner has come: batches, words and steps. On the host, so that a look never waits."""
+
+    def __init__(self) -> None:
+        self.counts = torch.zeros(3, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [3]."""
+        return {"counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
+
+class Positives:
+    """How often each word was a positive; words that never were have no vector."""
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+
+    def add(self, rows: Tensor) -> None:
+        """Count rows [n]."""
+        self.counts.index_add_(0, rows, torch.ones_like(rows))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [rows]."""
+        return {"counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
+
+class Learner(Method):
+    """A method that takes steps. Subclasses say what an example is and how to learn from some of them.
+
+    Every random choice follows from the seed and the number of the batch, so a run that is resumed goes on
+    as if it had never stopped.
+
+    Attributes:
+        presets: Named groups of settings; ``fixed`` is the default.
+    """
+
+    learns: ClassVar[bool] = True
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+    config: LearnerConfig
+
+    def __init__(self, config: LearnerConfig, setup: Setup) -> None:
+        super().__init__(config, setup)
+        self.noise = Noise(
+            setup.vocabulary, config.noise_power, config.noise_source, config.subsample, setup.device
+        )
+        self._offsets = self.noise.offsets(config.negatives) if config.corrected else None
+        self.clock = Clock()
+        self.positives = Positives(len(setup.vocabulary), setup.device)
+        self.parts = {"clock": self.clock, "positives": self.positives}
+        self._loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The one layer of the settings."""
+        return (self.config.layer,)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate now."""
+        done = min(1.0, int(self.clock.counts[WORDS]) / (self.setup.epochs * self.setup.words))
+        return self.config.rate * (1 - (1 - self.config.final_rate) * done)
+
+    @abstractmethod
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
+        """Learn from a batch, step by step; after each, the summed loss and the number of examples."""
+
+    @abstractmethod
+    def vectors(self) -> Tensor:
+        """[V, dim] the table as it is now."""
+
+    def row_table(self, initial: Tensor) -> RowTable:
+        """A table of the vocabulary's words with the settings' optimiser."""
+        positives = (self.noise.expected_positives * self.setup.epochs).clamp(min=1)
+        return RowTable(initial, self.config.row_optimiser, positives**-self.config.balance)
+
+    def observe(self, states: WordStates) -> None:
+        """Learn from a batch of running text."""
+        for loss, examples in self.steps(states, self._generator()):
+            self._loss += loss
+            self._examples += examples
+            self.clock.counts[STEPS] += 1
+        self.clock.counts[BATCHES] += 1
+        self.clock.counts[WORDS] += states.batch.running
+
+    def finish(self) -> WordVectors:
+        """The table of words that were positives."""
+        self.verify()
+        return self.table(self.vectors(), self.positives.counts > 0)
+
+    def status(self) -> str:
+        """The mean loss of an example since the last time."""
+        if not self._examples:
+            return ""
+        mean = float(self._loss) / self._examples
+        self._loss.zero_()
+        self._examples = 0
+        return f"loss {mean:.3f}"
+
+    def verify(self) -> None:
+        """Refuse to go on with a table that has run away.
+
+        Raises:
+            TrainingError: Some number is not finite any more.
+        """
+        if bool(torch.isfinite(self._loss)) and bool(torch.isfinite(self.vectors().sum())):
+            return
+        raise TrainingError(
+            f"{self.name} has diverged: the loss is not finite any more at step "
+            f"{int(self.clock.counts[STEPS]):,}, after {int(self.clock.counts[WORDS]):,} words, at a rate of "
+            f"{self.rate:g}. Start again with a lower rate, for example rate={self.config.rate / 10:g}."
+        )
+
+    def draw(self, examples: int, count: int, generator: torch.Generator) -> Tensor:
+        """Negatives: [shared] for all examples, or ``count`` for each [examples, count]."""
+        shared = self.config.shared
+        return self.noise.draw((shared,) if shared else (examples, count), generator)
+
+    def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
+        """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].
+
+        Shared negatives stand for ``negatives`` of each query.
+        """
+        shape = (len(positives), negatives.shape[-1])
+        weight = self.config.negatives / self.config.shared if self.config.shared else 1.0
+        weights = torch.full(shape, weight, device=negatives.device)
+        if self.config.mask_hits:
+            for slot in positives.unbind(1):
+                weights.masked_fill_(negatives == slot[:, None], 0.0)
+        return weights
+
+    def scores(self, table: RowTable, queries: Tensor, rows: Tensor) -> Tensor:
+        """[B, R] scores of rows [B, R] or [R], with the offset if there is one."""
+        scores = table.scores(queries, rows)
+        return scores if self._offsets is None else scores + self._offsets[rows]
+
+    def _generator(self) -> torch.Generator:
+        mixed = (self.setup.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])
+        return torch.Generator(self.setup.device).manual_seed(mixed % 2**63)

@@ -1,0 +1,73 @@
+"""Random choices of learners: which targets are kept, and which words serve as negatives."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.corpus import Vocabulary
+
+NoiseSource = Literal["counts", "subsampled"]
+
+
+class Noise:
+    """Draws words of the vocabulary.
+
+    Args:
+        vocabulary: The words and their counts.
+        power: Counts are raised to it.
+        source: ``counts`` as they are, or as they are once frequent targets are thinned out, which gives
+            every word the same number of negatives for each positive at power 1.
+        subsample: The threshold of that thinning.
+        device: Where draws are wanted.
+
+    Attributes:
+        keep: Probability that an occurrence of each word stays a target [V].
+        expected_positives: How many do, each time the text is read [V].
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        power: float,
+        source: NoiseSource,
+        subsample: float,
+        device: torch.device,
+    ) -> None:
+        keep = vocabulary.keep_probability(subsample)
+        self.keep = torch.from_numpy(keep).float().to(device)
+        counts = vocabulary.counts * keep if source == "subsampled" else vocabulary.counts
+        self.expected_positives = torch.from_numpy(vocabulary.counts * keep).float().to(device)
+        noise = _distribution(counts, power)
+        self._bounds = torch.from_numpy(np.cumsum(noise)).to(device)
+        # Words that never occur are neither positives nor, at most powers, negatives.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(noise) - np.log(_distribution(vocabulary.counts * keep, 1.0))
+        self._log_ratio = torch.from_numpy(np.nan_to_num(ratio, posinf=0.0, neginf=0.0)).float().to(device)
+
+    def offsets(self, negatives: int) -> Tensor:
+        """[V] score of each word at which a positive is as likely as its share among the negatives says."""
+        return -(self._log_ratio + float(np.log(negatives)))
+
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Word ids, each drawn anew."""
+        device = self._bounds.device
+        points = torch.rand(shape, dtype=torch.float64, device=device, generator=generator)
+        # The last bound can fall short of 1 by rounding.
+        return torch.searchsorted(self._bounds, points).clamp_(max=len(self._bounds) - 1)
+
+    def kept(self, words: Tensor, generator: torch.Generator) -> Tensor:
+        """Which occurrences stay when frequent words are thinned out [n]."""
+        return torch.rand(len(words), device=words.device, generator=generator) < self.keep[words]
+
+
+def _distribution(counts: NDArray[np.generic], power: float) -> NDArray[np.float64]:
+    weights: NDArray[np.float64] = np.asarray(counts, dtype=np.float64) ** power
+    if not weights.any():
+        weights = np.ones(len(weights))
+    distribution: NDArray[np.float64] = weights / weights.sum()
+    return distribution

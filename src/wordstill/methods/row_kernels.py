@@ -1,0 +1,188 @@
+"""The row-sparse step on a GPU, as three kernels without any wait of the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from wordstill.methods.rows import RowTable
+
+NOBODY = 2**31 - 1
+SGD, ADAGRAD, ADAM = 0, 1, 2
+KINDS = {"sgd": SGD, "adagrad": ADAGRAD, "adam": ADAM}
+
+
+class KernelStep:
+    """Gathers, scatters and updates rows of a table in place; `RowTable` says what the arguments mean.
+
+    Gradients meet in a table of their own. The first slot that names a row owns it, and only the owner
+    updates it, so rows need not be sorted and their number need not be known to the host. Sums of repeated
+    rows come in the order in which the GPU takes them, so they differ by rounding from run to run.
+    """
+
+    def __init__(self, table: RowTable) -> None:
+        self.weights, self.rates, self.steps = table.weights, table.rates, table.steps
+        self.calls, self.optimiser = table.calls, table.optimiser
+        weights, state = table.weights, table.state
+        self.gradients = torch.zeros_like(weights)
+        self.owners = torch.full((len(weights),), NOBODY, dtype=torch.int32, device=weights.device)
+        # Kernels want an address even for what the optimiser does not have.
+        self.first = state.get("first", state.get("squares", weights))
+        self.second = state.get("second", weights)
+        self.dim = weights.shape[1]
+        self.block = triton.next_power_of_2(self.dim)
+
+    def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
+        """[B, R] inner products."""
+        result = torch.empty(rows.shape, dtype=torch.float32, device=rows.device)
+        queries, rows = queries.contiguous(), rows.contiguous()
+        _scores[(len(rows),)](
+            queries, self.weights, rows, result, SLOTS=rows.shape[1], DIM=self.dim, BLOCK=self.block
+        )
+        return result
+
+    def query_gradients(self, rows: Tensor, coefficients: Tensor) -> Tensor:
+        """[B, dim] sums of the named rows, each times its coefficient."""
+        result = torch.empty(len(rows), self.dim, dtype=torch.float32, device=rows.device)
+        rows, coefficients = rows.contiguous(), coefficients.contiguous()
+        _weighted_rows[(len(rows),)](
+            self.weights, rows, coefficients, result, SLOTS=rows.shape[1], DIM=self.dim, BLOCK=self.block
+        )
+        return result
+
+    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
+        """Add up the gradients of every named row, then update it."""
+        queries, rows, coefficients = queries.contiguous(), rows.contiguous(), coefficients.contiguous()
+        sizes: dict[str, Any] = {"DIM": self.dim, "BLOCK": self.block}
+        _scatter[(len(rows),)](
+            queries, rows, coefficients, self.gradients, self.owners, SLOTS=rows.shape[1], **sizes
+        )
+        optimiser = self.optimiser
+        _update[(rows.numel(),)](
+            rows,
+            self.owners,
+            self.gradients,
+            self.weights,
+            self.rates,
+            self.steps,
+            self.first,
+            self.second,
+            float(rate),
+            optimiser.beta1,
+            optimiser.beta2,
+            optimiser.epsilon,
+            0.0 if optimiser.per_row_steps else float(self.calls),
+            KIND=KINDS[optimiser.kind],
+            **sizes,
+        )
+
+
+@triton.jit
+def _scores(queries, weights, rows, result, SLOTS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+    query = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < DIM
+    values = tl.load(queries + query * DIM + column, mask=inside, other=0.0)
+    for slot in range(SLOTS):
+        row = tl.load(rows + query * SLOTS + slot)
+        vector = tl.load(weights + row * DIM + column, mask=inside, other=0.0)
+        tl.store(result + query * SLOTS + slot, tl.sum(values * vector, axis=0))
+
+
+@triton.jit
+def _weighted_rows(
+    weights,
+    rows,
+    coefficients,
+    result,
+    SLOTS: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    query = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < DIM
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for slot in range(SLOTS):
+        row = tl.load(rows + query * SLOTS + slot)
+        coefficient = tl.load(coefficients + query * SLOTS + slot)
+        total += coefficient * tl.load(weights + row * DIM + column, mask=inside, other=0.0)
+    tl.store(result + query * DIM + column, total, mask=inside)
+
+
+@triton.jit
+def _scatter(
+    queries,
+    rows,
+    coefficients,
+    gradients,
+    owners,
+    SLOTS: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    query = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < DIM
+    values = tl.load(queries + query * DIM + column, mask=inside, other=0.0)
+    for slot in range(SLOTS):
+        place = query * SLOTS + slot
+        row = tl.load(rows + place)
+        coefficient = tl.load(coefficients + place)
+        tl.atomic_min(owners + row, place.to(tl.int32))
+        if coefficient != 0.0:
+            tl.atomic_add(gradients + row * DIM + column, coefficient * values, mask=inside)
+
+
+@triton.jit
+def _update(
+    rows,
+    owners,
+    gradients,
+    weights,
+    rates,
+    steps,
+    first,
+    second,
+    rate,
+    beta1,
+    beta2,
+    epsilon,
+    calls,
+    KIND: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    place = tl.program_id(0)
+    row = tl.load(rows + place)
+    if tl.load(owners + row) == place:
+        column = tl.arange(0, BLOCK)
+        inside = column < DIM
+        here = row * DIM + column
+        gradient = tl.load(gradients + here, mask=inside, other=0.0)
+        count = tl.load(steps + row) + 1
+        tl.store(steps + row, count)
+        if KIND == 2:
+            mean = beta1 * tl.load(first + here, mask=inside, other=0.0) + (1 - beta1) * gradient
+            spread = (
+                beta2 * tl.load(second + here, mask=inside, other=0.0) + (1 - beta2) * gradient * gradient
+            )
+            tl.store(first + here, mean, mask=inside)
+            tl.store(second + here, spread, mask=inside)
+            number = tl.where(calls > 0, calls, count.to(tl.float32))
+            mean = mean / (1 - tl.exp2(number * tl.log2(beta1)))
+            spread = spread / (1 - tl.exp2(number * tl.log2(beta2)))
+            gradient = mean / (tl.sqrt(spread) + epsilon)
+        elif KIND == 1:
+            squares = tl.load(first + row) + tl.sum(gradient * gradient, axis=0) / DIM
+            tl.store(first + row, squares)
+            gradient = gradient / (tl.sqrt(squares) + epsilon)
+        vector = tl.load(weights + here, mask=inside, other=0.0)
+        tl.store(weights + here, vector - rate * tl.load(rates + row) * gradient, mask=inside)
+        tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
+        tl.store(owners + row, 2147483647)

@@ -1,0 +1,179 @@
+"""The one row-sparse step of all learners: gather, dot, scatter with repeated rows merged, update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from wordstill.errors import UsageError
+from wordstill.methods.objectives import Losses
+from wordstill.methods.sums import Accumulator
+
+if TYPE_CHECKING:
+    from wordstill.methods.row_kernels import KernelStep
+
+OptimiserKind = Literal["sgd", "adagrad", "adam"]
+
+
+@dataclass(frozen=True)
+class RowOptimiser:
+    """How a gradient becomes a step of a row."""
+
+    kind: OptimiserKind = "adam"
+    """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes."""
+    per_row_steps: bool = True
+    """Adam's correction of its first steps counts the row's own steps; else those of the whole table, so
+    that the first step of a rare word is about three times too long."""
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+class RowTable:
+    """A table of vectors whose rows take steps of their own.
+
+    A batch has B queries, and for each of them R slots that name rows, any row as often as it likes. Memory:
+    rows x dim float32, three times that with Adam, and once more on a GPU.
+
+    Args:
+        initial: The vectors to begin with [rows, dim]; they are taken over, not copied.
+        optimiser: How rows are updated.
+        rates: Factor of the learning rate for each row [rows]; None is 1 for all.
+    """
+
+    def __init__(self, initial: Tensor, optimiser: RowOptimiser, rates: Tensor | None = None) -> None:
+        self.weights, self.optimiser = initial, optimiser
+        rows = len(initial)
+        self.rates = torch.ones(rows, dtype=initial.dtype, device=initial.device) if rates is None else rates
+        self.steps = torch.zeros(rows, dtype=torch.int64, device=initial.device)
+        self.state: dict[str, Tensor] = {}
+        if optimiser.kind == "adam":
+            self.state = {"first": torch.zeros_like(initial), "second": torch.zeros_like(initial)}
+        elif optimiser.kind == "adagrad":
+            self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
+        # Number of calls of `step`, for the correction that counts them for all rows alike.
+        self.calls = torch.zeros(1, dtype=torch.int64)
+        self._kernels = _kernels(self)
+
+    def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
+        """Inner products of queries [B, dim] with their rows [B, R], or with rows shared by all [R]."""
+        if rows.dim() == 1:
+            return queries @ self.weights[rows].T
+        if self._kernels is not None:
+            return self._kernels.scores(queries, rows)
+        # One slot at a time: the rows of all slots together would not fit a processor's cache.
+        columns = [(queries * self.weights[slot]).sum(dim=1) for slot in rows.unbind(1)]
+        return torch.stack(columns, dim=1)
+
+    def query_gradients(self, rows: Tensor, coefficients: Tensor) -> Tensor:
+        """Gradients of the queries [B, dim], where the loss changes by ``coefficients`` [B, R] per score."""
+        if rows.dim() == 1:
+            return coefficients @ self.weights[rows]
+        if self._kernels is not None:
+            return self._kernels.query_gradients(rows, coefficients)
+        gradients = torch.zeros(
+            len(rows), self.weights.shape[1], dtype=self.weights.dtype, device=rows.device
+        )
+        for slot, coefficient in zip(rows.unbind(1), coefficients.unbind(1)):
+            gradients.addcmul_(self.weights[slot], coefficient[:, None])
+        return gradients
+
+    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
+        """Update every named row once, with the sum of its gradients over all slots.
+
+        Args:
+            queries: [B, dim].
+            rows: [B, R], or [R] if shared by all queries.
+            coefficients: How the loss changes with each score [B, R]; a slot with 0 still counts as a step.
+            rate: The learning rate.
+        """
+        self.calls += 1
+        if rows.dim() == 2 and self._kernels is not None:
+            self._kernels.step(queries, rows, coefficients, rate)
+            return
+        distinct, gradients = merged_gradients(queries, rows, coefficients)
+        self.apply(distinct, gradients, rate)
+
+    def apply(self, rows: Tensor, gradients: Tensor, rate: float | Tensor) -> None:
+        """Update rows [U], each named once, with their gradients [U, dim]."""
+        self.steps[rows] += 1
+        if self.optimiser.kind == "adam":
+            gradients = self._adam(rows, gradients)
+        elif self.optimiser.kind == "adagrad":
+            squares = self.state["squares"]
+            squares[rows] += gradients.square().mean(dim=1)
+            gradients = gradients / (squares[rows].sqrt() + self.optimiser.epsilon)[:, None]
+        self.weights[rows] -= rate * self.rates[rows, None] * gradients
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Weights, steps of each row, the optimiser's state, and the number of calls."""
+        return {"weights": self.weights, "steps": self.steps, "calls": self.calls, **self.state}
+
+    def merge(self, other: Accumulator) -> None:
+        """Refused: what two runs have learnt cannot be added.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(
+            "Tables that were trained step by step cannot be merged. Train on all the text in one run, or "
+            "use a method that keeps sums, such as still or ase."
+        )
+
+    def _adam(self, rows: Tensor, gradients: Tensor) -> Tensor:
+        beta1, beta2 = self.optimiser.beta1, self.optimiser.beta2
+        first, second = self.state["first"], self.state["second"]
+        first[rows] = first[rows].lerp(gradients, 1 - beta1)
+        second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
+        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls.to(rows.device)
+        steps = steps.to(gradients.dtype)[:, None]
+        mean = first[rows] / (1 - beta1**steps)
+        spread = (second[rows] / (1 - beta2**steps)).sqrt()
+        return mean / (spread + self.optimiser.epsilon)
+
+
+def merged_gradients(queries: Tensor, rows: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct rows [U] of a batch, and the sum of each one's gradients [U, dim].
+
+    Args:
+        queries: [B, dim].
+        rows: [B, R], or [R] if shared by all queries.
+        coefficients: How the loss changes with each score [B, R].
+    """
+    distinct, place = torch.unique(rows, return_inverse=True)
+    shape = (len(distinct), queries.shape[1])
+    gradients = torch.zeros(shape, dtype=queries.dtype, device=queries.device)
+    if rows.dim() == 1:
+        return distinct, gradients.index_add_(0, place, coefficients.T @ queries)
+    for slot, coefficient in zip(place.unbind(1), coefficients.unbind(1)):
+        gradients.index_add_(0, slot, queries * coefficient[:, None])
+    return distinct, gradients
+
+
+def joined(
+    queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, rows and coefficients of positives [B, P] and negatives [B, N] or [N], for one step.
+
+    The gradients of shared negatives become queries of their own, each with one slot that counts.
+    """
+    if negatives.dim() == 2:
+        rows = torch.cat([positives, negatives], dim=1)
+        return queries, rows, torch.cat([losses.positive, losses.negative], dim=1)
+    rows = torch.cat([positives, negatives[:, None].expand(-1, positives.shape[1])])
+    own = torch.zeros(len(negatives), positives.shape[1], dtype=queries.dtype, device=queries.device)
+    own[:, 0] = 1.0
+    return torch.cat([queries, losses.negative.T @ queries]), rows, torch.cat([losses.positive, own])
+
+
+def _kernels(table: RowTable) -> KernelStep | None:
+    if not table.weights.is_cuda or table.weights.dtype != torch.float32:
+        return None
+    try:
+        from wordstill.methods.row_kernels import KernelStep
+    except ImportError:
+        return None
+    return KernelStep(table)

@@ -1,0 +1,258 @@
+"""What learners with windows share: a word's projected state predicts rows of the words around it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from wordstill.errors import UsageError
+from wordstill.methods.base import Setup
+from wordstill.methods.learner import Learner, LearnerConfig
+from wordstill.methods.noise import NoiseSource
+from wordstill.methods.objectives import Losses, attended, attended_in_groups, pairwise, summed
+from wordstill.methods.pairs import Examples, single_pairs, window_examples
+from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable, joined, merged_gradients
+from wordstill.methods.whitening import RunningWhitener
+from wordstill.teacher.states import WordStates
+
+Start = Literal["orthogonal", "xavier"]
+Objective = Literal["pairwise", "summed", "attended", "attended-in-groups"]
+DrawnFor = Literal["pair", "centre", "window"]
+FREQUENT = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowConfig(LearnerConfig):
+    """Settings of learners with windows."""
+
+    dim: int | None = 300
+    """Size of the vectors; none takes the teacher's width."""
+    window: int = 5
+    """Words to the left and to the right that are predicted."""
+    right: int | None = None
+    """Words to the right, if not as many as to the left."""
+    self_weight: float = 6.0
+    """Weight of the pair of a word with itself beside those with its neighbours, which have 1."""
+    objective: Objective = "pairwise"
+    """Each pair for itself; all in one score, summed or weighted by attention; or the released attention."""
+    negatives: int = 5
+    drawn_for: DrawnFor = "window"
+    """Whether negatives are drawn for each pair or for each centre; ``window`` draws for each centre, and
+    gives them the weight that they would have if drawn for each pair."""
+    subsample: float = 1e-5
+    noise_power: float = 1.0
+    noise_source: NoiseSource = "subsampled"
+    optimiser: OptimiserKind = "sgd"
+    rate: float = 0.05
+    final_rate: float = 1.0
+    balance: float = 1.0
+    batch: int = 2048
+    """Centres in a step."""
+    pairs: int | None = None
+    """Pairs in a step, whatever their centres, instead of ``batch`` centres."""
+    bias: bool = False
+    """Give the projection a bias."""
+    start: Start = "orthogonal"
+    """The projection at the start: orthonormal, or the random one of Xavier."""
+    projection_optimiser: OptimiserKind = "adam"
+    projection_rate: float | None = 1e-4
+    """The projection's own rate; none takes that of the table."""
+    clip: float | None = None
+    """Largest norm of all gradients of a step together."""
+    whiten: float | None = 0.25
+    """Centre states and multiply them by this power of their inverse covariance before they are projected."""
+    centre_table: bool = True
+    """Take the mean vector of the most frequent words off all vectors at the end."""
+    shifted: bool = False
+    """The released slip: from the seventh word on the centre is among its own neighbours, while the seventh
+    to tenth word lack one that is a neighbour."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window < 1 or self.self_weight < 0:
+            raise UsageError(
+                "window must be at least 1 and self_weight at least 0; got "
+                f"{self.window} and {self.self_weight}."
+            )
+        if self.objective == "attended-in-groups" and self.pairs is None:
+            raise UsageError(
+                "objective=attended-in-groups is over the pairs of a step; set pairs, e.g. pairs=5."
+            )
+        if self.drawn_for == "pair" and self.shared:
+            raise UsageError("drawn_for=pair gives each pair its own negatives; set shared=0.")
+        if self.pairs is not None and self.drawn_for != "pair":
+            raise UsageError("With pairs, negatives are drawn for each pair; set drawn_for=pair.")
+
+    @property
+    def reach(self) -> int:
+        """Words to the right."""
+        return self.window if self.right is None else self.right
+
+
+class Step(NamedTuple):
+    """The gradients of one step."""
+
+    queries: Tensor
+    rows: Tensor
+    coefficients: Tensor
+    projection: Tensor
+    loss: Tensor
+
+
+class WindowLearner(Learner):
+    """Projects what the teacher says of a centre, and pulls the rows of its window towards it.
+
+    Memory: the table (vocabulary x dim), the projection (dim x width) and the optimiser's state of both.
+    """
+
+    config: WindowConfig
+
+    def __init__(self, config: WindowConfig, setup: Setup) -> None:
+        super().__init__(config, setup)
+        dim = config.dim or setup.width
+        device = setup.device
+        self.rows = self.row_table(torch.zeros(len(setup.vocabulary), dim, device=device))
+        self.inputs_width = self.parts_of_input * setup.width
+        self.projection = RowTable(self._first_projection(dim), RowOptimiser(config.projection_optimiser))
+        self.parts |= {"rows": self.rows, "projection": self.projection}
+        self.whitener: RunningWhitener | None = None
+        if config.whiten is not None:
+            self.whitener = RunningWhitener(setup.width, config.whiten, device)
+            self.parts["whitener"] = self.whitener
+
+    @property
+    def parts_of_input(self) -> int:
+        """How many states stand side by side in what is projected."""
+        return 1
+
+    @abstractmethod
+    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
+        """[n, parts x width] what is projected, for every centre."""
+
+    def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
+        """The last word on the losses through scores."""
+        return losses
+
+    def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:
+        """A loss of the queries themselves, and its gradients [B, dim]."""
+        return None
+
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
+        """Learn from the kept centres of a batch, in random order."""
+        words = self._whitened(states)
+        examples = window_examples(states, self.config, self.noise, generator)
+        if not len(examples.centres):
+            return
+        inputs = self.inputs(states, words)
+        if self.config.pairs is not None:
+            for chosen in single_pairs(examples).split(self.config.pairs):
+                yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
+            return
+        order = torch.randperm(len(examples.centres), device=self.setup.device, generator=generator)
+        for chosen in examples.pick(order).split(self.config.batch):
+            yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
+
+    def vectors(self) -> Tensor:
+        """The table of the words that are predicted."""
+        if not self.config.centre_table:
+            return self.rows.weights
+        frequent = self.positives.counts.argsort(descending=True)[:FREQUENT]
+        return self.rows.weights - self.rows.weights[frequent].mean(dim=0)
+
+    def gradients(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> Step:
+        """Loss and gradients of one step; nothing is changed."""
+        if self.config.bias:
+            inputs = torch.cat([inputs, torch.ones(len(inputs), 1, device=inputs.device)], dim=1)
+        queries = inputs @ self.projection.weights.T
+        positive = self.scores(self.rows, queries, examples.rows)
+        negative = self.scores(self.rows, queries, negatives)
+        drawn = self._drawn(examples, negatives)
+        losses = self._losses(positive, negative, examples.weights, drawn)
+        losses = self.adjust(losses, negative, drawn)
+        total = losses.total
+        gradient = self.rows.query_gradients(examples.rows, losses.positive)
+        gradient += self.rows.query_gradients(negatives, losses.negative)
+        beside = self.beside(queries)
+        if beside is not None:
+            total, gradient = total + beside[0], gradient + beside[1]
+        return Step(*joined(queries, examples.rows, negatives, losses), gradient.T @ inputs, total)
+
+    def _learn(self, inputs: Tensor, examples: Examples, generator: torch.Generator) -> Tensor:
+        count = self.config.negatives
+        if self.config.drawn_for == "pair":
+            count *= examples.rows.shape[1]
+        step = self.gradients(inputs, examples, self.draw(len(inputs), count, generator))
+        self.positives.add(examples.rows[examples.weights != 0])
+        self._apply(step)
+        return step.loss
+
+    def _apply(self, step: Step) -> None:
+        every = torch.arange(len(self.projection.weights), device=self.setup.device)
+        self.projection.calls += 1
+        if self.config.clip is None:
+            self.rows.step(step.queries, step.rows, step.coefficients, self.rate)
+            self.projection.apply(every, step.projection, self._projection_rate)
+            return
+        self.rows.calls += 1
+        distinct, gradients = merged_gradients(step.queries, step.rows, step.coefficients)
+        norm = (gradients.square().sum() + step.projection.square().sum()).sqrt()
+        scale = (self.config.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
+        self.rows.apply(distinct, gradients * scale, self.rate)
+        self.projection.apply(every, step.projection * scale, self._projection_rate)
+
+    @property
+    def _projection_rate(self) -> float:
+        own = self.config.projection_rate
+        return self.rate if own is None else own * self.rate / self.config.rate
+
+    def _first_projection(self, dim: int) -> Tensor:
+        config, device, width = self.config, self.setup.device, self.inputs_width
+        weights = torch.zeros(dim, width + config.bias, device=device)
+        if config.start == "orthogonal":
+            # Drawn on the host, where the decomposition gives the same on every machine with a GPU or not.
+            generator = torch.Generator().manual_seed(self.setup.seed)
+            square = torch.randn(max(dim, width), max(dim, width), generator=generator)
+            weights[:, :width] = torch.linalg.qr(square)[0][:dim, :width].to(device)
+        else:
+            bound = (6 / (dim + width)) ** 0.5
+            weights[:, :width].uniform_(-bound, bound, generator=self._generator())
+        return weights
+
+    def _losses(self, positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
+        match self.config.objective:
+            case "summed":
+                return summed(positive, negative, present, drawn)
+            case "attended":
+                return attended(positive, negative, present, drawn)
+            case "attended-in-groups":
+                size, dim = self.config.pairs or 1, self.rows.weights.shape[1]
+                return attended_in_groups(positive, negative, present, drawn, size, dim)
+            case _:
+                return pairwise(positive, negative, present, drawn)
+
+    def _drawn(self, examples: Examples, negatives: Tensor) -> Tensor:
+        drawn = self.weights(negatives, examples.rows)
+        if self.config.drawn_for == "pair":
+            return drawn * examples.weights.repeat_interleave(self.config.negatives, dim=1)
+        if self.config.drawn_for == "window":
+            return drawn * examples.weights.sum(dim=1, keepdim=True)
+        return drawn
+
+    def _whitened(self, states: WordStates) -> Tensor:
+        """[W, width] states of the words."""
+        words = states.words(self.config.layer)
+        if self.whitener is None:
+            return words
+        known = words[states.known]
+        change = self.whitener.observe(known, torch.ones(len(known), device=known.device))
+        if change is not None:
+            for part in self.projection.weights[:, : self.inputs_width].split_with_sizes(
+                [self.setup.width] * self.parts_of_input, dim=1
+            ):
+                part.copy_(part @ change)
+        return self.whitener.transform(words)

@@ -1,0 +1,199 @@
+"""``x2static``: a table trained so that a word's vector points at the contexts in which it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from wordstill.errors import UsageError
+from wordstill.methods.base import Setup
+from wordstill.methods.contexts import Averaged, sentence_contexts
+from wordstill.methods.learner import STEPS, Learner, LearnerConfig
+from wordstill.methods.noise import NoiseSource
+from wordstill.methods.objectives import pairwise
+from wordstill.methods.rows import OptimiserKind, joined
+from wordstill.methods.whitening import RunningWhitener
+from wordstill.teacher.states import WordStates
+
+Start = Literal["zeros", "uniform"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class X2StaticConfig(LearnerConfig):
+    """Settings of `X2Static`. Where the paper has a number (its Table 1), ``preset=paper`` has it too."""
+
+    negatives: int = 10
+    subsample: float = 1e-4
+    noise_power: float = 1.0
+    noise_source: NoiseSource = "subsampled"
+    optimiser: OptimiserKind = "sgd"
+    rate: float = 0.05
+    final_rate: float = 1.0
+    balance: float = 1.0
+    batch: int = 2048
+    averaged: Averaged = "subwords"
+    """Whether a context is the mean of a sentence's sub-words or of its words."""
+    leave_out: bool = False
+    """Leave the target's own states out of its context."""
+    whiten: float | None = 0.5
+    """Centre contexts and multiply them by this power of their inverse covariance; none leaves them as they
+    are."""
+    start: Start = "zeros"
+    """The table at the start: zeros, or uniform within 1 / width of zero."""
+    limit: float | None = None
+    """Scores beyond it get no gradient."""
+    specials: bool = False
+    """Let the whole text's sub-words and special tokens into the mean, as released for sentences."""
+    miscount: bool = False
+    """Take a context by counting full stops among sub-words, as released for paragraphs, so that every word
+    such as "u.s." moves all later targets of the paragraph to an earlier sentence."""
+    noise_pool: int | None = None
+    """Draw so many negatives in advance and walk through them again and again; needs ``shared=0``."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.specials and (self.miscount or self.leave_out or self.averaged == "words"):
+            raise UsageError(
+                "x2static: specials takes all sub-words of a text as the context of each of its words, so it "
+                "cannot go with miscount, leave_out or averaged=words."
+            )
+        if self.noise_pool is not None and self.shared:
+            raise UsageError("x2static: noise_pool gives each target its own negatives; set shared=0.")
+        if self.whiten is not None and self.start != "zeros":
+            raise UsageError(
+                "x2static: with whiten the table starts from zeros. Set start=zeros or whiten=none."
+            )
+
+
+PAPER: Mapping[str, Any] = {
+    "subsample": 5e-6,
+    "noise_power": 0.5,
+    "noise_source": "counts",
+    "optimiser": "adam",
+    "rate": 1e-3,
+    "final_rate": 1.0,
+    "averaged": "words",
+    "whiten": None,
+    "start": "uniform",
+    "mask_hits": False,
+    "shared": 0,
+    "balance": 0.0,
+    "corrected": False,
+}
+
+
+class X2Static(Learner):
+    r"""A word's vector has high scores with the sentences that hold the word, low ones with others.
+
+    .. math:: \sum_{S} \sum_{t \in S} \log(1 + e^{-u_t \cdot c}) + \sum_{n \in N} \log(1 + e^{u_n \cdot c}),
+              \quad c = \frac{1}{|S|} \sum_{i \in S} h_i
+
+    Paper: Gupta and Jaggi 2021, "Obtaining Better Static Word Embeddings Using Contextual Embedding Models",
+    Eq. 1, 3 and 4. Whether the teacher reads sentences (Eq. 3) or paragraphs (Eq. 4) is a setting of the run
+    (``--read``).
+
+    Inputs: running text. Words that never were a target are left out.
+    Cost: for each target 1 + negatives rows are read and written; memory vocabulary x width float32, thrice
+    that with Adam.
+    Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
+    `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
+
+    Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as released.
+    ``released`` adds what the authors' code does: means over sub-words, scores limited to 20, negatives from
+    a pool that is walked again and again, Adam's correction by the steps of the whole table, and sentences
+    miscounted at full stops inside words; for sentences instead of paragraphs set
+    ``miscount=false,specials=true``.
+    ``fixed``, the default, draws negatives as often as the word is a target, masks those that are the target,
+    starts from zeros, and takes steps in centred, whitened contexts: there a few steps go where the closed
+    form points, while in raw ones they mostly learn the direction that all contexts share.
+
+    Deviations of ``released`` from the authors' code: text is not lower-cased for cased teachers, and no
+    sentence is cut at 200 sub-words.
+
+    Example:
+        >>> from wordstill import distill
+        >>> tables = distill("corpus.txt", methods=["x2static:preset=paper"])  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "x2static.v1"
+    config_type: ClassVar[type[X2StaticConfig]] = X2StaticConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "fixed": {},
+        "paper": PAPER,
+        "released": {
+            **PAPER,
+            "averaged": "subwords",
+            "per_row_steps": False,
+            "limit": 20.0,
+            "miscount": True,
+            "noise_pool": 10 << 18,
+        },
+    }
+    config: X2StaticConfig
+
+    def __init__(self, config: X2StaticConfig, setup: Setup) -> None:
+        super().__init__(config, setup)
+        shape = (len(setup.vocabulary), setup.width)
+        initial = torch.zeros(shape, device=setup.device)
+        if config.start == "uniform":
+            initial.uniform_(-1 / setup.width, 1 / setup.width, generator=self._generator())
+        self.rows = self.row_table(initial)
+        self.parts["rows"] = self.rows
+        self.whitener: RunningWhitener | None = None
+        if config.whiten is not None:
+            self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
+            self.parts["whitener"] = self.whitener
+        self._pool: Tensor | None = None
+
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
+        """Learn from the kept targets of a batch, in random order."""
+        targets = states.known
+        targets = targets[self.noise.kept(states.word_ids[targets], generator)]
+        order = torch.randperm(len(targets), device=targets.device, generator=generator)
+        contexts = sentence_contexts(states, self.config, self.setup.sentence_ends)
+        self._whiten(states)
+        for chosen in torch.split(targets[order], self.config.batch):
+            words = states.word_ids[chosen].long()
+            yield self._step(self._transform(contexts(chosen)), words, generator), len(chosen)
+
+    def vectors(self) -> Tensor:
+        """The table, in whitened axes if contexts are whitened."""
+        return self.rows.weights
+
+    def _step(self, queries: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
+        negatives = self._draw(len(words), generator)
+        positive = self.scores(self.rows, queries, words[:, None])
+        negative = self.scores(self.rows, queries, negatives)
+        drawn = self.weights(negatives, words[:, None])
+        losses = pairwise(positive, negative, torch.ones_like(positive), drawn, self.config.limit)
+        self.positives.add(words)
+        self.rows.step(*joined(queries, words[:, None], negatives, losses), self.rate)
+        return losses.total
+
+    def _draw(self, count: int, generator: torch.Generator) -> Tensor:
+        if self.config.noise_pool is None:
+            return self.draw(count, self.config.negatives, generator)
+        if self._pool is None:
+            seeded = torch.Generator(self.setup.device).manual_seed(self.setup.seed)
+            self._pool = self.noise.draw((self.config.noise_pool,), seeded)
+        wanted = self.config.negatives
+        begin = int(self.clock.counts[STEPS]) * self.config.batch * wanted
+        places = (begin + torch.arange(count * wanted, device=self._pool.device)) % len(self._pool)
+        return self._pool[places].view(count, wanted)
+
+    def _whiten(self, states: WordStates) -> None:
+        if self.whitener is None:
+            return
+        sentences = states.sentences(self.config.layer)
+        # A sentence is the context of each of its words.
+        uses = torch.bincount(states.word_sentence[states.known], minlength=len(sentences))
+        change = self.whitener.observe(sentences, uses)
+        if change is not None:
+            self.rows.weights.copy_(self.rows.weights @ change)
+
+    def _transform(self, contexts: Tensor) -> Tensor:
+        return contexts if self.whitener is None else self.whitener.transform(contexts)

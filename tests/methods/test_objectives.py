@@ -1,0 +1,96 @@
+"""Derivatives of every objective against autograd, in float64."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import logsigmoid
+
+from wordstill.methods.objectives import attended, attended_in_groups, pairwise, summed
+
+QUERIES, POSITIVES, NEGATIVES = 5, 4, 3
+
+
+def scores(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    positive = 2 * torch.randn(QUERIES, POSITIVES, dtype=torch.float64, generator=generator)
+    negative = 2 * torch.randn(QUERIES, NEGATIVES, dtype=torch.float64, generator=generator)
+    return positive, negative
+
+
+def weights() -> tuple[torch.Tensor, torch.Tensor]:
+    """Some slots are empty, one query has no positive at all, and one slot has another weight than 1."""
+    present = torch.ones(QUERIES, POSITIVES, dtype=torch.float64)
+    present[0, 1] = present[2, 3] = 0
+    present[1] = 0
+    present[3, 0] = 0.5
+    drawn = torch.ones(QUERIES, NEGATIVES, dtype=torch.float64)
+    drawn[4, 2] = 0
+    drawn[0, 0] = 2
+    return present, drawn
+
+
+def plain_pairwise(positive, negative, present, drawn):
+    return -(present * logsigmoid(positive)).sum() - (drawn * logsigmoid(-negative)).sum()
+
+
+def plain_limited(positive, negative, present, drawn):
+    return plain_pairwise(positive.clamp(-1, 1), negative.clamp(-1, 1), present, drawn)
+
+
+def plain_summed(positive, negative, present, drawn):
+    total = -(drawn * logsigmoid(-negative)).sum()
+    for query in range(QUERIES):
+        if present[query].any():
+            total = total - logsigmoid((present[query] * positive[query]).sum())
+    return total
+
+
+def plain_attended(positive, negative, present, drawn):
+    total = -(drawn * logsigmoid(-negative)).sum()
+    for query in range(QUERIES):
+        own = positive[query][present[query] != 0]
+        if len(own):
+            total = total - logsigmoid((own.softmax(0) * own).sum())
+    return total
+
+
+def plain_groups(positive, negative, present, drawn):
+    own = positive[present != 0]
+    total = -(drawn * logsigmoid(-negative)).sum()
+    for begin in range(0, len(own), 5):
+        group = own[begin : begin + 5]
+        total = total - logsigmoid((group / math.sqrt(9)).softmax(0) * group).sum()
+    return total
+
+
+OBJECTIVES = {
+    "pairwise": (pairwise, plain_pairwise),
+    "limited": (lambda *given: pairwise(*given, limit=1.0), plain_limited),
+    "summed": (summed, plain_summed),
+    "attended": (attended, plain_attended),
+    "groups": (lambda *given: attended_in_groups(*given, size=5, dim=9), plain_groups),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("seed", range(3))
+def test_derivatives_equal_autograd(name, seed):
+    fast, plain = OBJECTIVES[name]
+    positive, negative = (each.requires_grad_() for each in scores(seed))
+    expected = plain(positive, negative, *weights())
+    expected.backward()
+    found = fast(positive.detach(), negative.detach(), *weights())
+    assert torch.allclose(found.total, expected.detach(), rtol=0, atol=1e-10)
+    assert torch.allclose(found.positive, positive.grad, rtol=0, atol=1e-8)
+    assert torch.allclose(found.negative, negative.grad, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_large_scores_stay_finite(name):
+    fast, _ = OBJECTIVES[name]
+    positive, negative = scores()
+    found = fast(1e4 * positive, 1e4 * negative, *weights())
+    assert all(bool(torch.isfinite(each).all()) for each in found)

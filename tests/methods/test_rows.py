@@ -1,0 +1,144 @@
+"""The row-sparse step against loops over plain Python numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from wordstill.errors import UsageError
+from wordstill.methods.rows import RowOptimiser, RowTable, merged_gradients
+
+KINDS = ("sgd", "adagrad", "adam")
+ROWS, DIM, QUERIES, SLOTS = 7, 5, 6, 4
+
+
+def batch(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Queries, rows with many repetitions (inside and between queries), and coefficients."""
+    generator = torch.Generator().manual_seed(seed)
+    queries = torch.randn(QUERIES, DIM, dtype=torch.float64, generator=generator)
+    rows = torch.randint(0, ROWS - 2, (QUERIES, SLOTS), generator=generator)
+    rows[0] = rows[0, 0]
+    return queries, rows, torch.randn(QUERIES, SLOTS, dtype=torch.float64, generator=generator)
+
+
+def start() -> torch.Tensor:
+    return torch.randn(ROWS, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+
+
+class Slow:
+    """One row after another, number by number."""
+
+    def __init__(self, weights: torch.Tensor, optimiser: RowOptimiser) -> None:
+        self.weights, self.optimiser = weights.tolist(), optimiser
+        self.first = [[0.0] * DIM for _ in range(ROWS)]
+        self.second = [[0.0] * DIM for _ in range(ROWS)]
+        self.squares, self.steps, self.calls = [0.0] * ROWS, [0] * ROWS, 0
+
+    def step(self, queries: list, rows: list, coefficients: list, rate: float) -> None:
+        self.calls += 1
+        sums: dict[int, list[float]] = {}
+        for query, own_rows, own in zip(queries, rows, coefficients):
+            for row, coefficient in zip(own_rows, own):
+                total = sums.setdefault(row, [0.0] * DIM)
+                for axis in range(DIM):
+                    total[axis] += coefficient * query[axis]
+        for row, gradient in sums.items():
+            self.update(row, gradient, rate)
+
+    def update(self, row: int, gradient: list[float], rate: float) -> None:
+        optimiser = self.optimiser
+        self.steps[row] += 1
+        if optimiser.kind == "adagrad":
+            self.squares[row] += sum(value**2 for value in gradient) / DIM
+        for axis, value in enumerate(gradient):
+            move = value
+            if optimiser.kind == "adagrad":
+                move = value / (self.squares[row] ** 0.5 + optimiser.epsilon)
+            if optimiser.kind == "adam":
+                number = self.steps[row] if optimiser.per_row_steps else self.calls
+                self.first[row][axis] += (1 - optimiser.beta1) * (value - self.first[row][axis])
+                self.second[row][axis] += (1 - optimiser.beta2) * (value**2 - self.second[row][axis])
+                mean = self.first[row][axis] / (1 - optimiser.beta1**number)
+                spread = self.second[row][axis] / (1 - optimiser.beta2**number)
+                move = mean / (spread**0.5 + optimiser.epsilon)
+            self.weights[row][axis] -= rate * move
+
+
+@pytest.mark.parametrize("per_row_steps", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_agree_with_loops(kind, per_row_steps):
+    optimiser = RowOptimiser(kind, per_row_steps)
+    fast, slow = RowTable(start(), optimiser), Slow(start(), optimiser)
+    for seed in range(4):
+        queries, rows, coefficients = batch(seed)
+        fast.step(queries, rows, coefficients, 0.1)
+        slow.step(queries.tolist(), rows.tolist(), coefficients.tolist(), 0.1)
+    assert torch.allclose(fast.weights, torch.tensor(slow.weights, dtype=torch.float64), atol=1e-12)
+    assert fast.steps.tolist() == slow.steps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_are_not_named_stay(kind):
+    table = RowTable(start(), RowOptimiser(kind))
+    table.step(*batch(0), 0.1)
+    assert torch.equal(table.weights[-2:], start()[-2:])
+    assert not torch.equal(table.weights[:-2], start()[:-2])
+
+
+def test_scores_and_gradients_of_queries_agree_with_autograd():
+    queries, rows, coefficients = batch(3)
+    table = RowTable(start(), RowOptimiser("sgd"))
+    leaf = queries.clone().requires_grad_()
+    scores = (leaf[:, None, :] * table.weights[rows]).sum(dim=2)
+    (scores * coefficients).sum().backward()
+    assert torch.allclose(table.scores(queries, rows), scores.detach(), atol=1e-12)
+    assert torch.allclose(table.query_gradients(rows, coefficients), leaf.grad, atol=1e-12)
+
+
+def test_shared_rows_are_rows_of_every_query():
+    queries, _, coefficients = batch(1)
+    shared = torch.tensor([2, 0, 2, 5])
+    table = RowTable(start(), RowOptimiser("sgd"))
+    each = shared.expand(QUERIES, SLOTS)
+    assert torch.allclose(table.scores(queries, shared), table.scores(queries, each))
+    assert torch.allclose(
+        table.query_gradients(shared, coefficients), table.query_gradients(each, coefficients)
+    )
+    for found, expected in zip(
+        merged_gradients(queries, shared, coefficients), merged_gradients(queries, each, coefficients)
+    ):
+        assert torch.allclose(found, expected)
+
+
+def test_the_first_step_of_a_rare_row_is_too_long_when_steps_are_counted_for_the_table():
+    """Adam's first step is the rate; counted with 1,000 steps of other rows it is 3.2 times as long."""
+    lengths = {}
+    for per_row_steps in (True, False):
+        table = RowTable(torch.zeros(2, 1, dtype=torch.float64), RowOptimiser("adam", per_row_steps))
+        one = torch.ones(1, 1, dtype=torch.float64)
+        for _ in range(999):
+            table.step(one, torch.tensor([[0]]), one, 0.001)
+        table.step(one, torch.tensor([[1]]), one, 0.001)
+        lengths[per_row_steps] = -float(table.weights[1, 0])
+    assert lengths[True] == pytest.approx(0.001, rel=1e-4)
+    assert lengths[False] == pytest.approx(0.001 * (0.1 / (0.001 / (1 - 0.999**1000)) ** 0.5), rel=1e-3)
+
+
+def test_trained_tables_cannot_be_merged():
+    table = RowTable(start(), RowOptimiser("sgd"))
+    with pytest.raises(UsageError, match=r"cannot be merged.*still or ase"):
+        table.merge(RowTable(start(), RowOptimiser("sgd")))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("per_row_steps", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_agree_with_the_plain_step(kind, per_row_steps):
+    optimiser = RowOptimiser(kind, per_row_steps)
+    plain, fast = RowTable(start().float(), optimiser), RowTable(start().float().cuda(), optimiser)
+    for seed in range(4):
+        queries, rows, coefficients = batch(seed)
+        plain.step(queries.float(), rows, coefficients.float(), 0.1)
+        fast.step(queries.float().cuda(), rows.cuda(), coefficients.float().cuda(), 0.1)
+    assert torch.allclose(fast.weights.cpu(), plain.weights, atol=1e-5)
+    assert torch.equal(fast.steps.cpu(), plain.steps)

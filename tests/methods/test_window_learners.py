@@ -1,0 +1,251 @@
+"""Learners with windows: their pairs, gradients, released oddities and what they learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import logsigmoid
+
+from wordstill.errors import UsageError
+from wordstill.methods import METHODS, read_specs
+from wordstill.methods.noise import Noise
+from wordstill.methods.pairs import Examples, single_pairs, window_examples
+
+NAMES = ("bert-skipgram", "context-to-vec")
+PLAIN = {
+    "pairwise": lambda scores: -logsigmoid(scores).sum(),
+    "summed": lambda scores: -logsigmoid(scores.sum()),
+    "attended": lambda scores: -logsigmoid((scores.softmax(0) * scores).sum()),
+}
+
+
+def settings(spec: str):
+    (found,) = read_specs([spec], METHODS, 0)
+    return found.config
+
+
+@pytest.fixture
+def sentence(topics, hand_made):
+    """Twenty different words, each with its number as its state."""
+
+    def make(length: int = 20):
+        return hand_made([list(range(length))], np.arange(length, dtype=np.float32)[:, None])
+
+    return make
+
+
+def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]:
+    """Centre, neighbour and weight of every filled slot."""
+    noise = Noise(_Words(words), 1.0, "counts", 0.0, torch.device("cpu"))
+    found = single_pairs(window_examples(states, settings(spec), noise, torch.Generator()))
+    return list(zip(found.centres.tolist(), found.rows.flatten().tolist(), found.weights.flatten().tolist()))
+
+
+class _Words:
+    def __init__(self, size: int) -> None:
+        self.counts = np.ones(size, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def keep_probability(self, t: float) -> np.ndarray:
+        return np.ones(len(self))
+
+
+class TestPairs:
+    def test_windows_are_symmetric_and_end_with_the_sentence(self, sentence):
+        found = pairs_of(sentence(5), "bert-skipgram:window=2,self_weight=0")
+        assert [(centre, row) for centre, row, _ in found] == [
+            (centre, row) for centre in range(5) for row in range(5) if 0 < abs(centre - row) <= 2
+        ]
+        assert {weight for *_, weight in found} == {1.0}
+
+    def test_the_word_itself_has_its_weight(self, sentence):
+        found = pairs_of(sentence(4), "bert-skipgram:window=1,self_weight=2.5")
+        assert {weight for centre, row, weight in found if centre == row} == {2.5}
+        assert sum(centre == row for centre, row, _ in found) == 4
+
+    def test_sentences_and_unknown_words_are_not_crossed(self, hand_made):
+        states = hand_made([[0, 1], [2, -1, 3]], np.zeros((5, 1), dtype=np.float32))
+        found = pairs_of(states, "bert-skipgram:window=2,self_weight=0")
+        assert [(states.batch.word_ids[centre], row) for centre, row, _ in found] == [
+            (0, 1),
+            (1, 0),
+            (2, 3),
+            (3, 2),
+        ]
+
+    def test_the_released_window_has_fourteen_self_pairs_in_a_sentence_of_twenty(self, sentence):
+        """Five to the left, four to the right; from the seventh word on, the centre is its own neighbour."""
+        found = pairs_of(sentence(20), "bert-skipgram:preset=released")
+        assert len(found) == 165
+        own = [centre for centre, row, _ in found if centre == row]
+        assert own == list(range(6, 20))
+        rows = {centre: {row for place, row, _ in found if place == centre} for centre in range(20)}
+        assert rows[0] == {1, 2, 3, 4}
+        assert rows[5] == {0, 1, 2, 3, 4, 6, 7, 8, 9}
+        # The word numbered 7 in the window that starts with word 2 is word 9: it is left out instead of 7.
+        assert rows[7] == {2, 3, 4, 5, 6, 7, 8, 10, 11}
+        assert rows[12] == set(range(7, 17))
+
+    def test_an_empty_slot_names_a_row_of_its_centre(self, sentence):
+        noise = Noise(_Words(24), 1.0, "counts", 0.0, torch.device("cpu"))
+        found = window_examples(
+            sentence(4), settings("bert-skipgram:self_weight=0"), noise, torch.Generator()
+        )
+        for rows, weights in zip(found.rows.tolist(), found.weights.tolist()):
+            filled = {row for row, weight in zip(rows, weights) if weight}
+            assert set(rows) == filled
+
+
+def plain_loss(method, inputs, examples, negatives, table, projection):
+    """The whole loss of a step, slot by slot, for autograd."""
+    config = method.config
+    total = torch.zeros((), dtype=torch.float64)
+    drawn = method._drawn(examples, negatives).double()
+    offsets = torch.zeros(len(table)) if method._offsets is None else method._offsets
+    for number, given in enumerate(inputs):
+        if config.bias:
+            given = torch.cat([given, torch.ones(1, dtype=torch.float64)])
+        query = projection @ given
+        filled = examples.weights[number] != 0
+        rows = examples.rows[number][filled]
+        scores = table[rows] @ query + offsets[rows]
+        total = total + getattr(config, "semantic", 1.0) * PLAIN[config.objective](scores)
+        chosen = negatives if negatives.dim() == 1 else negatives[number]
+        against = table[chosen] @ query + offsets[chosen]
+        printed = getattr(config, "printed_sign", False)
+        repulsion = (drawn[number] * (logsigmoid(against) if printed else -logsigmoid(-against))).sum()
+        total = total + getattr(config, "contrastive", 1.0) * repulsion
+        if getattr(config, "contextualised", 0.0):
+            total = total - config.contextualised * logsigmoid(query @ query)
+    return total
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "bert-skipgram:self_weight=0",
+        "bert-skipgram:preset=paper",
+        "bert-skipgram:preset=paper,bias=true,shared=5,drawn_for=window",
+        "context-to-vec:preset=paper,semantic=0.7,contrastive=1.3",
+        "context-to-vec:preset=paper,printed_sign=true",
+        "context-to-vec:preset=released,pairs=none",
+    ],
+)
+def test_gradients_of_a_step_equal_autograd(topics, spec):
+    method = topics.build(spec + ",dim=6")
+    generator = torch.Generator().manual_seed(3)
+    method.rows.weights = torch.randn(24, 6, dtype=torch.float64, generator=generator)
+    width = method.projection.weights.shape[1]
+    method.projection.weights = 0.3 * torch.randn(6, width, dtype=torch.float64, generator=generator)
+    inputs = torch.randn(5, method.inputs_width, dtype=torch.float64, generator=generator)
+    weights = (torch.rand(5, 4, generator=generator) < 0.7).float()
+    weights[:, 0] = 1
+    examples = Examples(torch.arange(5), torch.randint(0, 24, (5, 4), generator=generator), weights)
+    count = 4 * method.config.negatives if method.config.drawn_for == "pair" else method.config.negatives
+    negatives = method.draw(5, count, generator)
+    step = method.gradients(inputs, examples, negatives)
+    table = method.rows.weights.clone().requires_grad_()
+    projection = method.projection.weights.clone().requires_grad_()
+    expected = plain_loss(method, inputs, examples, negatives, table, projection)
+    expected.backward()
+    found = torch.zeros_like(table)
+    for query, rows, coefficients in zip(step.queries, step.rows, step.coefficients):
+        for row, coefficient in zip(rows, coefficients):
+            found[row] += (coefficient * query).detach()
+    assert torch.allclose(step.loss, expected.detach(), atol=1e-6)
+    assert torch.allclose(found, table.grad, rtol=0, atol=1e-8)
+    assert torch.allclose(step.projection, projection.grad, rtol=0, atol=1e-8)
+
+
+class TestInputs:
+    def test_the_released_input_is_half_the_word_and_half_its_neighbours(self, topics, sentence):
+        method = topics.build("context-to-vec:preset=released")
+        states = sentence(12)
+        words = states.words(0)
+        found = method.inputs(states, words)[6, 0]
+        assert float(found) == pytest.approx(0.5 * 6 + 0.5 * np.mean([1, 2, 3, 4, 5, 7, 8, 9, 10]))
+
+    def test_the_printed_input_has_two_projections(self, topics, sentence):
+        method = topics.build("context-to-vec:preset=paper")
+        states = sentence(12)
+        found = method.inputs(states, states.words(0))[6]
+        assert found.tolist() == pytest.approx([3.0, 0.5 * np.mean([1, 2, 3, 4, 5, 7, 8, 9, 10, 11])])
+        assert method.projection.weights.shape[1] == 2 * topics.width
+
+    def test_skip_gram_projects_the_word_alone(self, topics, sentence):
+        states = sentence(12)
+        found = topics.build("bert-skipgram").inputs(states, states.words(0))
+        assert torch.equal(found, states.words(0))
+
+
+class TestReleased:
+    @pytest.mark.parametrize(("name", "pairs"), [("bert-skipgram", 5), ("context-to-vec", 1000)])
+    def test_steps_are_over_pairs_with_five_negatives_each(self, topics, name, pairs):
+        method = topics.build(f"{name}:preset=released")
+        drawn = []
+        draw = method.draw
+
+        def watched(examples, count, generator):
+            drawn.append((examples, count))
+            return draw(examples, count, generator)
+
+        method.draw = watched
+        method.observe(topics.states(0))
+        assert drawn[0] == (pairs, 5)
+        assert method.config.bias and method.projection.weights.shape[1] == topics.width + 1
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_step_is_as_long_as_the_clip_allows(self, topics, name):
+        """Gradients are longer than 5 at the start, so the step is the rate times 5 whatever the batch."""
+        method = topics.build(f"{name}:preset=released,pairs=200")
+        before = [table.weights.clone() for table in (method.rows, method.projection)]
+        next(method.steps(topics.states(0), torch.Generator().manual_seed(0)))
+        moved = [table.weights - old for table, old in zip((method.rows, method.projection), before)]
+        length = sum(float(each.square().sum()) for each in moved) ** 0.5
+        assert length == pytest.approx(0.08 * 5, rel=1e-4)
+
+    def test_negatives_as_printed_have_no_lower_bound(self, topics):
+        """Eq. 7 with its printed sign rewards ever lower scores; the bounded form does not."""
+        spec = "context-to-vec:preset=paper,dim=6"
+        for printed in ("true", "false"):
+            method = topics.build(f"{spec},printed_sign={printed}")
+            low = torch.full((1, 3), -1000.0)
+            losses = method._losses(torch.zeros(1, 2), low, torch.ones(1, 2), torch.ones(1, 3))
+            total = float(method.adjust(losses, low, torch.ones(1, 3)).repulsion)
+            assert total == pytest.approx(-3000.0 if printed == "true" else 0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "bert-skipgram",
+        "context-to-vec",
+        "bert-skipgram:shared=0",
+        "bert-skipgram:self_weight=0,optimiser=adam,balance=0,rate=0.01,batch=64",
+        "context-to-vec:preset=released,pairs=200",
+    ],
+)
+def test_planted_topics_are_found(spec, topics):
+    method = topics.build(spec + (",dim=8" if ":" in spec else ":dim=8"))
+    for seed in range(40):
+        method.observe(topics.states(seed))
+    assert topics.gap(method.vectors()) > 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("window=0", "window must be at least 1"),
+        ("self_weight=-1", "self_weight at least 0"),
+        ("objective=attended-in-groups", "set pairs"),
+        ("drawn_for=pair", "set shared=0"),
+        ("pairs=5", "drawn_for=pair"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(name, given, message):
+    with pytest.raises(UsageError, match=message):
+        settings(f"{name}:{given}")
