@@ -172,7 +172,7 @@ def test_other_types_of_numbers_are_refused(folder):
     tensors = load_file(folder / "vectors.safetensors")
     save_file(tensors | {"vectors": tensors["vectors"].astype(np.float64)}, folder / "vectors.safetensors")
     set_config(folder, dtype="float64")
-    with pytest.raises(FormatError, match="float32 or float16"):
+    with pytest.raises(FormatError, match="float32, float16, int8"):
         formats.read(folder)
 
 

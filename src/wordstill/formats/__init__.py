@@ -3,60 +3,124 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from wordstill.errors import DataError, FormatError, UsageError, unknown_name
 from wordstill.files import disk_errors, refuse_existing
 from wordstill.formats.artefact import ARTEFACT
-from wordstill.formats.base import Format
+from wordstill.formats.base import Float, Format, as_type
+from wordstill.formats.compression import without_suffix
+from wordstill.formats.fasttext_binary import FASTTEXT_BINARY
+from wordstill.formats.floret import FLORET
+from wordstill.formats.gensim_native import GENSIM
 from wordstill.formats.glove_text import GLOVE_TEXT
+from wordstill.formats.npz import NPZ
+from wordstill.formats.parquet import PARQUET
+from wordstill.formats.projector import PROJECTOR
+from wordstill.formats.reading import Reading
 from wordstill.formats.sniff import head, not_this
+from wordstill.formats.spacy_vectors import SPACY
+from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS
 from wordstill.formats.word2vec_binary import WORD2VEC_BINARY
 from wordstill.formats.word2vec_text import WORD2VEC_TEXT
 from wordstill.vectors import WordVectors
 
-FORMATS: tuple[Format, ...] = (ARTEFACT, WORD2VEC_TEXT, WORD2VEC_BINARY, GLOVE_TEXT)
+FORMATS: tuple[Format, ...] = (
+    ARTEFACT,
+    MODEL2VEC,
+    SENTENCE_TRANSFORMERS,
+    SPACY,
+    PROJECTOR,
+    GENSIM,
+    NPZ,
+    PARQUET,
+    FASTTEXT_BINARY,
+    FLORET,
+    WORD2VEC_TEXT,
+    WORD2VEC_BINARY,
+    GLOVE_TEXT,
+)
 """Tried in this order on reading, so what is recognised for sure stands before what is guessed."""
 
+FLOATS: dict[str, Float] = {"f32": np.float32, "f16": np.float16}
+DTYPES = (*FLOATS, "i8")
+"""Types that numbers can be written as: float32, float16, and int8 with a scale for each row."""
 
-def read(path: str | os.PathLike[str], format: str | None = None) -> WordVectors:
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    repair: bool = False,
+    progress: bool = False,
+    first: int | None = None,
+) -> WordVectors:
     """Read a table of vectors.
 
     Args:
         path: A file or folder.
         format: The name of a format, or None to recognise it by its content.
+        repair: Leave out what is wrong and warn of it, instead of raising an error: words that come again,
+            rows with NaN or infinity or another length, what is missing at the end, a header that lies.
+        progress: Show a bar while a file is read from start to end.
+        first: Stop after so many rows, in formats without counts that are read from start to end; others
+            are read whole, since the most frequent words may stand anywhere.
     """
     path = Path(path)
+    how = Reading(repair=repair, progress=progress, first=first)
     try:
-        chosen = by_name(format) if format is not None else _by_content(path)
+        chosen = by_name(format) if format is not None else recognise(path)
         if chosen.read is None:
             raise UsageError(f"The format {chosen.name!r} can be written but not read.")
-        return chosen.read(path)
+        vectors = chosen.read(path, how)
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
+    how.report()
+    return vectors
 
 
 def write(
-    vectors: WordVectors, path: str | os.PathLike[str], format: str | None = None, *, overwrite: bool = False
+    vectors: WordVectors,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    overwrite: bool = False,
+    dtype: str | None = None,
 ) -> None:
     """Write a table of vectors, whole or not at all.
 
     Args:
         vectors: The table.
-        path: A file or folder to make.
+        path: A file or folder to make; the file of a streamed format is compressed if its name ends in
+            .gz, .xz, .zst or .bz2.
         format: The name of a format, or None to choose it by the suffix of ``path`` (none: our own folder).
         overwrite: Replace what is there.
+        dtype: How numbers are written, a name of `DTYPES`; None keeps float32 and, where the format can,
+            float16.
     """
     path = Path(path)
+    chosen = check_target(path, format, overwrite=overwrite, dtype=dtype)
+    writer = _writer(chosen, dtype)
+    vectors.check_finite()
+    if dtype in FLOATS:
+        vectors = as_type(vectors, FLOATS[dtype])
+    with disk_errors(path):
+        writer(vectors, path)
+
+
+def check_target(
+    path: Path, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None
+) -> Format:
+    """The format that `write` would use with these arguments, or the error that it would raise."""
     chosen = by_name(format) if format is not None else by_suffix(path)
-    if chosen.write is None:
-        raise UsageError(f"The format {chosen.name!r} can be read but not written.")
+    _writer(chosen, dtype)
     refuse_existing(path, overwrite=overwrite)
     if path.is_dir() and not chosen.folder:
         raise UsageError(f"{path} is a folder, and {chosen.name} writes a file. Choose another output.")
-    vectors.check_finite()
-    with disk_errors(path):
-        chosen.write(vectors, path)
+    return chosen
 
 
 def by_name(name: str) -> Format:
@@ -73,7 +137,7 @@ def by_suffix(path: Path) -> Format:
         (len(suffix), known)
         for known in FORMATS
         for suffix in known.suffixes
-        if (path.name.lower().endswith(suffix) if suffix else not path.suffix)
+        if _ends_in(path.name.lower(), suffix, streamed=known.streamed)
     ]
     if fitting:
         return max(fitting, key=lambda pair: pair[0])[1]
@@ -84,7 +148,8 @@ def by_suffix(path: Path) -> Format:
     )
 
 
-def _by_content(path: Path) -> Format:
+def recognise(path: Path) -> Format:
+    """The format of what is at a path, by its content."""
     for known in FORMATS:
         if known.recognises(path):
             return known
@@ -92,3 +157,27 @@ def _by_content(path: Path) -> Format:
     if path.is_dir():
         raise FormatError(f"The folder {path} holds no vectors in a known format ({names}).")
     raise not_this(path, head(path), f"in a known format of vectors ({names})")
+
+
+def _writer(chosen: Format, dtype: str | None) -> Callable[[WordVectors, Path], None]:
+    """What writes this format with this type of numbers."""
+    if chosen.write is None:
+        raise UsageError(f"The format {chosen.name!r} can be read but not written.")
+    if dtype is None or dtype == "f32":
+        return chosen.write
+    if dtype not in DTYPES:
+        raise unknown_name("type of numbers", dtype, DTYPES)
+    writer = chosen.write_int8 if dtype == "i8" else chosen.write if chosen.float16 else None
+    if writer is None:
+        able = (known for known in FORMATS if (known.write_int8 if dtype == "i8" else known.float16))
+        raise UsageError(
+            f"The format {chosen.name!r} has no place for {dtype}. Formats that have: "
+            f"{', '.join(known.name for known in able)}."
+        )
+    return writer
+
+
+def _ends_in(name: str, suffix: str, *, streamed: bool) -> bool:
+    if not suffix:
+        return not Path(name).suffix
+    return (without_suffix(name) if streamed else name).endswith(suffix)

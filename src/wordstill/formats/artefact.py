@@ -1,16 +1,18 @@
 """Our own folder: a memory-mapped matrix with counts, the words, where they came from, and a card to read.
 
-    vectors.safetensors   "vectors" (rows, dim) float32 or float16, "counts" (rows) int64 if they are known
+    vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; with int8 "scales" (rows) float32,
+                          which the rows are multiplied by; "counts" (rows) int64 if they are known
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
-    config.json           version, sizes, provenance, and the SHA-256 of the two files above
+    subwords.safetensors  vectors for words outside the table, if it came with them
+    config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
-The same table gives the same bytes. Opening reads the words and not the matrix.
+The same table gives the same bytes. Opening reads the words and not the matrix, unless that is int8.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import FormatError, UsageError
+from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.files import atomic_folder, sha256_of
 from wordstill.formats.base import Format, encode_word, make_table
 from wordstill.formats.card import card
+from wordstill.formats.int8 import dequantise, quantise
+from wordstill.formats.reading import STRICT, Reading
+from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
+from wordstill.formats.subword_file import SUBWORDS, keeps_subwords, read_subwords, write_subwords
 from wordstill.formats.tensors import map_tensors, write_tensors
 from wordstill.vectors import Matrix, WordVectors
 
@@ -35,58 +41,61 @@ UNESCAPES = {escaped: char for char, escaped in ESCAPES.items()}
 ESCAPABLE = re.compile(r"[\\\n\r]")
 ESCAPED = re.compile(r"\\.?")
 
-DTYPES = ("float32", "float16")
+DTYPES = ("float32", "float16", "int8")
 FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": dict, "sha256": dict}
 
 
-def read(path: Path, *, verify: bool = False) -> WordVectors:
+def read(path: Path, how: Reading = STRICT, *, verify: bool = False) -> WordVectors:
     """Open the folder.
 
     Args:
         path: The folder.
+        how: What to do about faults.
         verify: Whether to read everything and compare it with the recorded SHA-256; sizes are always checked.
     """
     if path.is_file():
         raise not_this(path, head(path), "a folder with vectors")
     for name in (CONFIG, *HASHED):
-        if not (path / name).is_file():
-            raise FormatError(f"{path / name} is missing; the folder is not a whole table of vectors.")
+        _must_be_there(path / name)
     config = _config(path / CONFIG)
+    if SUBWORDS in config["sha256"]:
+        _must_be_there(path / SUBWORDS)
     if verify:
         _verify(path, config)
     matrix, counts = _arrays(path / TENSORS, config)
-    words = _read_words(path / WORDS, config["rows"])
+    subwords = read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
+    data = (path / WORDS).read_bytes()
+    words = _parse_words(path / WORDS, data, config["rows"])
+    provenance = config["provenance"]
+    if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not how.repair:
+        # These are the words that we wrote, each once: their index can wait until someone asks.
+        try:
+            return WordVectors(
+                words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True
+            )
+        except WordstillError as error:
+            raise FormatError(f"{path}: {error}") from None
     return make_table(
-        path / WORDS, words, matrix, first_line=1, counts=counts, provenance=config["provenance"]
+        path / WORDS,
+        words,
+        matrix,
+        how,
+        first_line=1,
+        counts=counts,
+        provenance=provenance,
+        subwords=subwords,
     )
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     """Write the folder; one that holds anything but a table of ours is not replaced."""
-    if path.is_dir() and (
-        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, CONFIG, CARD}
-    ):
-        raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
-    provenance = json.loads(_json_text(dict(vectors.provenance), "The provenance"))
-    words = b"".join(_written(word, row) for row, word in enumerate(vectors.words))
-    tensors: dict[str, NDArray[Any]] = {"vectors": vectors.matrix}
-    if vectors.counts is not None:
-        tensors["counts"] = vectors.counts
-    with atomic_folder(path, overwrite=True) as folder:
-        write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
-        (folder / WORDS).write_bytes(words)
-        config = {
-            "format": "wordstill",
-            "schema": SCHEMA,
-            "rows": len(vectors),
-            "dim": vectors.dim,
-            "dtype": str(vectors.matrix.dtype),
-            "counts": vectors.counts is not None,
-            "provenance": provenance,
-            "sha256": {name: sha256_of(folder / name) for name in HASHED},
-        }
-        (folder / CONFIG).write_bytes(_json_text(config, CONFIG).encode("utf-8"))
-        (folder / CARD).write_bytes(card(vectors, provenance).encode("utf-8"))
+    _write(vectors, path, {"vectors": vectors.matrix})
+
+
+def write_int8(vectors: WordVectors, path: Path) -> None:
+    """Write the folder with int8 numbers and their scales, a quarter of the size of float32."""
+    numbers, scales = quantise(vectors.matrix)
+    _write(vectors, path, {"vectors": numbers, "scales": scales})
 
 
 def recognises(path: Path) -> bool:
@@ -94,13 +103,37 @@ def recognises(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
 
 
+def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -> None:
+    if path.is_dir() and (
+        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD}
+    ):
+        raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
+    provenance = parse_object(provenance_text(vectors), "The provenance")
+    words = b"".join(_written(word, row) for row, word in enumerate(vectors.words))
+    if vectors.counts is not None:
+        tensors["counts"] = vectors.counts
+    with atomic_folder(path, overwrite=True) as folder:
+        write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
+        (folder / WORDS).write_bytes(words)
+        write_subwords(folder, vectors)
+        config = {
+            "format": "wordstill",
+            "schema": SCHEMA,
+            "rows": len(vectors),
+            "dim": vectors.dim,
+            "dtype": str(tensors["vectors"].dtype),
+            "counts": vectors.counts is not None,
+            "provenance": provenance,
+            "sha256": {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())},
+        }
+        (folder / CONFIG).write_bytes(json_text(config, CONFIG).encode("utf-8"))
+        (folder / CARD).write_bytes(card(vectors, provenance).encode("utf-8"))
+
+
 def _config(path: Path) -> dict[str, Any]:
     """The settings, with the right types."""
-    try:
-        config = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path} is not JSON ({error}).") from None
-    if not isinstance(config, dict) or config.get("format") != "wordstill":
+    config = read_object(path)
+    if config.get("format") != "wordstill":
         raise FormatError(f'{path} does not say "format": "wordstill".')
     if config.get("schema") != SCHEMA:
         raise FormatError(
@@ -113,27 +146,35 @@ def _config(path: Path) -> dict[str, Any]:
     return config
 
 
+def _must_be_there(path: Path) -> None:
+    if not path.is_file():
+        raise FormatError(f"{path} is missing; the folder is not a whole table of vectors.")
+
+
 def _verify(path: Path, config: dict[str, Any]) -> None:
-    for name in HASHED:
+    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS}):
         got, expected = sha256_of(path / name), config["sha256"].get(name)
         if got != expected:
             raise FormatError(f"{path / name} is damaged or was changed: SHA-256 {got}, expected {expected}.")
 
 
 def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix, NDArray[np.int64] | None]:
-    """The memory-mapped matrix and counts, of the sizes the settings say."""
+    """The matrix, memory-mapped unless it is int8, and the counts, of the sizes the settings say."""
     tensors, _ = map_tensors(path)
     expected = {"vectors": f"{config['dtype']} {(config['rows'], config['dim'])}"}
+    if config["dtype"] == "int8":
+        expected["scales"] = f"float32 {(config['rows'],)}"
     if config["counts"]:
         expected["counts"] = f"int64 {(config['rows'],)}"
     got = {name: f"{tensor.dtype} {tensor.shape}" for name, tensor in sorted(tensors.items())}
     if got != expected or config["dtype"] not in DTYPES:
-        raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {' or '.join(DTYPES)}).")
+        raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {', '.join(DTYPES)}).")
+    if "scales" in tensors:
+        return dequantise(tensors["vectors"], tensors["scales"]), tensors.get("counts")
     return tensors["vectors"], tensors.get("counts")
 
 
-def _read_words(path: Path, rows: int) -> list[str]:
-    data = path.read_bytes()
+def _parse_words(path: Path, data: bytes, rows: int) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -165,23 +206,15 @@ def _written(word: str, row: int) -> bytes:
     return encode_word(word, row) + b"\n"
 
 
-def _json_text(value: dict[str, Any], what: str) -> str:
-    """JSON with sorted keys, the same bytes for the same content."""
-    try:
-        text = json.dumps(
-            value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_plain
-        )
-        text.encode("utf-8")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{what} cannot be written as JSON: {error}.") from None
-    return text + "\n"
-
-
-def _plain(value: Any) -> Any:
-    """The numbers and arrays of numpy as Python's."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not a string, number, list or mapping")
-
-
-ARTEFACT = Format("wordstill", ("", ".wordstill"), read, write, recognises, folder=True)
+ARTEFACT = Format(
+    "wordstill",
+    ("", ".wordstill"),
+    read,
+    write,
+    recognises,
+    folder=True,
+    records=True,
+    float16=True,
+    write_int8=write_int8,
+    keeps_subwords=keeps_subwords,
+)

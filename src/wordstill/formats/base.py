@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.backoff import Subwords
 from wordstill.errors import FormatError, UsageError, WordstillError
+from wordstill.formats.reading import STRICT, Reading
 from wordstill.vectors import Matrix, WordVectors, find_duplicate
+
+Float: TypeAlias = type[np.float32] | type[np.float16]
+
+FINITE_BLOCK = 1 << 22
+"""Numbers that are looked through for NaN at once."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class Format:
     suffixes: tuple[str, ...] = ()
     """Ends of a file's name that choose this format for writing; "" is a name without any suffix."""
 
-    read: Callable[[Path], WordVectors] | None = None
+    read: Callable[[Path, Reading], WordVectors] | None = None
     """Read a table, or None for a format that is only written."""
 
     write: Callable[[WordVectors, Path], None] | None = None
@@ -34,15 +41,33 @@ class Format:
     folder: bool = False
     """Whether the format is a folder rather than a file."""
 
+    streamed: bool = False
+    """Whether it is a file read from start to end, which may be compressed."""
+
+    records: bool = False
+    """Whether counts and provenance are kept."""
+
+    float16: bool = False
+    """Whether float16 is kept; other formats widen it to float32."""
+
+    write_int8: Callable[[WordVectors, Path], None] | None = None
+    """Write a table with its numbers rounded to int8 and a scale for each row, where the format can."""
+
+    words: bool = True
+    """Whether the words of the table are kept."""
+
+    keeps_subwords: Callable[[WordVectors], bool] = lambda _: False
+    """Whether what a table has for words outside it is kept."""
+
 
 class GrowingMatrix:
-    """A float32 matrix that grows by blocks of rows, without a copy where the system can move pages."""
+    """A matrix that grows by blocks of rows, without a copy where the system can move pages."""
 
-    def __init__(self, dim: int) -> None:
-        self._data = np.empty((0, dim), dtype=np.float32)
+    def __init__(self, dim: int, dtype: Float = np.float32) -> None:
+        self._data: NDArray[Any] = np.empty((0, dim), dtype=dtype)
         self._used = 0
 
-    def append(self, block: NDArray[np.float32]) -> None:
+    def append(self, block: NDArray[Any]) -> None:
         """Add rows, (rows, dim)."""
         end = self._used + len(block)
         if end > len(self._data):
@@ -51,35 +76,34 @@ class GrowingMatrix:
         self._data[self._used : end] = block
         self._used = end
 
-    def finish(self) -> NDArray[np.float32]:
+    def finish(self) -> NDArray[Any]:
         """The matrix, without room to spare; nothing can be added after."""
         self._data.resize((self._used, self._data.shape[1]), refcheck=False)
         return self._data
-
-
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file that is read from its start to its end; every such reader opens through here."""
-    return path.open("rb")
 
 
 def make_table(
     path: Path,
     words: Sequence[str],
     matrix: Matrix,
+    how: Reading = STRICT,
     *,
     first_line: int | None = None,
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    subwords: Subwords | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
     if twice := find_duplicate(words):
-        word = words[twice[0]]
-        if first_line is None:
-            raise FormatError(f"{path}: the word {word!r} is there twice, in rows {twice[0]} and {twice[1]}.")
-        first, second = (row + first_line for row in twice)
-        raise FormatError(f"{path}:{second}: the word {word!r} is there already, on line {first}.")
+        error = _twice(path, words[twice[0]], twice, first_line)
+        how.fault("only the first row of each word was kept", error)
+    if how.repair:
+        kept = _sound_rows(path, words, matrix, how)
+        if len(kept) < len(words):
+            words, matrix = [words[row] for row in kept], matrix[kept]
+            counts = None if counts is None else counts[kept]
     try:
-        return WordVectors(words, matrix, counts=counts, provenance=provenance)
+        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords)
     except WordstillError as error:
         raise FormatError(f"{path}: {error}") from None
 
@@ -92,3 +116,57 @@ def encode_word(word: str, row: int) -> bytes:
         raise UsageError(
             f"The word {word!r} (row {row}) cannot be written as UTF-8: {error.reason}."
         ) from None
+
+
+def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
+    """The table with its numbers rounded to a type, or itself if they are of that type."""
+    if vectors.matrix.dtype == dtype:
+        return vectors
+    with np.errstate(over="ignore"):
+        matrix: NDArray[Any] = vectors.matrix.astype(dtype)
+    if not np.isfinite(matrix).all():
+        row = int(np.argmax(~np.isfinite(matrix).all(axis=1)))
+        raise UsageError(
+            f"The vector of {vectors.words[row]!r} has a number beyond {np.finfo(dtype).max}, the largest "
+            f"that {np.dtype(dtype)} can hold. Scale the vectors, or write float32."
+        )
+    return WordVectors(
+        vectors.words,
+        matrix,
+        counts=vectors.counts,
+        provenance=vectors.provenance,
+        subwords=vectors.subwords,
+        distinct=True,
+    )
+
+
+def to_float(matrix: NDArray[Any]) -> Matrix:
+    """Numbers of any type as the nearest that a table can have."""
+    if matrix.dtype in (np.float32, np.float16):
+        return matrix
+    with np.errstate(over="ignore"):
+        return matrix.astype(np.float32)
+
+
+def _twice(path: Path, word: str, rows: tuple[int, int], first_line: int | None) -> FormatError:
+    if first_line is None:
+        return FormatError(f"{path}: the word {word!r} is there twice, in rows {rows[0]} and {rows[1]}.")
+    first, second = (row + first_line for row in rows)
+    return FormatError(f"{path}:{second}: the word {word!r} is there already, on line {first}.")
+
+
+def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, how: Reading) -> NDArray[np.int64]:
+    """The rows whose numbers are finite and whose word does not come before."""
+    finite = np.empty(len(words), dtype=bool)
+    step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(words), step):
+        finite[start : start + step] = np.isfinite(matrix[start : start + step]).all(axis=1)
+    for row in np.flatnonzero(~finite).tolist():
+        error = FormatError(f"{path}: the vector of {words[row]!r} (row {row}) has NaN or infinity.")
+        how.fault("rows with NaN or infinity were left out", error)
+    first = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
+    return np.array([row for word, row in sorted(first.items(), key=_row) if finite[row]], dtype=np.int64)
+
+
+def _row(item: tuple[str, int]) -> int:
+    return item[1]

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from wordstill.errors import UsageError
 from wordstill.formats.base import Format
+from wordstill.formats.lines import count_numbers
+from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import head, header_of
-from wordstill.formats.text import count_numbers, read_table, write_table
+from wordstill.formats.text import read_table, write_table
 from wordstill.vectors import WordVectors
 
 
-def read(path: Path) -> WordVectors:
+def read(path: Path, how: Reading = STRICT) -> WordVectors:
     """Read GloVe text; the dimension is that of most of the first lines."""
-    return read_table(path, header=False)
+    return read_table(path, how, header=False)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -31,4 +33,4 @@ def recognises(path: Path) -> bool:
     return header_of(first) is None and count_numbers(first) > 0
 
 
-GLOVE_TEXT = Format("glove-text", (".glove", ".glove.txt"), read, write, recognises)
+GLOVE_TEXT = Format("glove-text", (".glove", ".glove.txt"), read, write, recognises, streamed=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordstill.errors import FormatError
-from wordstill.formats.base import open_bytes
+from wordstill.formats.compression import open_bytes
 
 HEAD_BYTES = 1 << 20
 

@@ -16,44 +16,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import FormatError, UsageError
-from wordstill.files import atomic_file
-from wordstill.formats.base import GrowingMatrix, encode_word, make_table, open_bytes
+from wordstill.formats.base import GrowingMatrix, encode_word, make_table
+from wordstill.formats.compression import create_bytes, open_bytes
+from wordstill.formats.lines import LINE_END, NUMBER, count_numbers, line_blocks
+from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import Header, header_of, is_text, known_kind, not_this
 from wordstill.vectors import WordVectors
 
-BLOCK_BYTES = 8 << 20
 SAMPLE_LINES = 100
-MAGIC_BYTES = 16
-LINE_END = b" \r\n"
 DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
 
-NUMBER = re.compile(
-    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
-)
 INTEGER = re.compile(rb"[+-]?[0-9]+")
 
 
-def read_table(path: Path, *, header: bool) -> WordVectors:
+def read_table(path: Path, how: Reading = STRICT, *, header: bool) -> WordVectors:
     """Read lines of words and numbers.
 
     Args:
         path: The file.
+        how: What to do about faults.
         header: Whether a first line of two whole numbers is a header (rows and dimension) or a row.
     """
-    with open_bytes(path) as handle:
-        start = handle.read(MAGIC_BYTES)
+    with open_bytes(path, how) as handle:
+        start = handle.peek()
         if known_kind(start):
             raise not_this(path, start, "text of vectors")
-        handle.seek(0)
-        lines = handle.readlines(BLOCK_BYTES)
+        blocks = line_blocks(path, handle)
+        lines = next(blocks, [])
         declared = header_of(lines[0]) if header and lines else None
         number = 2 if declared else 1
         lines = lines[number - 1 :]
-        table = _TextTable(path, _dimension(path, lines, declared), declared, number)
-        while lines:
-            table.add(lines, number)
+        if not lines:
+            lines = next(blocks, [])
+        dim = _dimension(path, lines, declared, how)
+        table = TextTable(path, dim, declared, number, how)
+        table.add(lines, number)
+        for block in blocks:
+            if how.enough(len(table.words)):
+                break
             number += len(lines)
-            lines = handle.readlines(BLOCK_BYTES)
+            table.add(lines := block, number)
     return table.finish()
 
 
@@ -61,22 +63,12 @@ def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
     """Write lines of words and numbers, with enough digits that float32 comes back exactly."""
     numbers = f" {DECIMAL}" * vectors.dim + "\n"
     words = enumerate(vectors.words)
-    with atomic_file(path) as handle:
+    with create_bytes(path) as handle:
         if header:
             handle.write(f"{len(vectors)} {vectors.dim}\n".encode("ascii"))
         for block in vectors.blocks():
             for vector, (row, word) in zip(block, words):
                 handle.write(_written(word, row) + (numbers % tuple(vector.tolist())).encode("ascii"))
-
-
-def count_numbers(line: bytes) -> int:
-    """How many numbers a line ends in, not counting its first piece, which is the word or its beginning."""
-    count = 0
-    for piece in reversed(line.rstrip(LINE_END).split(b" ")[1:]):
-        if not NUMBER.fullmatch(piece):
-            break
-        count += 1
-    return count
 
 
 def follows_header(rest: bytes, declared: Header) -> bool:
@@ -87,11 +79,20 @@ def follows_header(rest: bytes, declared: Header) -> bool:
     return count_numbers(rest.partition(b"\n")[0]) == declared.dim or is_text(rest)
 
 
-class _TextTable:
-    """The rows read so far, and the checks on each block of lines."""
+class TextTable:
+    """The rows read so far, and the checks on each block of lines.
 
-    def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int) -> None:
+    Args:
+        path: The file, for messages.
+        dim: How many numbers each row must have.
+        declared: What the header says, or None.
+        first_line: The number of the first line that is a row.
+        how: What to do about faults.
+    """
+
+    def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int, how: Reading) -> None:
         self.path = path
+        self.how = how
         self.dim = dim
         self.declared = declared
         self.first_line = first_line
@@ -101,6 +102,39 @@ class _TextTable:
 
     def add(self, lines: list[bytes], first: int) -> None:
         """Parse a block of lines, the first of which has this number."""
+        try:
+            self._keep(*self._parsed(lines, first))
+        except FormatError:
+            if not self.how.repair:
+                raise
+            self._salvage(lines, first)
+        if not self.how.repair and self.declared and len(self.words) > self.declared.rows:
+            raise self._wrong_rows(self.declared, "more")
+
+    def finish(self) -> WordVectors:
+        """The table of all rows."""
+        enough = self.how.enough(len(self.words))
+        if self.declared and len(self.words) != self.declared.rows and not enough:
+            error = self._wrong_rows(self.declared, str(len(self.words)))
+            self.how.fault("the header was ignored", error)
+        words, matrix = self.words[: self.how.first], self.matrix.finish()[: self.how.first]
+        return make_table(self.path, words, matrix, self.how, first_line=self.first_line)
+
+    def _keep(self, words: list[str], block: NDArray[np.float32] | None) -> None:
+        if block is not None:
+            self.words += words
+            self.matrix.append(block)
+
+    def _salvage(self, lines: list[bytes], first: int) -> None:
+        """Keep the lines of a block that are rows."""
+        for at, line in enumerate(lines, first):
+            self.blank_line = 0
+            try:
+                self._keep(*self._parsed([line], at))
+            except FormatError as error:
+                self.how.fault("lines that are no rows were left out", error)
+
+    def _parsed(self, lines: list[bytes], first: int) -> tuple[list[str], NDArray[np.float32] | None]:
         words: list[bytes] = []
         numbers: list[bytes] = []
         for at, line in enumerate(lines, first):
@@ -113,16 +147,9 @@ class _TextTable:
             word, rest = self._split(row, at)
             words.append(word)
             numbers.append(rest)
-        if words:
-            self.words += self._decode(words, first)
-            self.matrix.append(self._parse(numbers, first))
-        if self.declared and len(self.words) > self.declared.rows:
-            raise self._wrong_rows(self.declared, "more")
-
-    def finish(self) -> WordVectors:
-        if self.declared and len(self.words) < self.declared.rows:
-            raise self._wrong_rows(self.declared, str(len(self.words)))
-        return make_table(self.path, self.words, self.matrix.finish(), first_line=self.first_line)
+        if not words:
+            return [], None
+        return self._decode(words, first), self._parse(numbers, first)
 
     def _split(self, row: bytes, at: int) -> tuple[bytes, bytes]:
         """The word and the text of its numbers."""
@@ -191,7 +218,7 @@ class _TextTable:
         )
 
 
-def _dimension(path: Path, lines: list[bytes], declared: Header | None) -> int:
+def _dimension(path: Path, lines: list[bytes], declared: Header | None, how: Reading) -> int:
     """The dimension most of the first rows have, which must be the declared one."""
     sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
     if not sample:
@@ -203,7 +230,8 @@ def _dimension(path: Path, lines: list[bytes], declared: Header | None) -> int:
     if dim == 0 or (counts[0] and not is_text(b"".join(sample))):
         raise not_this(path, b"".join(sample), "text of vectors")
     if declared and dim != declared.dim:
-        raise FormatError(f"{path}:1: the header says {declared.dim} numbers per word, the rows have {dim}.")
+        message = f"{path}:1: the header says {declared.dim} numbers per word, the rows have {dim}."
+        how.fault("the header was ignored", FormatError(message))
     return dim
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import FormatError, UsageError
-from wordstill.files import atomic_file
-from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table, open_bytes
+from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
+from wordstill.formats.compression import create_bytes, open_bytes
+from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import Header, head, header_of, not_this
 from wordstill.formats.text import follows_header
 from wordstill.vectors import WordVectors
@@ -21,25 +22,26 @@ HEADER_BYTES = 64
 MAX_WORD_BYTES = 1 << 16
 
 
-def read(path: Path) -> WordVectors:
+def read(path: Path, how: Reading = STRICT) -> WordVectors:
     """Read word2vec binary, with or without a line break after each row."""
     words: list[str] = []
-    with open_bytes(path) as handle:
+    with open_bytes(path, how) as handle:
+        start = handle.peek()
         first = handle.readline(HEADER_BYTES)
         declared = header_of(first)
         if declared is None:
-            raise not_this(path, first, "word2vec binary, which begins with a line of two whole numbers")
+            raise not_this(path, start, "word2vec binary, which begins with a line of two whole numbers")
         matrix = GrowingMatrix(declared.dim)
-        for names, block in _blocks(path, handle, declared, len(first)):
+        for names, block in _blocks(path, handle, declared, len(first), how):
             words += names
             matrix.append(block)
-    return make_table(path, words, matrix.finish())
+    return make_table(path, words, matrix.finish(), how)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     """Write word2vec binary as gensim does, without line breaks after the rows."""
     words = iter(enumerate(vectors.words))
-    with atomic_file(path) as handle:
+    with create_bytes(path) as handle:
         handle.write(f"{len(vectors)} {vectors.dim}\n".encode("ascii"))
         for block in vectors.blocks():
             for vector, (row, word) in zip(block.astype("<f4", copy=False), words):
@@ -56,35 +58,41 @@ def recognises(path: Path) -> bool:
 
 
 def _blocks(
-    path: Path, handle: IO[bytes], declared: Header, offset: int
+    path: Path, handle: IO[bytes], declared: Header, offset: int, how: Reading
 ) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """The words and vectors of a chunk of the file at a time; ``offset`` is the byte where the rows begin."""
     vector_bytes = 4 * declared.dim
     buffer = b""
     row = 0
-    while row < declared.rows:
+    wanted = declared.rows if how.first is None else min(declared.rows, how.first)
+    while row < wanted:
         chunk = handle.read(CHUNK_BYTES)
         buffer += chunk
-        spans = _whole_rows(buffer, vector_bytes, declared.rows - row)
+        spans = _whole_rows(buffer, vector_bytes, wanted - row)
         if spans:
             names = [_word(path, buffer[start:blank], offset + start) for start, blank in spans]
-            yield names, _vectors(path, buffer, spans, declared.dim, offset)
+            yield names, _vectors(path, buffer, spans, declared.dim, offset, how)
             row += len(spans)
             used = spans[-1][1] + 1 + vector_bytes
             buffer = buffer[used:]
             offset += used
         elif not chunk or len(buffer) > vector_bytes + MAX_WORD_BYTES:
-            raise FormatError(
+            error = FormatError(
                 f"{path}: row {row + 1} of {declared.rows} begins at byte {offset} and is not whole: "
                 f"expected a word, a blank and {vector_bytes} bytes, got {len(buffer)} bytes. "
                 "The file is cut short or its header wrong."
             )
+            how.fault("only the whole rows before the fault were kept", error)
+            return
+    if wanted < declared.rows:
+        return
     rest = (buffer + handle.read(CHUNK_BYTES)).strip(b"\n")
     if rest:
-        raise FormatError(
+        error = FormatError(
             f"{path}: {declared.rows} rows of {declared.dim} numbers, as the header says, end at byte "
             f"{offset}, and more follows. The header is wrong about the rows or the dimension."
         )
+        how.fault("what follows the rows of the header was left out", error)
 
 
 def _whole_rows(buffer: bytes, vector_bytes: int, limit: int) -> list[tuple[int, int]]:
@@ -101,13 +109,13 @@ def _whole_rows(buffer: bytes, vector_bytes: int, limit: int) -> list[tuple[int,
 
 
 def _vectors(
-    path: Path, buffer: bytes, spans: list[tuple[int, int]], dim: int, offset: int
+    path: Path, buffer: bytes, spans: list[tuple[int, int]], dim: int, offset: int, how: Reading
 ) -> NDArray[np.float32]:
     block = np.empty((len(spans), dim), dtype=np.float32)
     for row, (_, blank) in enumerate(spans):
         block[row] = np.frombuffer(buffer, "<f4", dim, blank + 1)
     finite = np.isfinite(block)
-    if not finite.all():
+    if not finite.all() and not how.repair:
         row, column = np.argwhere(~finite)[0]
         at = offset + spans[row][1] + 1 + 4 * column
         raise FormatError(f"{path}: {block[row, column]} at byte {at}, where a finite number was expected.")
@@ -134,4 +142,4 @@ def _written(word: str, row: int) -> bytes:
     return encode_word(word, row)
 
 
-WORD2VEC_BINARY = Format("word2vec-binary", (".bin",), read, write, recognises)
+WORD2VEC_BINARY = Format("word2vec-binary", (".bin",), read, write, recognises, streamed=True)

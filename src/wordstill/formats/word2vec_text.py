@@ -1,18 +1,22 @@
-"""word2vec's text: a line "rows dimension", then a line per word. The header may be missing when read."""
+"""word2vec's text, and fastText's .vec: a line "rows dimension", then a line per word.
+
+The header may be missing when read.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from wordstill.formats.base import Format
+from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import head, header_of
 from wordstill.formats.text import follows_header, read_table, write_table
 from wordstill.vectors import WordVectors
 
 
-def read(path: Path) -> WordVectors:
+def read(path: Path, how: Reading = STRICT) -> WordVectors:
     """Read word2vec text, with or without a header."""
-    return read_table(path, header=True)
+    return read_table(path, how, header=True)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -29,4 +33,4 @@ def recognises(path: Path) -> bool:
     return declared is not None and follows_header(rest, declared)
 
 
-WORD2VEC_TEXT = Format("word2vec-text", (".txt", ".vec"), read, write, recognises)
+WORD2VEC_TEXT = Format("word2vec-text", (".txt", ".vec"), read, write, recognises, streamed=True)

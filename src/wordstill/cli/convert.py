@@ -1,0 +1,126 @@
+"""``wordstill convert``."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.wording import show_facts, show_next, size_text, time_text
+
+if TYPE_CHECKING:
+    from wordstill.formats.base import Format
+    from wordstill.vectors import WordVectors
+
+EXAMPLES = """\
+Example: wordstill convert glove.840B.300d.txt vectors --top 400000 --dtype f16
+
+Example: wordstill convert cc.de.300.bin oov.txt --words words.txt
+
+Example: wordstill convert vectors vectors.kv --to gensim"""
+
+
+def command(
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="A file or folder of word vectors.", show_default=False)
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="What to write.", show_default=False)],
+    source_format: Annotated[
+        str | None,
+        typer.Option("--from", metavar="NAME", help="The format of IN; by default told from its content."),
+    ] = None,
+    target_format: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="The format of OUT; by default told from the end of its name, none being our own folder. "
+            "Text and word2vec's binary are compressed if the name ends in .gz, .xz, .zst or .bz2.",
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top", metavar="N", min=1, help="Keep N words: the most frequent, or the first without counts."
+        ),
+    ] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option("--dim", metavar="D", min=1, help="Keep the first D numbers of each vector."),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            "--words",
+            metavar="FILE",
+            help="Keep the words of this file, one on each line; sub-words give vectors to unknown ones.",
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option("--dtype", metavar="TYPE", help="Write numbers as f32, f16, or i8 with scales."),
+    ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Leave out what is wrong with IN and say so: repeated words, rows with NaN or of another "
+            "length, a missing end, a header that lies.",
+        ),
+    ] = False,
+    overwrite: Overwrite = False,
+    progress: ShowProgress = None,
+) -> None:
+    """Read word vectors in one format and write them in another."""
+    from wordstill import formats
+    from wordstill.formats.conversion import TrimConfig, read_word_list, trim
+
+    # All that can be refused is refused before a large file is read.
+    writes = formats.check_target(target, target_format, overwrite=overwrite, dtype=dtype)
+    config = TrimConfig(top, dim, read_word_list(words) if words else None)
+    start = time.monotonic()
+    table = formats.read(
+        source,
+        source_format,
+        repair=repair,
+        progress=_shows(progress),
+        first=top if words is None else None,
+    )
+    table = trim(table, config)
+    formats.write(table, target, target_format, overwrite=overwrite, dtype=dtype)
+    _report(table, target, writes, time.monotonic() - start)
+
+
+def _shows(asked: bool | None) -> bool:
+    """Whether to show a bar; one that nobody asked for is not worth an error."""
+    return wants_progress(asked) and (asked is True or importlib.util.find_spec("tqdm") is not None)
+
+
+def _report(table: WordVectors, target: Path, writes: Format, seconds: float) -> None:
+    files = [target] if target.is_file() else [file for file in target.rglob("*") if file.is_file()]
+    facts = {
+        "format": writes.name,
+        "words": f"{len(table):,} x {table.dim}",
+        "size": size_text(sum(file.stat().st_size for file in files)),
+    }
+    if lost := _lost(table, writes):
+        facts["not kept"] = ", ".join(lost)
+    typer.echo(f"Converted to {target} in {time_text(seconds)}.")
+    show_facts(facts)
+    show_next(f"wordstill info {shlex.quote(str(target))}")
+
+
+def _lost(table: WordVectors, writes: Format) -> list[str]:
+    """What the table has and the format has no place for."""
+    has = {
+        "words": len(table) > 0 and not writes.words,
+        "counts": table.counts is not None and not writes.records,
+        "provenance": bool(table.provenance) and not writes.records,
+        "sub-words": table.subwords is not None and not writes.keeps_subwords(table),
+    }
+    return [name for name, lost in has.items() if lost]

@@ -1,0 +1,116 @@
+"""floret's vectors: rows for hashes of words and of their n-grams, and no words at all.
+
+A first line "rows dimension minn maxn hashCount hashSeed BOW EOW", then a line for each row. Read, it is a
+table without words whose `subwords` give a vector to any word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError, UsageError
+from wordstill.formats.base import Format, make_table
+from wordstill.formats.compression import create_bytes, open_bytes
+from wordstill.formats.lines import line_blocks
+from wordstill.formats.murmur import murmur3_128
+from wordstill.formats.reading import STRICT, Reading
+from wordstill.formats.sniff import Header, head, not_this
+from wordstill.formats.text import DECIMAL, TextTable
+from wordstill.vectors import Matrix, WordVectors
+
+MAX_HASHES = 4
+NUMBERS = 6
+HEADER = re.compile(
+    rb"([1-9][0-9]{0,11}) ([1-9][0-9]{0,6}) ([0-9]{1,3}) ([0-9]{1,3}) ([1-4]) ([0-9]{1,10}) (\S*) (\S*) *\r?"
+)
+
+
+@dataclass(frozen=True)
+class FloretTable:
+    """Vectors of any word, as the mean of the rows that its hashes and those of its n-grams lead to."""
+
+    rows: Matrix
+    minn: int
+    maxn: int
+    hash_count: int
+    hash_seed: int
+    begin: str = "<"
+    end: str = ">"
+
+    def vector(self, word: str) -> NDArray[np.float32]:
+        """The vector of a word, (dim,); zeros for the empty word."""
+        if not word:
+            return np.zeros(self.rows.shape[1], dtype=np.float32)
+        marked = self.begin + word + self.end
+        parts = [
+            marked[start : start + size]
+            for size in range(self.minn, self.maxn + 1)
+            for start in range(len(marked) - size + 1)
+        ]
+        numbers = [row for part in (marked, *parts) for row in self._rows_of(part)]
+        mean = self.rows[np.array(numbers)].astype(np.float32, copy=False).mean(axis=0)
+        return np.asarray(mean, dtype=np.float32)
+
+    def _rows_of(self, part: str) -> list[int]:
+        low, high = murmur3_128(part.encode("utf-8", "surrogatepass"), self.hash_seed)
+        hashes = (low & 0xFFFFFFFF, low >> 32, high & 0xFFFFFFFF, high >> 32)
+        return [number % len(self.rows) for number in hashes[: self.hash_count]]
+
+
+def read(path: Path, how: Reading = STRICT) -> WordVectors:
+    """Read the rows; they must be all there and in order."""
+    with open_bytes(path, how) as handle:
+        start = handle.peek()
+        match = HEADER.fullmatch(start.partition(b"\n")[0])
+        if match is None:
+            raise not_this(path, start, "floret's vectors, which begin with a line of eight settings")
+        handle.readline()
+        rows, dim, minn, maxn, hash_count, seed = (int(match[number]) for number in range(1, NUMBERS + 1))
+        table = TextTable(path, dim, Header(rows, dim), 2, STRICT)
+        number = 2
+        for lines in line_blocks(path, handle):
+            table.add(lines, number)
+            number += len(lines)
+    parsed = table.finish()
+    for row, word in enumerate(parsed.words):
+        if word != str(row):
+            raise FormatError(f"{path}:{row + 2}: the row is named {word!r}, expected {str(row)!r}.")
+    marks = [match[NUMBERS + side].decode("utf-8", "replace") for side in (1, 2)]
+    subwords = FloretTable(parsed.matrix, minn, maxn, hash_count, seed, *marks)
+    return make_table(path, [], np.empty((0, dim), dtype=np.float32), how, subwords=subwords)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    """Write the rows of a table that has them; words of its own are not kept."""
+    table = vectors.subwords
+    if not isinstance(table, FloretTable):
+        raise UsageError(
+            f"The table has no floret rows, and {path} can hold nothing else: only what was read as floret's "
+            "vectors can be written as such."
+        )
+    settings = (len(table.rows), vectors.dim, table.minn, table.maxn, table.hash_count, table.hash_seed)
+    numbers = f"%d{f' {DECIMAL}' * vectors.dim}\n"
+    with create_bytes(path) as handle:
+        handle.write(f"{' '.join(map(str, settings))} {table.begin} {table.end}\n".encode())
+        for row, vector in enumerate(table.rows):
+            handle.write((numbers % (row, *vector.tolist())).encode("ascii"))
+
+
+def has_rows(vectors: WordVectors) -> bool:
+    """Whether a table came with floret's rows."""
+    return isinstance(vectors.subwords, FloretTable)
+
+
+def recognises(path: Path) -> bool:
+    """Whether the first line is one of eight settings."""
+    return path.is_file() and HEADER.fullmatch(head(path).partition(b"\n")[0]) is not None
+
+
+FLORET = Format(
+    "floret", (".floret",), read, write, recognises, streamed=True, words=False, keeps_subwords=has_rows
+)

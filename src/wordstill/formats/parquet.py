@@ -1,0 +1,164 @@
+"""Parquet: the columns "word", "vector" (lists of numbers) and "count" if known, and provenance as metadata.
+
+Projectors such as embedding-atlas, and every table tool, open it. Needs pyarrow.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError, MissingExtra
+from wordstill.files import atomic_path
+from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
+from wordstill.formats.compression import refuse_bomb
+from wordstill.formats.reading import STRICT, Reading
+from wordstill.formats.record import parse_object, provenance_text
+from wordstill.formats.sniff import head, not_this
+from wordstill.vectors import Matrix, WordVectors
+
+MAGIC = b"PAR1"
+WORD, VECTOR, COUNT, PROVENANCE = "word", "vector", "count", b"wordstill"
+ROW_GROUP_NUMBERS = 1 << 22
+BATCH_ROWS = 1 << 12
+NUMBERS = ("halffloat", "float", "double", "int8")
+
+
+def read(path: Path, how: Reading = STRICT) -> WordVectors:
+    """Read the columns, a batch of rows at a time."""
+    start = head(path)
+    if not start.startswith(MAGIC):
+        raise not_this(path, start, "a Parquet file")
+    pyarrow, parquet = _pyarrow()
+    try:
+        columns = _columns(path, parquet.read_schema(path).names)
+        with parquet.ParquetFile(path, read_dictionary=[WORD]) as file:
+            _refuse_bomb(path, file)
+            text = (file.schema_arrow.metadata or {}).get(PROVENANCE, b"{}")
+            batches = file.iter_batches(BATCH_ROWS, columns=columns)
+            words, matrix, counts = _gather(path, batches, file.schema_arrow)
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        raise FormatError(f"{path}: the Parquet data are damaged ({error}).") from None
+    provenance = parse_object(text, f"{path}: the provenance")
+    return make_table(path, words, matrix, how, counts=counts, provenance=provenance)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    """Write the columns, as lists of a fixed size."""
+    pyarrow, parquet = _pyarrow()
+    for row, word in enumerate(vectors.words):
+        encode_word(word, row)
+    number = pyarrow.float16() if vectors.matrix.dtype == np.float16 else pyarrow.float32()
+    fields = [(WORD, pyarrow.string()), (VECTOR, pyarrow.list_(number, vectors.dim))]
+    if vectors.counts is not None:
+        fields.append((COUNT, pyarrow.int64()))
+    metadata = {PROVENANCE: provenance_text(vectors)} if vectors.provenance else {}
+    schema = pyarrow.schema(fields, metadata=metadata)
+    rows = max(1, ROW_GROUP_NUMBERS // vectors.dim)
+    with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema, compression="zstd") as out:
+        for start in range(0, len(vectors), rows):
+            part = slice(start, start + rows)
+            flat = pyarrow.array(np.ascontiguousarray(vectors.matrix[part]).reshape(-1), number)
+            arrays = [
+                pyarrow.array(vectors.words[part], pyarrow.string()),
+                pyarrow.FixedSizeListArray.from_arrays(flat, vectors.dim),
+            ]
+            if vectors.counts is not None:
+                arrays.append(pyarrow.array(vectors.counts[part]))
+            out.write_batch(pyarrow.record_batch(arrays, schema=schema))
+
+
+def recognises(path: Path) -> bool:
+    """Whether it is a Parquet file."""
+    return path.is_file() and head(path).startswith(MAGIC)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "distill", "The format Parquet") from None
+    return pyarrow, parquet
+
+
+def _columns(path: Path, names: list[str]) -> list[str]:
+    if WORD not in names or VECTOR not in names:
+        raise FormatError(f"{path} has the columns {', '.join(names)}, expected {WORD!r} and {VECTOR!r}.")
+    return [name for name in (WORD, VECTOR, COUNT) if name in names]
+
+
+def _refuse_bomb(path: Path, file: Any) -> None:
+    """Rows that repeat each other take no room in the file, so what they unpack to is asked beforehand."""
+    size = path.stat().st_size
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    refuse_bomb(path, sum(group.total_byte_size for group in groups), size)
+    refuse_bomb(path, 4 * file.metadata.num_rows * max(1, _list_size(file.schema_arrow)), size)
+
+
+def _list_size(schema: Any) -> int:
+    """The dimension, if the lists are of a fixed size, else 0."""
+    return getattr(schema.field(VECTOR).type, "list_size", 0)
+
+
+def _gather(path: Path, batches: Any, schema: Any) -> tuple[list[str], Matrix, NDArray[np.int64] | None]:
+    """The words, the matrix and the counts of all batches."""
+    words: list[str] = []
+    counts: list[NDArray[np.int64]] = []
+    half = str(getattr(schema.field(VECTOR).type, "value_type", "")) == "halffloat"
+    dtype = np.float16 if half else np.float32
+    dim = _list_size(schema)
+    matrix = GrowingMatrix(dim, dtype) if dim else None
+    for batch in batches:
+        where = f"{path}: rows {len(words)} to {len(words) + len(batch) - 1}"
+        for name in batch.schema.names:
+            if batch.column(name).null_count:
+                raise FormatError(f"{where}: the column {name!r} has a row without a value.")
+        numbers = _numbers(where, batch.column(VECTOR), dim)
+        dim = numbers.shape[1]
+        matrix = matrix or GrowingMatrix(dim, dtype)
+        matrix.append(numbers.astype(dtype, copy=False))
+        words += _words(where, batch.column(WORD))
+        if COUNT in batch.schema.names:
+            counts.append(_counts(where, batch.column(COUNT)))
+    if matrix is None:
+        raise FormatError(f"{path} has no rows, and its lists no size: the dimension is not known.")
+    empty = np.empty(0, dtype=np.int64) if COUNT in schema.names else None
+    return words, matrix.finish(), np.concatenate(counts) if counts else empty
+
+
+def _numbers(where: str, column: Any, dim: int) -> NDArray[Any]:
+    """The vectors of a batch, (rows, dim); all lists must be as long as those before."""
+    lengths = np.unique(column.value_lengths().to_numpy()) if hasattr(column, "offsets") else np.array([dim])
+    if len(lengths) != 1 or (dim and lengths[0] != dim) or not lengths[0]:
+        raise FormatError(
+            f"{where}: vectors of {', '.join(map(str, lengths))} numbers, expected {dim or 'one'}."
+        )
+    values = column.flatten()
+    if values.null_count or str(values.type) not in NUMBERS:
+        raise FormatError(
+            f"{where}: the vectors are lists of {values.type}, expected of numbers without gaps."
+        )
+    with np.errstate(over="ignore"):
+        return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(column), int(lengths[0]))
+
+
+def _words(where: str, column: Any) -> list[str]:
+    """The words of a batch; equal ones are one object, however often they come."""
+    column = column.dictionary_encode() if not hasattr(column, "dictionary") else column
+    if str(column.type.value_type) not in ("string", "large_string"):
+        raise FormatError(f"{where}: the column {WORD!r} has {column.type.value_type}, expected strings.")
+    names = column.dictionary.to_pylist()
+    return [names[number] for number in column.indices.to_pylist()]
+
+
+def _counts(where: str, column: Any) -> NDArray[np.int64]:
+    if not str(column.type).lstrip("u").startswith("int"):
+        raise FormatError(f"{where}: the column {COUNT!r} has {column.type}, expected whole numbers.")
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+PARQUET = Format("parquet", (".parquet",), read, write, recognises, records=True, float16=True)

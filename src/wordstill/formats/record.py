@@ -1,0 +1,95 @@
+"""JSON beside the vectors: what a table was made from, and counts that a format has no place for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError, UsageError
+from wordstill.vectors import WordVectors
+
+RECORD = "wordstill.json"
+"""A file in the folders of other tools, which pay no heed to it."""
+
+
+def json_text(value: Mapping[str, Any], what: str) -> str:
+    """JSON with sorted keys, the same bytes for the same content."""
+    try:
+        text = json.dumps(
+            value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_plain
+        )
+        text.encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{what} cannot be written as JSON: {error}.") from None
+    return text + "\n"
+
+
+def provenance_text(vectors: WordVectors) -> str:
+    """The provenance as JSON."""
+    return json_text(vectors.provenance, "The provenance")
+
+
+def parse_object(text: bytes | str, where: object) -> dict[str, Any]:
+    """A JSON object; ``where`` is the file, or the part of one, that errors name."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{where} is not JSON ({error}).") from None
+    if not isinstance(value, dict):
+        raise FormatError(f"{where} is a JSON {type(value).__name__}, expected an object.")
+    return value
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file."""
+    if not path.is_file():
+        raise FormatError(f"{path} is missing.")
+    return parse_object(path.read_bytes(), path)
+
+
+def write_record(folder: Path, vectors: WordVectors, *, counts: bool = True, always: bool = False) -> None:
+    """Write the provenance and the counts into the folder of another tool.
+
+    Args:
+        folder: The folder.
+        vectors: The table.
+        counts: Whether counts are wanted here.
+        always: Write the file even if there is nothing to say, as a sign that the folder is ours.
+    """
+    record: dict[str, Any] = {}
+    if counts and vectors.counts is not None:
+        record["counts"] = vectors.counts.tolist()
+    if vectors.provenance:
+        record["provenance"] = vectors.provenance
+    if record or always:
+        (folder / RECORD).write_bytes(json_text(record, "The provenance").encode("utf-8"))
+
+
+def read_record(folder: Path, rows: int) -> tuple[NDArray[np.int64] | None, dict[str, Any]]:
+    """The counts and the provenance of a table of so many rows, where they were written."""
+    path = folder / RECORD
+    if not path.exists():
+        return None, {}
+    record = read_object(path)
+    provenance, counts = record.get("provenance", {}), record.get("counts")
+    if not isinstance(provenance, dict):
+        raise FormatError(f"{path}: 'provenance' is {provenance!r}, expected an object.")
+    if counts is None:
+        return None, provenance
+    if not isinstance(counts, list) or len(counts) != rows:
+        raise FormatError(f"{path}: 'counts' is not a list of {rows} numbers.")
+    if not all(type(count) is int and 0 <= count < 1 << 63 for count in counts):
+        raise FormatError(f"{path}: 'counts' has what is not a whole number from 0 to 2^63 - 1.")
+    return np.array(counts, dtype=np.int64), provenance
+
+
+def _plain(value: Any) -> Any:
+    """The numbers and arrays of numpy as Python's."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not a string, number, list or mapping")

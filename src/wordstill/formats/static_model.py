@@ -1,0 +1,183 @@
+"""Folders of model2vec and of sentence-transformers' StaticEmbedding: a tokenizer and a row for each token.
+
+Both tools open both. A text's vector there is the mean of those of its words; pieces that are not in the
+table count as zeros in sentence-transformers and not at all in model2vec.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError
+from wordstill.files import atomic_folder, refuse_foreign
+from wordstill.formats.base import Format, make_table, to_float
+from wordstill.formats.card import card
+from wordstill.formats.reading import STRICT, Reading
+from wordstill.formats.record import (
+    RECORD,
+    json_text,
+    parse_object,
+    provenance_text,
+    read_record,
+    write_record,
+)
+from wordstill.formats.sniff import head, not_this
+from wordstill.formats.tensors import map_tensors, write_tensors
+from wordstill.formats.tokens import TOKENIZER, read_tokens, unknown_token, write_tokenizer
+from wordstill.vectors import Matrix, WordVectors
+
+TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
+KIND = "StaticEmbedding"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where one of the two tools keeps what."""
+
+    tool: str
+    tensor: str
+    config: str
+    folder: str
+    """The folder of tokenizer and numbers, inside that of the model; empty for the same."""
+
+    def settings(self, vectors: WordVectors) -> dict[str, Any]:
+        """What its configuration says."""
+        if self.tool == "model2vec":
+            return {
+                "model_type": "model2vec",
+                "architectures": ["StaticModel"],
+                "normalize": False,
+                "hidden_dim": vectors.dim,
+                "embedding_dtype": str(vectors.matrix.dtype),
+            }
+        return {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine", "prompts": {}}
+
+
+LAYOUTS = {
+    "model2vec": Layout("model2vec", "embeddings", "config.json", ""),
+    "sentence-transformers": Layout(
+        "sentence-transformers", "embedding.weight", "config_sentence_transformers.json", "0_StaticEmbedding"
+    ),
+}
+
+
+def _read(path: Path, how: Reading, layout: Layout) -> WordVectors:
+    if path.is_file():
+        raise not_this(path, head(path), f"a folder of {layout.tool}")
+    inner = _inner(path)
+    for name in (TENSORS, TOKENIZER):
+        if not (inner / name).is_file():
+            raise FormatError(f"{inner / name} is missing; {path} is not a whole folder of {layout.tool}.")
+    tokens = read_tokens(inner / TOKENIZER)
+    matrix = _matrix(inner / TENSORS, len(tokens))
+    if (path / RECORD).exists() and tokens and tokens[-1] == unknown_token(inner / TOKENIZER):
+        # This is our own: the last row stands for unknown pieces and is no word.
+        tokens, matrix = tokens[:-1], matrix[:-1]
+    counts, provenance = read_record(path, len(tokens))
+    return make_table(inner / TOKENIZER, tokens, matrix, how, counts=counts, provenance=provenance)
+
+
+def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
+    refuse_foreign(path, (TENSORS, MODULES, CARD, TOKENIZER, layout.config, RECORD))
+    provenance = parse_object(provenance_text(vectors), "The provenance")
+    with atomic_folder(path, overwrite=True) as folder:
+        inner = folder / layout.folder
+        inner.mkdir(exist_ok=True)
+        write_tokenizer(inner, vectors)
+        zeros = np.zeros((1, vectors.dim), dtype=vectors.matrix.dtype)
+        matrix = np.concatenate([vectors.matrix, zeros])
+        if layout.tool != "model2vec":
+            matrix = matrix.astype(np.float32, copy=False)
+        write_tensors(inner / TENSORS, {layout.tensor: matrix}, {"format": "pt"})
+        module = {
+            "idx": 0,
+            "name": "0",
+            "path": layout.folder or ".",
+            "type": f"sentence_transformers.models.{KIND}",
+        }
+        (folder / MODULES).write_text(json.dumps([module], indent=2) + "\n", encoding="utf-8")
+        settings = json_text(layout.settings(vectors), layout.config)
+        (folder / layout.config).write_text(settings, encoding="utf-8")
+        (folder / CARD).write_text(card(vectors, provenance), encoding="utf-8")
+        write_record(folder, vectors, always=True)
+
+
+def _recognises(path: Path, layout: Layout) -> bool:
+    if not path.is_dir():
+        return False
+    try:
+        inner = _inner(path)
+        return (inner / TOKENIZER).is_file() and layout.tensor in map_tensors(inner / TENSORS)[0]
+    except (FormatError, OSError):
+        return False
+
+
+def _inner(path: Path) -> Path:
+    """The folder that the list of modules gives for the embedding; without a list, the folder itself."""
+    if not (path / MODULES).is_file():
+        return path
+    try:
+        modules = json.loads((path / MODULES).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path / MODULES} is not JSON ({error}).") from None
+    for module in modules if isinstance(modules, list) else ():
+        if isinstance(module, Mapping) and str(module.get("type")).endswith(f".{KIND}"):
+            name = str(module.get("path", ""))
+            if name in ("", ".") or (Path(name).name == name and name != ".."):
+                return path / name
+            raise FormatError(f"{path / MODULES}: the path {name!r} is not a folder in {path}.")
+    raise FormatError(f"{path / MODULES} names no {KIND}; only models that are a table of vectors are read.")
+
+
+def _matrix(path: Path, tokens: int) -> Matrix:
+    """A row for each token: those stored, chosen by a mapping and multiplied by weights if there are any."""
+    tensors, _ = map_tensors(path)
+    matrix = next((tensors[layout.tensor] for layout in LAYOUTS.values() if layout.tensor in tensors), None)
+    if matrix is None or matrix.ndim != 2:
+        raise FormatError(
+            f"{path} has the arrays {', '.join(tensors) or 'none'}, expected a matrix of embeddings."
+        )
+    mapping, weights = tensors.get("mapping"), tensors.get("weights")
+    if mapping is not None:
+        matrix = matrix[_checked_mapping(path, mapping, len(matrix))]
+    if len(matrix) != tokens or (weights is not None and weights.shape != (tokens,)):
+        raise FormatError(f"{path} has {len(matrix)} rows, the tokenizer beside it {tokens} tokens.")
+    if weights is not None:
+        matrix = to_float(matrix) * weights[:, None].astype(np.float32)
+    return to_float(matrix)
+
+
+def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[Any]:
+    if (
+        mapping.ndim != 1
+        or mapping.dtype.kind not in "iu"
+        or (len(mapping) and not 0 <= int(mapping.min()) <= int(mapping.max()) < rows)
+    ):
+        raise FormatError(f"{path}: 'mapping' does not give each token one of {rows} rows.")
+    return mapping
+
+
+def _format(name: str, suffix: str, *, float16: bool) -> Format:
+    layout = LAYOUTS[name]
+
+    def read(path: Path, how: Reading = STRICT) -> WordVectors:
+        return _read(path, how, layout)
+
+    def write(vectors: WordVectors, path: Path) -> None:
+        _write(vectors, path, layout)
+
+    def recognises(path: Path) -> bool:
+        return _recognises(path, layout)
+
+    return Format(name, (suffix,), read, write, recognises, records=True, folder=True, float16=float16)
+
+
+MODEL2VEC = _format("model2vec", ".model2vec", float16=True)
+SENTENCE_TRANSFORMERS = _format("sentence-transformers", ".sentence-transformers", float16=False)

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_sync():
+    """Hundreds of small files need not reach the disk; tests/test_files.py looks at that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordstill.files._sync", lambda path: None)
+        yield
