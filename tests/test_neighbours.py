@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wordstill import neighbours
-from wordstill.neighbours import near_in_spelling, nearest, unit_rows
+from wordstill.neighbours import nearest, unit_rows
 
 
 def slow_nearest(unit, query, topn, banned=()):
@@ -55,10 +57,41 @@ def test_nearest_in_an_empty_table():
     assert len(rows) == 0
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [("queem", "queen"), ("QUEEN", "queen"), ("berlin", "Berlin"), ("xueen", "queen"), ("zzzzzzzz", None)],
+@pytest.mark.parametrize("direction", [1, -1])
+def test_rows_in_order_of_their_scores_do_not_pile_up(monkeypatch, direction):
+    monkeypatch.setattr(neighbours, "SCORE_BYTES", 4 * 3 * 64)
+    unit = np.arange(1000, dtype=np.float32)[::direction, None].copy()
+    most = 0
+
+    class Counting(neighbours._Best):
+        def _merge(self, owners, rows, scores):
+            nonlocal most
+            most = max(most, len(owners))
+            super()._merge(owners, rows, scores)
+
+    monkeypatch.setattr(neighbours, "_Best", Counting)
+    for rows, _ in nearest(unit, np.ones((3, 1), np.float32), 2):
+        assert rows.tolist() == ([999, 998] if direction == 1 else [0, 1])
+    assert most <= 3 * 2 * neighbours.CROWD
+
+
+def test_more_queries_than_a_block(monkeypatch):
+    monkeypatch.setattr(neighbours, "QUERY_BLOCK", 3)
+    unit, queries = whole_numbers(30, 4), whole_numbers(8, 4, seed=1)
+    exclude = [[number] for number in range(8)]
+    for query, banned, (rows, _) in zip(queries, exclude, nearest(unit, queries, 5, exclude), strict=True):
+        assert rows.tolist() == slow_nearest(unit, query, 5, banned)
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.integers(1, 70), st.integers(1, 999)
 )
-def test_near_in_spelling(word, expected):
-    near = near_in_spelling(word, ["king", "queen", "Berlin", "quiet", ""])
-    assert (near[0] if near else None) == expected
+@settings(max_examples=60, deadline=None)
+def test_any_blocks_give_the_slow_search(seed, size, queries, topn, score_bytes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbours, "SCORE_BYTES", score_bytes)
+        generator = np.random.default_rng(seed)
+        unit, asked = whole_numbers(size, 2, seed), whole_numbers(queries, 2, seed + 1)
+        exclude = [generator.integers(0, size, generator.integers(0, 4)).tolist() for _ in range(queries)]
+        for query, banned, (rows, _) in zip(asked, exclude, nearest(unit, asked, topn, exclude), strict=True):
+            assert rows.tolist() == slow_nearest(unit, query, topn, banned)

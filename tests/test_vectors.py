@@ -209,6 +209,59 @@ def test_queries_that_cannot_be_right(vectors, use, message):
         use(vectors)
 
 
+@pytest.mark.parametrize("topn", [1, 7])
+def test_many_queries_are_answered_like_each(vectors, topn):
+    positive, negative = zip(*[(p, n) for p, n in QUERIES if p is not None], strict=True)
+    answers = vectors.most_similar_batch(positive, [() if n is None else n for n in negative], topn)
+    for plus, minus, answer in zip(positive, negative, answers, strict=True):
+        assert_same_answer(answer, vectors.most_similar(plus, minus, topn))
+    for word, answer in zip(WORDS[:5], vectors.most_similar_batch(WORDS[:5], topn=topn), strict=True):
+        assert_same_answer(answer, vectors.most_similar(word, topn=topn))
+    assert vectors.most_similar_batch([]) == []
+
+
+GROUPS = [["word1", "word2", "word3"], ["word7", "word7", "word100"], ["word5"], WORDS[:50]]
+
+
+def test_doesnt_match_is_gensims(vectors, oracle):
+    expected = [oracle.doesnt_match(group) for group in GROUPS]
+    assert [vectors.doesnt_match(group) for group in GROUPS] == expected
+    assert vectors.doesnt_match_batch(GROUPS) == expected
+    assert vectors.doesnt_match_batch([]) == []
+
+
+def test_n_similarity_is_gensims(vectors, oracle):
+    pairs = [(GROUPS[0], GROUPS[1]), (GROUPS[2], GROUPS[3]), (GROUPS[3], GROUPS[3])]
+    expected = [oracle.n_similarity(*pair) for pair in pairs]
+    np.testing.assert_allclose([vectors.n_similarity(*pair) for pair in pairs], expected, atol=1e-6)
+    np.testing.assert_allclose(vectors.n_similarity_batch(pairs), expected, atol=1e-6)
+    assert vectors.n_similarity_batch([]).shape == (0,)
+
+
+def test_similarity_of_many_pairs(vectors, matrix):
+    pairs = [("word1", "word2"), ("word3", matrix[9]), ("word4", "word4")]
+    expected = [vectors.similarity(*pair) for pair in pairs]
+    np.testing.assert_array_equal(vectors.similarity_batch(pairs), np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda table: table.most_similar_batch(["word1", []]), "query 1 has none"),
+        (lambda table: table.most_similar_batch(["word1"], []), "1 positive and 0 negative"),
+        (lambda table: table.doesnt_match([]), "needs a list of words"),
+        (lambda table: table.doesnt_match("word1"), "needs a list of words; got 'word1'"),
+        (lambda table: table.n_similarity(["word1"], []), "pair 0 has none"),
+        (lambda table: table.similar_by_vector(np.full(16, np.inf)), "NaN or infinity"),
+        (lambda table: table.neighbours(np.full((1, 16), np.nan)), "NaN or infinity"),
+        (lambda table: table.doesnt_match(["word1", "wird"]), "'wird' is not among"),
+    ],
+)
+def test_batches_that_cannot_be_right(vectors, use, message):
+    with pytest.raises(UsageError, match=message):
+        use(vectors)
+
+
 def test_subset_keeps_the_order_asked_for(vectors, matrix):
     part = vectors.subset(["word5", "word2"])
     assert part.words == ("word5", "word2")

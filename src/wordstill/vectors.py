@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,14 +11,27 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill import queries
+from wordstill.analogies import Question, Rule, analogies
+from wordstill.backoff import Backoff, Subwords, choose_backoffs, fall_back
+from wordstill.checks import Matrix, checked_counts, checked_matrix, find_duplicate, index_of
 from wordstill.errors import DataError, UsageError
-from wordstill.neighbours import ROW_BLOCK, UnknownWord, nearest, unit_rows
+from wordstill.neighbours import ROW_BLOCK, unit_rows
+from wordstill.queries import Item, Items, Scored, as_list
+from wordstill.spelling import UnknownWord
 
-Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
-Item: TypeAlias = str | NDArray[np.floating]
-Items: TypeAlias = Item | Sequence[Item]
 AnyPath: TypeAlias = str | os.PathLike[str]
-Scored: TypeAlias = list[tuple[str, float]]
+
+__all__ = [
+    "AnyPath",
+    "Item",
+    "Items",
+    "Matrix",
+    "Scored",
+    "Subwords",
+    "WordVectors",
+    "find_duplicate",
+]
 
 
 class WordVectors:
@@ -29,6 +43,8 @@ class WordVectors:
             it is checked for NaN and infinity where its numbers are used.
         counts: How often each word was seen, or None if that is not known.
         provenance: What the table was made from and how; anything that JSON can hold.
+        subwords: Gives vectors to words outside the table, if the table came with that.
+        distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
     def __init__(
@@ -38,15 +54,25 @@ class WordVectors:
         *,
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
+        subwords: Subwords | None = None,
+        distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
-        self._rows = _index(self.words)
-        self.matrix: Matrix = _checked_matrix(matrix, len(self.words))
-        self.counts = _checked_counts(counts, len(self.words))
+        if not distinct:
+            self._rows = index_of(self.words)
+        self.matrix: Matrix = checked_matrix(matrix, len(self.words))
+        self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
+        self.subwords = subwords
+        self.backoffs: tuple[Backoff, ...] = ()
         self._unchecked = isinstance(matrix, np.memmap)
         if not self._unchecked:
             self.check_finite()
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each word."""
+        return index_of(self.words)
 
     @property
     def dim(self) -> int:
@@ -73,8 +99,10 @@ class WordVectors:
 
     def __getitem__(self, key: str | Sequence[str]) -> NDArray[np.float32]:
         if isinstance(key, str):
-            return self._take([self.index(key)]).reshape(self.dim)
-        return self._take([self.index(word) for word in key])
+            row = self._rows.get(key)
+            found = queries.resolve(self, [key]).vectors if row is None else self.take([row])
+            return found.reshape(self.dim)
+        return queries.resolve(self, key).vectors
 
     def __repr__(self) -> str:
         counts = ", with counts" if self.counts is not None else ""
@@ -89,10 +117,44 @@ class WordVectors:
         except KeyError:
             raise UnknownWord(word, self.words) from None
 
+    def with_backoff(self, *policies: str | Backoff) -> WordVectors:
+        """The same table, with an answer for words it does not have; see `wordstill.backoff`.
+
+        Look-ups and queries then ask the policies in this order. ``in``, ``index`` and ``subset`` still know
+        the words of the table only.
+
+        Args:
+            policies: Names of `wordstill.backoff.BACKOFFS`, such as ``"case"`` and ``"spelling"``, or objects
+                such as a `wordstill.teacher_backoff.TeacherBackoff`. None at all takes the back-offs away.
+        """
+        table = copy.copy(self)
+        table.backoffs = choose_backoffs(self, policies)
+        return table
+
+    def find(self, words: Sequence[str]) -> list[int | NDArray[np.float32] | None]:
+        """For each word its row, or the row or vector that a back-off gives it, or None."""
+        found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
+        if self.backoffs and None in found:
+            missing = [number for number, row in enumerate(found) if row is None]
+            for number, answer in zip(missing, fall_back(self, [words[number] for number in missing])):
+                found[number] = answer
+        return found
+
     def similarity(self, a: Item, b: Item) -> float:
         """The cosine of two words or vectors; 0 if either is all zeros."""
-        first, second = unit_rows(np.stack([self._vector(a), self._vector(b)]))
-        return float(first @ second)
+        return float(self.similarity_batch([(a, b)])[0])
+
+    def similarity_batch(self, pairs: Sequence[tuple[Item, Item]]) -> NDArray[np.float32]:
+        """`similarity` of many pairs, (pairs,)."""
+        return queries.n_similarity(self, pairs)
+
+    def n_similarity(self, first: Items, second: Items) -> float:
+        """The cosine between the mean vectors of two sets of words."""
+        return float(self.n_similarity_batch([(first, second)])[0])
+
+    def n_similarity_batch(self, pairs: Sequence[tuple[Items, Items]]) -> NDArray[np.float32]:
+        """`n_similarity` of many pairs of sets, (pairs,)."""
+        return queries.n_similarity(self, pairs)
 
     def most_similar(
         self, positive: Items | None = None, negative: Items | None = None, topn: int = 10
@@ -101,53 +163,78 @@ class WordVectors:
 
         As in gensim, a word counts with its unit vector, and a vector as it is given.
         """
-        plus, minus = _as_list(positive), _as_list(negative)
-        if not plus and not minus:
-            raise UsageError("most_similar needs at least one word or vector to start from; got none.")
-        signed = [(item, 1.0) for item in plus] + [(item, -1.0) for item in minus]
-        asked = [self.index(item) for item, _ in signed if isinstance(item, str)]
-        total = np.zeros(self.dim)
-        for item, sign in signed:
-            total += sign * (self.unit[self.index(item)] if isinstance(item, str) else self._vector(item))
-        return self._nearest(total[None, :], topn, [asked])[0]
+        return queries.most_similar(self, [as_list(positive)], [as_list(negative)], topn)[0]
+
+    def most_similar_batch(
+        self, positive: Sequence[Items], negative: Sequence[Items] | None = None, topn: int = 10
+    ) -> list[Scored]:
+        """`most_similar` for many queries: of each its positive and its negative items."""
+        none: Sequence[Items] = [()] * len(positive)
+        return queries.most_similar(self, positive, none if negative is None else negative, topn)
 
     def similar_by_vector(self, vector: NDArray[np.floating], topn: int = 10) -> Scored:
         """The words nearest in cosine to a vector."""
         return self.most_similar(positive=[vector], topn=topn)
 
-    def analogy(self, a: Item, b: Item, c: Item, topn: int = 10) -> Scored:
-        """``a`` is to ``b`` as ``c`` is to what: the words nearest to b - a + c (3CosAdd)."""
-        return self.most_similar(positive=[b, c], negative=[a], topn=topn)
+    def neighbours(self, words: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
+        """The words nearest to each of many words, itself left out, or to each row of a matrix."""
+        if not isinstance(words, np.ndarray):
+            if isinstance(words, str):
+                raise UsageError(f"neighbours takes a list of words; for {words!r} alone use most_similar.")
+            return self.most_similar_batch(words, topn=topn)
+        if words.ndim != 2 or words.shape[1] != self.dim:
+            raise UsageError(f"The queries have shape {words.shape}, expected (queries, {self.dim}).")
+        if not np.isfinite(words).all():
+            raise UsageError("A query vector has NaN or infinity in it.")
+        return queries.search(self, words, topn, None)
 
-    def neighbours(self, queries: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
-        """The words nearest to each word, itself left out, or to each row of a matrix; in bounded memory."""
-        if isinstance(queries, np.ndarray):
-            if queries.ndim != 2 or queries.shape[1] != self.dim:
-                raise UsageError(f"The queries have shape {queries.shape}, expected (queries, {self.dim}).")
-            return self._nearest(queries, topn, None)
-        if isinstance(queries, str):
-            raise UsageError(f"neighbours takes a list of words; for {queries!r} alone use most_similar.")
-        rows = [self.index(word) for word in queries]
-        return self._nearest(self._take(rows), topn, [[row] for row in rows])
+    def analogy(self, a: Items, b: Items, c: Item, topn: int = 10, rule: Rule = "3cosadd") -> Scored:
+        """``a`` is to ``b`` as ``c`` is to what, by a rule of `wordstill.analogies`."""
+        return analogies(self, [(a, b, c)], topn, rule)[0]
+
+    def analogy_batch(
+        self, questions: Sequence[Question], topn: int = 10, rule: Rule = "3cosadd"
+    ) -> list[Scored]:
+        """`analogy` for many questions (a, b, c)."""
+        return analogies(self, questions, topn, rule)
+
+    def doesnt_match(self, words: Sequence[str]) -> str:
+        """The word that is least like the mean of all."""
+        return queries.doesnt_match(self, [words])[0]
+
+    def doesnt_match_batch(self, groups: Sequence[Sequence[str]]) -> list[str]:
+        """`doesnt_match` for many groups of words."""
+        return queries.doesnt_match(self, groups)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
         rows = np.array([self.index(word) for word in words], dtype=np.int64)
         counts = None if self.counts is None else self.counts[rows]
-        return WordVectors(words, self.matrix[rows], counts=counts, provenance=self.provenance)
+        return WordVectors(
+            words, self.matrix[rows], counts=counts, provenance=self.provenance, subwords=self.subwords
+        )
 
-    def save(self, path: AnyPath, format: str | None = None, *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        path: AnyPath,
+        format: str | None = None,
+        *,
+        overwrite: bool = False,
+        dtype: str | None = None,
+    ) -> None:
         """Write the table; see ``wordstill.formats.write``."""
         from wordstill import formats
 
-        formats.write(self, path, format, overwrite=overwrite)
+        formats.write(self, path, format, overwrite=overwrite, dtype=dtype)
 
     @classmethod
-    def load(cls, path: AnyPath, format: str | None = None) -> WordVectors:
+    def load(
+        cls, path: AnyPath, format: str | None = None, *, repair: bool = False, progress: bool = False
+    ) -> WordVectors:
         """Read a table; see ``wordstill.formats.read``."""
         from wordstill import formats
 
-        return formats.read(path, format)
+        return formats.read(path, format, repair=repair, progress=progress)
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
@@ -167,82 +254,9 @@ class WordVectors:
             start += len(block)
         self._unchecked = False
 
-    def _take(self, rows: Sequence[int]) -> NDArray[np.float32]:
+    def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
         """Copies of some rows as float32, (rows, dim)."""
         taken = self.matrix[np.asarray(rows, dtype=np.int64)].astype(np.float32, copy=False)
         if self._unchecked and not np.isfinite(taken).all():
             self.check_finite()
         return taken
-
-    def _vector(self, item: Item) -> NDArray[np.float32]:
-        if isinstance(item, str):
-            return self[item]
-        vector = np.asarray(item, dtype=np.float32)
-        if vector.shape != (self.dim,):
-            raise UsageError(f"A vector of shape {vector.shape} was given, expected ({self.dim},).")
-        return vector
-
-    def _nearest(
-        self, queries: NDArray[np.floating], topn: int, exclude: list[list[int]] | None
-    ) -> list[Scored]:
-        if not np.isfinite(queries).all():
-            raise UsageError("A query vector has NaN or infinity in it.")
-        found = nearest(self.unit, unit_rows(queries), topn, exclude)
-        return [
-            [(self.words[row], score) for row, score in zip(rows.tolist(), scores.tolist())]
-            for rows, scores in found
-        ]
-
-
-def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:
-    """The two rows of the first word that comes twice, or None if each word is there once."""
-    if len(set(words)) == len(words):
-        return None
-    seen: dict[str, int] = {}
-    for row, word in enumerate(words):
-        if seen.setdefault(word, row) != row:
-            return seen[word], row
-    return None
-
-
-def _index(words: tuple[str, ...]) -> dict[str, int]:
-    if strange := [kind for kind in set(map(type, words)) if not issubclass(kind, str)]:
-        raise UsageError(f"Words must be strings, got {', '.join(kind.__name__ for kind in strange)}.")
-    rows = dict(zip(words, range(len(words))))
-    if len(rows) != len(words):
-        first, second = find_duplicate(words) or (0, 0)
-        raise UsageError(f"The word {words[first]!r} is there twice, in rows {first} and {second}.")
-    return rows
-
-
-def _checked_matrix(matrix: Matrix, rows: int) -> Matrix:
-    """A read-only view of a matrix that fits the words."""
-    if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
-        raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
-    if matrix.dtype not in (np.float32, np.float16):
-        raise UsageError(f"The matrix is {matrix.dtype}, expected float32 or float16; use astype.")
-    view = matrix.view(np.ndarray)
-    view.flags.writeable = False
-    return view
-
-
-def _checked_counts(counts: NDArray[np.int64] | None, rows: int) -> NDArray[np.int64] | None:
-    if counts is None:
-        return None
-    if counts.shape != (rows,) or not np.issubdtype(counts.dtype, np.integer):
-        raise UsageError(
-            f"The counts are {counts.dtype} of shape {counts.shape}, expected integers of shape ({rows},)."
-        )
-    if rows and counts.min() < 0:
-        raise UsageError(f"The count of row {counts.argmin()} is {counts.min()}, expected zero or more.")
-    view = counts.astype(np.int64, copy=False).view(np.ndarray)
-    view.flags.writeable = False
-    return view
-
-
-def _as_list(items: Items | None) -> list[Item]:
-    if items is None:
-        return []
-    if isinstance(items, str) or (isinstance(items, np.ndarray) and items.ndim == 1):
-        return [items]
-    return list(items)

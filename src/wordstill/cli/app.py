@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from wordstill import __version__
-from wordstill.cli import analogy, distill, evaluate, info, prepare, similar
+from wordstill.cli import (
+    analogy,
+    compare,
+    convert,
+    data,
+    distill,
+    evaluate,
+    info,
+    meaning,
+    prepare,
+    retrofit,
+    similar,
+    train,
+    transform,
+)
 from wordstill.cli.failures import CarefulGroup
 
 app = typer.Typer(
@@ -19,8 +33,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: wordstill distill corpus.txt --out vectors",
 )
-for module in (prepare, distill, evaluate, similar, analogy, info):
+for module in (
+    prepare,
+    distill,
+    train,
+    evaluate,
+    similar,
+    analogy,
+    transform,
+    retrofit,
+    compare,
+    convert,
+    info,
+):
     app.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLES)(module.command)
+app.add_typer(data.app, name="data")
+app.add_typer(meaning.app, name="meaning")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""What is shown after a distillation."""
+"""What is shown after a distillation or a training."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ SHORTEST = 4
 """Letters of a word that is shown: shorter ones are mostly function words."""
 
 
-def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float) -> None:
+def show_result(
+    tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled"
+) -> None:
     """Say where the vectors are, show some neighbours, and name the next commands."""
     places = {label: out if len(tables) == 1 else out / label for label in tables}
-    typer.echo(f"Distilled {count_text(len(tables), 'table')} in {time_text(seconds)}.")
+    typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
         {
             label: f"{places[label]}  {len(table):,} words x {table.dim}, {size_text(table.matrix.nbytes)}"
@@ -59,7 +61,7 @@ def content_words(table: WordVectors) -> list[str]:
 
 
 def _warn_of_cut(table: WordVectors) -> None:
-    if cut := table.provenance["cut_sentences"]:
+    if cut := table.provenance.get("cut_sentences"):
         limit = table.provenance["teacher"]["max_length"]
         verb = "was" if cut == 1 else "were"
         warn(f"{count_text(cut, 'sentence')} {verb} longer than {limit} sub-words and lost the end.")

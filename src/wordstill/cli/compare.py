@@ -1,0 +1,176 @@
+"""``wordstill compare``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.options import Overwrite, Topn
+from wordstill.cli.tables import open_tables
+from wordstill.cli.wording import show_facts, show_next
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from wordstill.evaluate.compare import SideBySide
+    from wordstill.vectors import WordVectors
+
+EXAMPLES = """\
+Example: wordstill compare vectors retrofitted
+
+Example: wordstill compare vectors glove.txt --word bank --set simlex999 --out comparison.json"""
+
+PLAIN_WIDTH = 120
+CHANGED = 5
+
+
+def command(
+    first: Annotated[
+        Path, typer.Argument(metavar="A", help="A folder or file of vectors.", show_default=False)
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="B", help="The one to compare with it.", show_default=False)
+    ],
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word",
+            "-w",
+            metavar="WORD",
+            help="Show the nearest words of this one in both; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME|FILE",
+            help="A data set, or a file of pairs of yours; may be repeated. By default the similarity sets "
+            "that are found.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="Rules for looking words up.")] = "default",
+    topn: Topn = 10,
+    sample: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Compare the neighbours of so many words.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draws of words and pairs.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Set two tables side by side: neighbours, agreement, and paired tests on similarity sets."""
+    from wordstill.evaluate.compare import compare_tables
+    from wordstill.files import refuse_existing
+
+    if out is not None:
+        refuse_existing(out, overwrite=overwrite)
+    tables = open_tables([first, second])
+    if len(tables) != 2:
+        raise UsageError(f"A comparison is of two tables; {first} and {second} hold {len(tables)}.")
+    (one, left), (other, right) = tables.items()
+    found = compare_tables(
+        left,
+        right,
+        (one, other),
+        sets=sets or None,
+        protocol=protocol,
+        topn=topn,
+        sample=sample,
+        seed=seed,
+    )
+    _show(found)
+    for word in words or ():
+        _show_neighbours(word, tables, topn)
+    if out is not None:
+        found.save(out, overwrite=overwrite)
+        typer.echo(f"Written: {out}", err=True)
+    else:
+        show_next(
+            f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json"
+        )
+
+
+def _show(found: SideBySide) -> None:
+    from rich.console import Console
+
+    agreed = found.agreement
+    low, high = agreed.interval
+    show_facts(
+        {
+            "words in both": f"{agreed.shared:,}",
+            "same neighbours": f"{agreed.overlap:.1%} [{low:.1%}, {high:.1%}] of the {agreed.topn} nearest "
+            f"of {len(agreed.words):,} frequent words",
+            "cosines": f"{100 * agreed.cosines:.1f} (rank correlation x 100 over random pairs)",
+            "agree least on": ", ".join(f"{word} {share:.0%}" for word, share in agreed.least(CHANGED)),
+        }
+    )
+    if found.evaluation is None:
+        typer.echo("\nNo data set was found to test them on; see wordstill evaluate --list.")
+    else:
+        typer.echo()
+        Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(_table(found))
+
+
+def _table(found: SideBySide) -> Table:
+    """The figures of both tables on each set, with the paired test."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(
+        caption="Figures x 100, each over the pairs that its table has. The difference is over the pairs of "
+        "both, with a 95 % bootstrap interval; p (Holm) allows for the number of sets.",
+        caption_justify="left",
+    )
+    for number, name in enumerate(("set", *found.names, "difference", "p", "p (Holm)", "pairs")):
+        shown.add_column(escape(name), justify="right" if number else "left")
+    for row in _rows(found):
+        shown.add_row(*map(escape, row))
+    return shown
+
+
+def _rows(found: SideBySide) -> Iterator[list[str]]:
+    from wordstill.evaluate.compare import holm
+    from wordstill.evaluate.report import A8_TITLE, NO_FIGURE, title
+
+    assert found.evaluation is not None
+    tests = found.tests
+    cells = {
+        test.dataset: [
+            f"{test.difference:+.1f} [{test.interval.low:+.1f}, {test.interval.high:+.1f}]",
+            f"{test.p_value:.3f}",
+            f"{adjusted:.3f}",
+            f"{test.n:,}",
+        ]
+        for test, adjusted in zip(tests, holm([test.p_value for test in tests]))
+    }
+    for name in found.evaluation.sets:
+        values = [found.evaluation.scores[table][name].value for table in found.names]
+        figures = [NO_FIGURE if value is None else f"{value:.1f}" for value in values]
+        yield [title(name), *figures, *cells.get(name, [NO_FIGURE] * 4)]
+    means = found.evaluation.a8
+    if len(means) == len(found.names):
+        before, after = (means[name] for name in found.names)
+        yield [A8_TITLE, f"{before:.1f}", f"{after:.1f}", f"{after - before:+.1f}", "", "", ""]
+
+
+def _show_neighbours(word: str, tables: dict[str, WordVectors], topn: int) -> None:
+    columns = [
+        [name, *(f"{near} {cosine:.2f}" for near, cosine in table.most_similar(word, topn=topn))]
+        for name, table in tables.items()
+    ]
+    width = max(map(len, columns[0]))
+    typer.echo(f"\n{word}")
+    for left, right in zip_longest(*columns, fillvalue=""):
+        typer.echo(f"  {left:<{width}}  {right}")

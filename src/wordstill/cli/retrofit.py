@@ -1,0 +1,195 @@
+"""``wordstill retrofit``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordstill.cli.options import Overwrite, VectorsPath, output_folder
+from wordstill.cli.tables import open_table
+from wordstill.cli.wording import count_text, show_facts, show_next
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
+    from wordstill.vectors import WordVectors
+
+EXAMPLES = """\
+Example: wordstill retrofit vectors --lexicon ppdb-xl.txt --out better
+
+Example: wordstill retrofit vectors --lexicon synonyms.csv --antonyms antonyms.csv --out better
+
+Example: wordstill retrofit vectors --lexicon wn:oewn:2024 --out better"""
+
+SETTINGS = "Settings of the method"
+MAY_RISE = " (it may rise: the weights change with the vectors)"
+
+
+def command(
+    vectors: VectorsPath,
+    lexicon: Annotated[
+        list[str],
+        typer.Option(
+            "--lexicon",
+            "-l",
+            metavar="FILE|FOLDER|wn:NAME",
+            help="Which words belong together: a file of words with their neighbours, a .csv or .tsv file of "
+            "pairs with weights, the folder of a WordNet database, or a wordnet of the package wn; may be "
+            "repeated.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="faruqui, context-graph, context-graph-printed or context-graph-released.",
+        ),
+    ] = "context-graph",
+    lexicon_format: Annotated[
+        str | None,
+        typer.Option(
+            "--lexicon-format",
+            metavar="NAME",
+            help="neighbours, groups (the words of a line all belong together) or pairs; by default by the "
+            "name of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    relations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relation",
+            metavar="NAME",
+            help="Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.",
+            show_default=False,
+        ),
+    ] = None,
+    antonyms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FOLDER|wn:NAME",
+            help="Words that mean the opposite, to push apart afterwards.",
+            show_default=False,
+        ),
+    ] = None,
+    passes: Annotated[int, typer.Option(metavar="N", min=0, help="How often each word moves.")] = 10,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="jacobi (all words at once) or gauss-seidel (in the order of the table).",
+            show_default=False,
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help="Hold of a word's own vector.", show_default=False, rich_help_panel=SETTINGS
+        ),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help="Pull of its neighbours.", show_default=False, rich_help_panel=SETTINGS
+        ),
+    ] = None,
+    nu: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Degrees of freedom of the kernel of context-graph.",
+            show_default=False,
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None,
+    sigma: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help="Scale of its distances.", show_default=False, rich_help_panel=SETTINGS
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="How far apart antonyms shall be, as 1 - cosine.",
+            show_default=False,
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Format to write; by default by the name.", show_default=False),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Work a lexicon into vectors: linked words move together, opposites apart."""
+    from wordstill.formats import check_target
+    from wordstill.postprocess.retrofit import Lexicon, open_lexicon, retrofitter
+
+    # All that can be refused is refused before anything large is read or worked out.
+    out = output_folder(out)
+    check_target(out, format, overwrite=overwrite)
+    if margin is not None and antonyms is None:
+        raise UsageError("--margin is for antonyms; name them with --antonyms.")
+    if "antonyms" in (relations or ()):
+        raise UsageError("What --relation names is drawn together; opposites go to --antonyms.")
+    settings: dict[str, Any] = {"order": order, "alpha": alpha, "beta": beta, "nu": nu, "sigma": sigma}
+    given = {name: value for name, value in settings.items() if value is not None}
+    retrofitter(method, "", passes=passes, **given)
+    known = Lexicon.union(
+        open_lexicon(source, format=lexicon_format, relations=relations or ("synonyms",))
+        for source in lexicon
+    )
+    step = retrofitter(method, known, passes=passes, **given)
+    further = None if antonyms is None else _counterfit(antonyms, margin)
+    before = open_table(vectors)
+    after = step.fit_transform(before)
+    if further is not None:
+        after = further.fit_transform(after)
+    after.save(out, format, overwrite=overwrite)
+    _show(before, known, step, further, out)
+    place = shlex.quote(str(out))
+    show_next(f"wordstill compare {shlex.quote(str(vectors))} {place}", f"wordstill evaluate {place}")
+
+
+def _counterfit(antonyms: str, margin: float | None) -> CounterFit:
+    from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, open_lexicon
+
+    given: dict[str, Any] = {} if margin is None else {"margin": margin}
+    opposites = open_lexicon(antonyms, relations=("antonyms",))
+    return CounterFit(CounterFitConfig(antonyms=opposites, **given))
+
+
+def _show(
+    before: WordVectors,
+    known: Any,
+    step: Faruqui | ContextGraph,
+    further: CounterFit | None,
+    out: Path,
+) -> None:
+    facts = {
+        "lexicon": f"{count_text(len(known), 'link')} between {count_text(len(known.words), 'word')}",
+        "moved": f"{step.moved_words:,} of the {count_text(len(before), 'word')} of the table",
+        "objective": _objective(step.objective) + ("" if step.config.convex else MAY_RISE),
+    }
+    if further is not None:
+        facts["opposites"] = count_text(further.moved_words, "word")
+        facts["their objective"] = _objective(further.objective)
+    show_facts({**facts, "written": str(out)})
+
+
+def _objective(values: tuple[float, ...]) -> str:
+    """Its value before the first pass and after each."""
+    return " ".join(f"{value:.6g}" for value in values)

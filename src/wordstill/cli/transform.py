@@ -1,0 +1,114 @@
+"""``wordstill transform``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.options import Overwrite, VectorsPath, output_folder
+from wordstill.cli.tables import open_table
+from wordstill.cli.wording import show_facts, show_next, size_text
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.postprocess import Pipeline
+    from wordstill.vectors import WordVectors
+
+EXAMPLES = """\
+Example: wordstill transform vectors --chain centre,whiten:exponent=0.3,pca:dim=200 --out smaller
+
+Example: wordstill transform vectors --chain concatenate:table=glove.txt,weight=0.5 --out both
+
+Example: wordstill transform smaller --undo whiten --out again"""
+
+BESIDE = ".transforms"
+
+
+def command(
+    vectors: VectorsPath,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False),
+    ],
+    chain: Annotated[
+        str | None,
+        typer.Option(
+            "--chain",
+            "-c",
+            metavar="SPEC",
+            help="Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
+            "quantise, trim, merge-case, concatenate, average.",
+            show_default=False,
+        ),
+    ] = None,
+    undo: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Take back one transform, or all.", show_default=False),
+    ] = None,
+    apply: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Apply transforms as they were learnt from another table.",
+            show_default=False,
+        ),
+    ] = None,
+    learnt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"What the transforms of the table have learnt, for --undo. By default VECTORS{BESIDE}.",
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Format to write; by default by the name.", show_default=False),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Centre, whiten, reduce, trim or join vectors, and take it back."""
+    from wordstill.files import refuse_existing, remove
+
+    if sum(choice is not None for choice in (chain, undo, apply)) != 1:
+        raise UsageError("Give one of --chain, --undo and --apply.")
+    out = output_folder(out)
+    refuse_existing(out, overwrite=overwrite)
+    beside = out.with_name(out.name + BESIDE)
+    refuse_existing(beside, overwrite=overwrite)
+    before = open_table(vectors)
+    after, pipeline = _result(before, chain, undo, apply, learnt or vectors.with_name(vectors.name + BESIDE))
+    after.save(out, format, overwrite=overwrite)
+    if len(pipeline):
+        pipeline.save(beside, overwrite=overwrite)
+    else:
+        remove(beside)
+    _show(before, after, out, beside, pipeline)
+
+
+def _result(
+    table: WordVectors, chain: str | None, undo: str | None, apply: Path | None, learnt: Path
+) -> tuple[WordVectors, Pipeline]:
+    from wordstill.postprocess import Pipeline
+
+    if undo is not None:
+        return Pipeline.load(learnt).undo(table, None if undo == "all" else undo)
+    pipeline = Pipeline.from_spec(chain) if chain is not None else Pipeline.load(str(apply))
+    after = pipeline.fit_transform(table) if chain is not None else pipeline.transform(table)
+    earlier = Pipeline.load(learnt) if learnt.is_file() else Pipeline([])
+    return after, Pipeline([*earlier, *pipeline]) if earlier.made(table) else pipeline
+
+
+def _show(before: WordVectors, after: WordVectors, out: Path, beside: Path, pipeline: Pipeline) -> None:
+    steps = ", ".join(step.short_name for step in pipeline)
+    facts = {
+        "before": f"{len(before):,} words x {before.dim}",
+        "after": f"{len(after):,} words x {after.dim}, {size_text(after.matrix.nbytes)}",
+        "written": str(out),
+    }
+    show_facts(facts | ({"steps": steps, "learnt": str(beside)} if steps else {}))
+    place = shlex.quote(str(out))
+    show_next(f"wordstill similar {place} {shlex.quote(after.words[0])}", f"wordstill evaluate {place}")

@@ -1,0 +1,8 @@
+"""From table to table: transforms that are fitted, chained, recorded and undone."""
+
+from wordstill.postprocess.base import Transform
+from wordstill.postprocess.combine import average, concatenate
+from wordstill.postprocess.pipeline import Pipeline
+from wordstill.postprocess.table import TRANSFORMS
+
+__all__ = ["TRANSFORMS", "Pipeline", "Transform", "average", "concatenate"]

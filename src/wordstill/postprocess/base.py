@@ -1,0 +1,202 @@
+"""What every transform is: it learns from a table of vectors and makes another table of one."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError
+from wordstill.vectors import Matrix, WordVectors
+
+RECORD = "transforms"
+"""Where a table's provenance lists what was done to it, in order."""
+WORDS = "words"
+DIGEST_LETTERS = 16
+
+
+class Transform(ABC):
+    """One step from table to table, named with a version, so that a record keeps its meaning.
+
+    Args:
+        config: The settings; None takes the defaults.
+
+    Attributes:
+        name: The name with its version, such as ``centre.v1``.
+        config_type: The frozen dataclass of the settings.
+        state: What was learnt, by name; None before `fit`.
+    """
+
+    name: ClassVar[str]
+    config_type: ClassVar[type[Any]]
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = self.config_type() if config is None else config
+        self.state: Mapping[str, NDArray[Any]] | None = None
+
+    def fit(self, vectors: WordVectors) -> Self:
+        """Learn from a table.
+
+        Raises:
+            UsageError: The settings do not suit the table.
+        """
+        if not len(vectors):
+            raise UsageError(f"{self.short_name} cannot learn from a table without words.")
+        vectors.check_finite()
+        self.state = self._learn(vectors)
+        return self
+
+    def transform(self, vectors: WordVectors) -> WordVectors:
+        """The new table, with this step at the end of its record.
+
+        Raises:
+            UsageError: Nothing was learnt yet, or the table has another dimension than the one learnt from.
+        """
+        table = self._apply(vectors, self.learnt)
+        record = [*record_of(vectors), self.entry()]
+        return _with_provenance(table, {**vectors.provenance, **table.provenance, RECORD: record})
+
+    def fit_transform(self, vectors: WordVectors) -> WordVectors:
+        """Learn from a table and give the new one."""
+        return self.fit(vectors).transform(vectors)
+
+    def undo(self, vectors: WordVectors) -> WordVectors:
+        """The table before this step, which must be the last of its record.
+
+        Raises:
+            UsageError: The step loses something, or is not what was last done to the table.
+        """
+        reason = self.irreversible()
+        if reason is not None:
+            raise UsageError(
+                f"{self.short_name} cannot be undone: {reason}. Go back to the table that it was made from."
+            )
+        record = record_of(vectors)
+        if not record or record[-1] != self.entry():
+            last = _described(record[-1]) if record else "nothing"
+            raise UsageError(
+                f"Cannot undo {_described(self.entry())}: the last transform of the table is {last}."
+            )
+        table = self._revert(vectors, self.learnt)
+        provenance = {key: value for key, value in vectors.provenance.items() if key != RECORD}
+        return _with_provenance(table, provenance | ({RECORD: record[:-1]} if record[1:] else {}))
+
+    def irreversible(self) -> str | None:
+        """Why this step cannot be undone, None if it can."""
+        return None
+
+    def entry(self) -> dict[str, Any]:
+        """Name, settings and a digest of what was learnt, for provenance."""
+        return {"name": self.name, **self.settings(), "learnt": self.digest}
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as plain data."""
+        return dataclasses.asdict(self.config)
+
+    @property
+    def digest(self) -> str:
+        """A short digest of what was learnt."""
+        digest = hashlib.sha256()
+        for key, array in sorted(self.learnt.items()):
+            digest.update(f"{key} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        return digest.hexdigest()[:DIGEST_LETTERS]
+
+    @property
+    def short_name(self) -> str:
+        """The name without its version."""
+        return self.name.partition(".")[0]
+
+    @property
+    def learnt(self) -> Mapping[str, NDArray[Any]]:
+        """What was learnt."""
+        if self.state is None:
+            raise UsageError(f"{self.short_name} has learnt nothing yet: call fit first.")
+        return self.state
+
+    @abstractmethod
+    def _learn(self, vectors: WordVectors) -> Mapping[str, NDArray[Any]]:
+        """What the step needs to know, as arrays of at least one dimension."""
+
+    @abstractmethod
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        """The new table; what it has in provenance is added to that of the old one."""
+
+    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        raise NotImplementedError(f"{type(self).__name__} can be undone, but has no _revert")
+
+
+def with_rows(
+    vectors: WordVectors,
+    change: Callable[[NDArray[np.float64], slice], NDArray[np.floating]],
+    dim: int | None = None,
+) -> WordVectors:
+    """The same words with other rows, made block by block.
+
+    Args:
+        vectors: The table.
+        change: Gets a block of rows as float64 and their place, and gives the new rows.
+        dim: Length of the new rows; None keeps it.
+    """
+    matrix = np.empty((len(vectors), vectors.dim if dim is None else dim), dtype=np.float32)
+    start = 0
+    for block in vectors.blocks():
+        place = slice(start, start + len(block))
+        with np.errstate(over="ignore"):
+            matrix[place] = change(block.astype(np.float64), place)
+        start = place.stop
+    return with_matrix(vectors, matrix)
+
+
+def with_matrix(vectors: WordVectors, matrix: Matrix) -> WordVectors:
+    """The same words, counts and provenance with another matrix, to which parts of words do not belong."""
+    return WordVectors(
+        vectors.words, matrix, counts=vectors.counts, provenance=vectors.provenance, distinct=True
+    )
+
+
+def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
+    """Refuse a table of another dimension than was learnt from."""
+    if vectors.dim != dim:
+        raise UsageError(f"{name} has learnt from vectors of {dim} numbers; this table has {vectors.dim}.")
+
+
+def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:
+    """[32] a digest of words in their order, for what is learnt about each single one."""
+    digest = hashlib.sha256()
+    for word in words:
+        digest.update(word.encode("utf-8", "surrogatepass") + b"\0")
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+def require_words(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
+    """Refuse a table of other words than the one learnt from."""
+    if not np.array_equal(words_digest(vectors.words), state[WORDS]):
+        raise UsageError(f"{name} can be undone only for the words, in their order, that it has learnt from.")
+
+
+def record_of(vectors: WordVectors) -> list[Any]:
+    """What was done to a table, in order."""
+    record = vectors.provenance.get(RECORD, [])
+    return list(record) if isinstance(record, list) else [record]
+
+
+def _described(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return repr(entry)
+    return f"{entry.get('name')} ({entry.get('learnt')})"
+
+
+def _with_provenance(table: WordVectors, provenance: Mapping[str, Any]) -> WordVectors:
+    return WordVectors(
+        table.words,
+        table.matrix,
+        counts=table.counts,
+        provenance=provenance,
+        subwords=table.subwords,
+        distinct=True,
+    )

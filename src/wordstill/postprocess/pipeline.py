@@ -1,0 +1,207 @@
+"""Several transforms one after the other: read from a text, fitted, undone, saved and loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, get_type_hints
+
+import numpy as np
+
+from wordstill.errors import FormatError, UsageError, unknown_name
+from wordstill.files import atomic_path, disk_errors, refuse_existing
+from wordstill.formats.tensors import map_tensors, write_tensors
+from wordstill.postprocess.base import Transform, record_of
+from wordstill.postprocess.table import TRANSFORMS
+from wordstill.settings import read_value
+from wordstill.vectors import WordVectors
+
+KIND = "wordstill transforms"
+CHAIN = "chain"
+
+
+class Pipeline:
+    """A chain of transforms, each fitted on what the one before it makes.
+
+    Args:
+        transforms: The steps.
+
+    Example:
+        >>> pipeline = Pipeline.from_spec("centre,whiten:exponent=0.3,pca:dim=200")  # doctest: +SKIP
+        >>> better = pipeline.fit_transform(vectors)  # doctest: +SKIP
+    """
+
+    def __init__(self, transforms: Sequence[Transform]) -> None:
+        self.transforms = list(transforms)
+
+    @classmethod
+    def from_spec(cls, text: str) -> Pipeline:
+        """Read a chain such as ``centre,whiten:exponent=0.3,pca:dim=200``.
+
+        Raises:
+            UsageError: A name, setting or value is unknown.
+        """
+        return cls([_transform(name, given) for name, given in _steps(text)])
+
+    def __len__(self) -> int:
+        return len(self.transforms)
+
+    def __iter__(self) -> Iterator[Transform]:
+        return iter(self.transforms)
+
+    def fit(self, vectors: WordVectors) -> Self:
+        """Fit each step on the table that the steps before it make."""
+        self.fit_transform(vectors)
+        return self
+
+    def transform(self, vectors: WordVectors) -> WordVectors:
+        """Apply all steps."""
+        for step in self.transforms:
+            vectors = step.transform(vectors)
+        return vectors
+
+    def fit_transform(self, vectors: WordVectors) -> WordVectors:
+        """Fit and apply step by step."""
+        for step in self.transforms:
+            vectors = step.fit_transform(vectors)
+        return vectors
+
+    def undo(self, vectors: WordVectors, name: str | None = None) -> tuple[WordVectors, Pipeline]:
+        """The table as if a step had never been taken, and the pipeline that leads to it.
+
+        The steps after it are undone, the last first, and then fitted and applied anew.
+
+        Args:
+            vectors: The table that the pipeline made.
+            name: Which step, with or without its version; of several the last. None undoes all.
+
+        Raises:
+            UsageError: There is no such step, or a step on the way back cannot be undone.
+        """
+        first = 0 if name is None else self._place(name)
+        for step in reversed(self.transforms[first:]):
+            vectors = step.undo(vectors)
+        again = [] if name is None else [type(step)(step.config) for step in self.transforms[first + 1 :]]
+        vectors = Pipeline(again).fit_transform(vectors)
+        return vectors, Pipeline([*self.transforms[:first], *again])
+
+    def made(self, vectors: WordVectors) -> bool:
+        """Whether these steps, and no others, are in the record of a table."""
+        steps = [(step.name, step.digest) for step in self.transforms]
+        record = [entry for entry in record_of(vectors) if isinstance(entry, dict)]
+        return steps == [(entry.get("name"), entry.get("learnt")) for entry in record]
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the settings and all that was learnt into one safetensors file."""
+        path = Path(path)
+        refuse_existing(path, overwrite=overwrite)
+        chain = [_written(step) for step in self.transforms]
+        tensors = {
+            f"{number}.{key}": np.ascontiguousarray(array)
+            for number, step in enumerate(self.transforms)
+            for key, array in step.learnt.items()
+        }
+        with disk_errors(path), atomic_path(path) as temporary:
+            write_tensors(temporary, tensors, {"format": KIND, CHAIN: json.dumps(chain)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Pipeline:
+        """Read what `save` wrote.
+
+        Raises:
+            FormatError: The file is something else, or damaged.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FormatError(f"There is no file {path} with fitted transforms.")
+        tensors, metadata = map_tensors(path)
+        if metadata.get("format") != KIND:
+            raise FormatError(f"{path} does not hold fitted transforms.")
+        steps = []
+        for number, entry in enumerate(_chain(path, metadata.get(CHAIN, ""))):
+            step = _known(path, entry)
+            start = f"{number}."
+            step.state = {
+                key.removeprefix(start): np.array(array)
+                for key, array in tensors.items()
+                if key.startswith(start)
+            }
+            steps.append(step)
+        return cls(steps)
+
+    def _place(self, name: str) -> int:
+        for place in reversed(range(len(self.transforms))):
+            if name in (self.transforms[place].name, self.transforms[place].short_name):
+                return place
+        raise unknown_name("transform of this chain", name, {step.short_name for step in self.transforms})
+
+
+def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Names with their settings; a part such as ``dim=200`` belongs to the name before it."""
+    name, given = "", dict[str, str]()
+    for part in (part.strip() for part in text.split(",")):
+        head, colon, rest = (piece.strip() for piece in part.partition(":"))
+        if not colon and "=" in part:
+            rest = part
+        else:
+            if name:
+                yield name, given
+            name, given = head, {}
+            if name not in TRANSFORMS:
+                raise unknown_name("transform", name, TRANSFORMS)
+        if rest:
+            key, equals, value = (piece.strip() for piece in rest.partition("="))
+            if not name or not equals or key in given:
+                problem = "is set twice" if key in given else "cannot be read"
+                raise UsageError(
+                    f"{rest!r} in {text!r} {problem}. Expected a chain such as centre,whiten:exponent=0.3."
+                )
+            given[key] = value
+    yield name, given
+
+
+def _transform(name: str, given: Mapping[str, str]) -> Transform:
+    kind = TRANSFORMS[name]
+    hints = get_type_hints(kind.config_type)
+    for key in given:
+        if key not in hints:
+            raise (
+                unknown_name(f"setting of {name}", key, hints)
+                if hints
+                else UsageError(f"{name} has no settings; got {key!r}.")
+            )
+    return kind(
+        kind.config_type(
+            **{key: read_value(text, hints[key], f"{name}:{key}") for key, text in given.items()}
+        )
+    )
+
+
+def _written(step: Transform) -> dict[str, Any]:
+    settings = dict(vars(step.config))
+    for key, value in settings.items():
+        if isinstance(value, WordVectors):
+            raise UsageError(
+                f"A pipeline with {step.short_name} can be saved only if its {key} is named by its path."
+            )
+    return {"name": step.name, "settings": settings}
+
+
+def _chain(path: Path, text: str) -> list[dict[str, Any]]:
+    try:
+        chain = json.loads(text)
+        return [{"name": str(entry["name"]), "settings": dict(entry["settings"])} for entry in chain]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise FormatError(f"{path}: the list of transforms is damaged.") from None
+
+
+def _known(path: Path, entry: Mapping[str, Any]) -> Transform:
+    for kind in TRANSFORMS.values():
+        if kind.name == entry["name"]:
+            try:
+                return kind(kind.config_type(**entry["settings"]))
+            except TypeError:
+                raise FormatError(f"{path}: {entry['name']} has no settings {entry['settings']}.") from None
+    raise FormatError(f"{path}: the transform {entry['name']!r} is not known to this version.")

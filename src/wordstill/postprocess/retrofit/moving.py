@@ -1,0 +1,106 @@
+"""Transforms that move some words of a table each by its own way, and can bring them back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError
+from wordstill.postprocess.base import WORDS, Transform, require_dim, require_words, with_matrix, words_digest
+from wordstill.postprocess.retrofit.lexicon import Lexicon
+from wordstill.postprocess.retrofit.relaxation import Floats
+from wordstill.postprocess.retrofit.sources import open_lexicon
+from wordstill.vectors import WordVectors
+
+ROWS, SHIFTS, LENGTHS, OBJECTIVE = "rows", "shifts", "lengths", "objective"
+
+
+class Moving(Transform):
+    """A transform whose state is the way that each word goes.
+
+    It applies to the words that it has learnt from. Undone by going back.
+    """
+
+    @property
+    def objective(self) -> tuple[float, ...]:
+        """The objective before the first pass and after each."""
+        return tuple(self.learnt[OBJECTIVE].tolist())
+
+    @property
+    def moved_words(self) -> int:
+        """How many words were moved."""
+        return len(self.learnt[ROWS])
+
+    def lexicon(self, setting: str) -> Lexicon:
+        """The lexicon that a setting names or is."""
+        given = getattr(self.config, setting)
+        if isinstance(given, Lexicon):
+            return given
+        if not given:
+            raise UsageError(f"{self.short_name}:{setting} must name a lexicon; got none.")
+        return open_lexicon(given)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as plain data; a lexicon is told by where it came from."""
+        return {
+            name: dict(value.origin) if isinstance(value, Lexicon) else value
+            for name, value in vars(self.config).items()
+        }
+
+    def entry(self) -> dict[str, Any]:
+        """Name, settings and digest, how many words were moved, and the objective of each pass."""
+        return {**super().entry(), "moved_words": self.moved_words, "objective": list(self.objective)}
+
+    @abstractmethod
+    def _moved(
+        self, vectors: WordVectors, matrix: Floats
+    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
+        """Rows that move, their new vectors, and the objective of each pass.
+
+        Args:
+            vectors: The table, for its words.
+            matrix: Its vectors, of length one if the settings ask for that; not to be changed.
+        """
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        matrix = vectors.unit if self.config.unit else np.asarray(vectors.matrix, dtype=np.float32)
+        rows, moved, objective = self._moved(vectors, matrix)
+        state: dict[str, NDArray[Any]] = {
+            ROWS: rows,
+            SHIFTS: moved - matrix[rows],
+            OBJECTIVE: np.array(objective),
+            WORDS: words_digest(vectors.words),
+        }
+        return {**state, LENGTHS: _lengths(vectors)} if self.config.unit else state
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        require_dim(vectors, state[SHIFTS].shape[1], self.short_name)
+        _require_same(vectors, state, self.short_name)
+        matrix = np.array(vectors.unit if LENGTHS in state else vectors.matrix, dtype=np.float32)
+        matrix[state[ROWS]] += state[SHIFTS]
+        return with_matrix(vectors, matrix)
+
+    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        require_words(vectors, state, self.short_name)
+        matrix = np.array(vectors.matrix, dtype=np.float32)
+        matrix[state[ROWS]] -= state[SHIFTS]
+        if LENGTHS in state:
+            matrix *= state[LENGTHS][:, None]
+        return with_matrix(vectors, matrix)
+
+
+def _require_same(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
+    if not np.array_equal(words_digest(vectors.words), state[WORDS]):
+        raise UsageError(f"{name} moves single words, and this table has others than it has learnt from.")
+
+
+def _lengths(vectors: WordVectors) -> NDArray[np.float32]:
+    """[words] the lengths of the vectors, 1 for zeros."""
+    lengths = np.concatenate(
+        [np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64)) for block in vectors.blocks()]
+    )
+    return np.where(lengths == 0, 1.0, lengths).astype(np.float32)

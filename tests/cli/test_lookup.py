@@ -1,0 +1,92 @@
+"""Words that a table does not have, and the rules for analogies, on the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordstill import WordVectors
+
+WORDS = ["queen", "river", "rivers", "Paris", "boat", "king"]
+
+
+@pytest.fixture
+def place(tmp_path):
+    matrix = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
+    WordVectors(WORDS, matrix).save(tmp_path / "table")
+    return tmp_path / "table"
+
+
+def shown_words(out: str) -> list[str]:
+    return [line.split()[-1] for line in out.splitlines() if line]
+
+
+def test_policies_in_order(cli, place):
+    done = cli("similar", place, "QUEEN", "quenn", "-u", "case", "--unknown", "spelling", "-n", "2")
+    expected = [word for word, _ in WordVectors.load(place).most_similar("queen", topn=2)]
+    assert shown_words(done.out) == ["QUEEN", *expected, "quenn", *expected]
+    assert "'QUEEN' is not in the table; 'queen' stands in for it." in done.err
+    assert "'quenn' is not in the table; 'queen' stands in for it." in done.err
+
+
+def test_an_estimated_word(cli, place):
+    done = cli("similar", place, "riverside", "-u", "ngrams", "-n", "2")
+    assert set(shown_words(done.out)) == {"river", "rivers"}
+    assert "its vector is estimated" in done.err
+
+
+def test_a_teacher_reads_a_word_once(cli, vectors, teacher, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = cli("similar", vectors / "decontextual", "zuzur", "-u", "teacher", "-n", "3")
+    assert first.code == 0, first.err
+    kept = list((tmp_path / "wordstill" / "words").iterdir())
+    assert len(kept) == 1
+
+    def refuse(*_):
+        raise AssertionError("the teacher was asked again")
+
+    monkeypatch.setattr("wordstill.words_alone.WordsAlone.__call__", refuse)
+    again = cli("similar", vectors / "decontextual", "zuzur", "-u", "teacher", "-n", "3")
+    assert again.out == first.out
+
+
+def test_without_a_policy_unknown_words_are_an_error(cli, place):
+    done = cli("similar", place, "QUEEN")
+    assert done.code == 2
+    assert "'QUEEN' is not among the 6 words. Near it in spelling: 'queen'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-u", "cases"), "Unknown policy for unknown words 'cases'. Did you mean 'case'"),
+        (("-u", "subwords"), "such as a fastText .bin file"),
+    ],
+)
+def test_policies_that_cannot_be_used(cli, place, arguments, message):
+    done = cli("similar", place, "QUEEN", *arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [(("king", "queen", "boat"), "3cosmul"), (("king,boat", "queen,river", "Paris"), "3cosavg")],
+)
+def test_rules_for_analogies(cli, place, words, rule):
+    done = cli("analogy", place, *words, "--rule", rule, "-n", "3")
+    a, b, c = (word.split(",") if "," in word else word for word in words)
+    expected = WordVectors.load(place).analogy(a, b, c, 3, rule)
+    assert shown_words(done.out) == [word for word, _ in expected]
+
+
+def test_analogies_back_off_too(cli, place):
+    done = cli("analogy", place, "KING", "QUEEN", "boat", "-u", "case")
+    expected = WordVectors.load(place).analogy("king", "queen", "boat")
+    assert shown_words(done.out) == [word for word, _ in expected]
+
+
+def test_an_unknown_rule(cli, place):
+    done = cli("analogy", place, "king", "queen", "boat", "--rule", "3cosmin")
+    assert done.code == 2
+    assert "Unknown rule for analogies '3cosmin'" in done.err

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from wordstill.errors import FormatError, UsageError
+from wordstill.formats.tensors import write_tensors
+from wordstill.postprocess import Pipeline
+from wordstill.vectors import WordVectors
+
+
+@pytest.fixture
+def table():
+    matrix = np.random.default_rng(1).standard_normal((30, 5)).astype(np.float32) + 1
+    return WordVectors([f"word{number}" for number in range(30)], matrix, counts=np.arange(30, 0, -1))
+
+
+CHAIN = "centre,whiten:exponent=0.3,common=20,unit,abtt:directions=2,uncovec:alpha=0.2,pca"
+
+
+def test_a_chain_is_its_steps_one_after_the_other(table):
+    pipeline = Pipeline.from_spec(CHAIN)
+    by_hand = table
+    for step in Pipeline.from_spec(CHAIN):
+        by_hand = step.fit(by_hand).transform(by_hand)
+    after = pipeline.fit_transform(table)
+    np.testing.assert_array_equal(after.matrix, by_hand.matrix)
+    assert len(pipeline) == len(after.provenance["transforms"]) == 6
+    np.testing.assert_array_equal(Pipeline.from_spec(CHAIN).fit(table).transform(table).matrix, after.matrix)
+
+
+def test_undo_of_all(table):
+    pipeline = Pipeline.from_spec(CHAIN)
+    back, rest = pipeline.undo(pipeline.fit_transform(table))
+    np.testing.assert_allclose(back.matrix, table.matrix, atol=1e-5)
+    assert back.provenance == {}
+    assert len(rest) == 0
+
+
+@pytest.mark.parametrize("name", ["centre", "whiten", "unit.v1", "abtt", "uncovec", "pca"])
+def test_undo_by_name_is_as_if_the_step_had_never_been_taken(table, name):
+    pipeline = Pipeline.from_spec(CHAIN)
+    after, rest = pipeline.undo(pipeline.fit_transform(table), name)
+    without = [type(step)(step.config) for step in pipeline if step.short_name != name.partition(".")[0]]
+    expected = Pipeline(without).fit_transform(table)
+    np.testing.assert_allclose(after.matrix, expected.matrix, atol=1e-4)
+    names = [step["name"] for step in after.provenance["transforms"]]
+    assert names == [step["name"] for step in expected.provenance["transforms"]]
+    back, _ = rest.undo(after)
+    np.testing.assert_allclose(back.matrix, table.matrix, atol=1e-4)
+
+
+def test_undo_by_name_takes_the_last_of_several(table):
+    pipeline = Pipeline.from_spec("centre,unit,centre")
+    after, _ = pipeline.undo(pipeline.fit_transform(table), "centre")
+    assert [step["name"] for step in after.provenance["transforms"]] == ["centre.v1", "unit.v1"]
+
+
+@pytest.mark.parametrize(
+    ("chain", "name", "message"),
+    [
+        ("centre,pca:dim=2", "centre", "pca cannot be undone: it kept 2 of 5 dimensions"),
+        ("centre,trim:words=9,unit", "centre", "trim cannot be undone"),
+        ("centre", "unit", "Unknown transform of this chain 'unit'. Known: centre."),
+    ],
+)
+def test_what_cannot_be_undone(table, chain, name, message):
+    pipeline = Pipeline.from_spec(chain)
+    after = pipeline.fit_transform(table)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        pipeline.undo(after, name)
+
+
+def test_lengths_are_of_the_words_that_were_learnt_from(table):
+    pipeline = Pipeline.from_spec("unit")
+    after = pipeline.fit_transform(table)
+    turned = WordVectors(after.words[::-1], after.matrix[::-1], provenance=after.provenance)
+    with pytest.raises(UsageError, match="unit can be undone only for the words, in their order"):
+        pipeline.undo(turned)
+
+
+@pytest.mark.parametrize(
+    ("chain", "steps"),
+    [
+        ("centre", ["centre"]),
+        (" centre , unit ", ["centre", "unit"]),
+        ("whiten: exponent = 0.3 , common=5", ["whiten"]),
+        ("pca:dim=2,centre", ["pca", "centre"]),
+        ("pca:dim=none", ["pca"]),
+    ],
+)
+def test_chains_as_people_write_them(chain, steps):
+    assert [step.short_name for step in Pipeline.from_spec(chain)] == steps
+
+
+def test_settings_reach_the_steps():
+    whiten, pca = Pipeline.from_spec("whiten:exponent=0.3,common=5,pca:dim=2")
+    assert (whiten.config.exponent, whiten.config.common, pca.config.dim) == (0.3, 5, 2)
+
+
+@pytest.mark.parametrize(
+    ("chain", "message"),
+    [
+        ("", "Unknown transform ''."),
+        ("center", "Unknown transform 'center'. Did you mean 'centre'?"),
+        ("centre,", "Unknown transform ''."),
+        ("dim=3", "'dim=3' in 'dim=3' cannot be read. Expected a chain such as"),
+        ("pca:dim", "'dim' in 'pca:dim' cannot be read."),
+        ("pca:dim=2,dim=3", "'dim=3' in 'pca:dim=2,dim=3' is set twice."),
+        ("pca:size=2", "Unknown setting of pca 'size'. Known: common, dim."),
+        ("unit:dim=2", "unit has no settings; got 'dim'."),
+        ("pca:dim=two", "pca:dim: expected a whole number, got 'two'."),
+        ("pca:dim=0", "pca:dim must be 1 or more; got 0."),
+        ("whiten:exponent=2", "whiten:exponent must be from 0 to 1; got 2.0."),
+        ("whiten:exponent=nan", "whiten:exponent must be from 0 to 1; got nan."),
+        ("uncovec:alpha=-2", "uncovec:alpha must be from -1 to 1; got -2.0."),
+        ("abtt:directions=-1", "abtt:directions must be 0 or more; got -1."),
+        ("centre:common=0", "centre:common must be 1 or more; got 0."),
+        ("trim:words=0", "trim:words must be 1 or more; got 0."),
+        ("concatenate:words=some", "Unknown value of concatenate:words 'some'."),
+        ("average:align=maybe", "average:align: expected true or false, got 'maybe'."),
+    ],
+)
+def test_chains_that_cannot_be_read(chain, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Pipeline.from_spec(chain)
+
+
+@pytest.mark.parametrize(
+    ("chain", "message"),
+    [
+        ("pca:dim=6", "pca:dim must be at most 5, the table's; got 6."),
+        ("abtt:directions=5", "abtt:directions must be below the dimension, 5; got 5."),
+    ],
+)
+def test_chains_that_do_not_suit_the_table(table, chain, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Pipeline.from_spec(chain).fit(table)
+
+
+def test_save_and_load(table, tmp_path):
+    pipeline = Pipeline.from_spec(CHAIN)
+    after = pipeline.fit_transform(table)
+    pipeline.save(tmp_path / "learnt")
+    again = Pipeline.load(tmp_path / "learnt")
+    assert again.made(after)
+    assert not again.made(table)
+    assert [step.entry() for step in again] == [step.entry() for step in pipeline]
+    back, _ = again.undo(after)
+    np.testing.assert_allclose(back.matrix, table.matrix, atol=1e-5)
+    with pytest.raises(UsageError, match="exists"):
+        pipeline.save(tmp_path / "learnt")
+    pipeline.save(tmp_path / "learnt", overwrite=True)
+
+
+def test_what_is_not_fitted_or_has_a_table_in_it_is_not_saved(table, tmp_path):
+    with pytest.raises(UsageError, match="has learnt nothing yet"):
+        Pipeline.from_spec("centre").save(tmp_path / "learnt")
+    kind = type(Pipeline.from_spec("concatenate").transforms[0])
+    joined = Pipeline([kind(kind.config_type(table=table))]).fit(table)
+    with pytest.raises(UsageError, match="only if its table is named by its path"):
+        joined.save(tmp_path / "learnt")
+    assert not (tmp_path / "learnt").exists()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({}, "does not hold fitted transforms"),
+        ({"format": "wordstill transforms"}, "the list of transforms is damaged"),
+        ({"format": "wordstill transforms", "chain": "[3]"}, "the list of transforms is damaged"),
+        (
+            {"format": "wordstill transforms", "chain": '[{"name": "turn.v1", "settings": {}}]'},
+            r"the transform 'turn\.v1' is not known",
+        ),
+        (
+            {"format": "wordstill transforms", "chain": '[{"name": "pca.v1", "settings": {"size": 1}}]'},
+            r"pca\.v1 has no settings",
+        ),
+    ],
+)
+def test_files_that_hold_something_else(tmp_path, metadata, message):
+    path = tmp_path / "learnt"
+    write_tensors(path, {"0.mean": np.ones(3)}, metadata)
+    with pytest.raises(FormatError, match=message):
+        Pipeline.load(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FormatError, match="There is no file"):
+        Pipeline.load(tmp_path / "nothing")
