@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common import Row, met, read_paragraphs, save, show, use_cores
 from wordstill.corpus import Corpus, prepare
-from wordstill.distillation import DistillConfig, Run
+from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch, Teacher, TeacherConfig
 from wordstill.teacher.embedded import NAME, embedded_teacher
 from wordstill.vectors import WordVectors

@@ -21,10 +21,10 @@ from typing import Any
 import torch
 
 from wordstill.corpus import VocabularyConfig
-from wordstill.distillation import DistillConfig, Run
 from wordstill.evaluate import DATASETS, Evaluation, evaluate
 from wordstill.evaluate.similarity import PairSet
 from wordstill.files import atomic_file
+from wordstill.run import DistillConfig, Run
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill import distillation
+from wordstill import input_text
 from wordstill.checkpoint import CHECKPOINT, CheckpointFile
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig, prepare
-from wordstill.distillation import STORE, DistillConfig, Run, distill, write_artefacts
+from wordstill.distillation import distill, write_artefacts
 from wordstill.errors import DataError, Interrupted, TeacherError, UsageError
+from wordstill.input_text import STORE
 from wordstill.methods import Ase
+from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -133,7 +135,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the text was read")
 
-    monkeypatch.setattr(distillation, "prepare", read)
+    monkeypatch.setattr(input_text, "prepare", read)
     monkeypatch.setattr(Corpus, "open", read)
 
 
@@ -311,7 +313,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(
     assert set(names(tmp_path / "out.partial")) >= {CHECKPOINT, STORE}
     with pytest.raises(UsageError, match="holds a run that was stopped"):
         distill(text, out, config=config)
-    monkeypatch.setattr(distillation, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
+    monkeypatch.setattr(input_text, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
     tables = distill(text, out, config=config, resume=True)
     assert contents(out) == undisturbed
     assert list(tables) == LABELS
@@ -435,7 +437,7 @@ def test_ctrl_c_while_preparing_can_be_resumed(text, config, undisturbed, tmp_pa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(distillation, "prepare", interrupted)
+        patch.setattr(input_text, "prepare", interrupted)
         with pytest.raises(KeyboardInterrupt):
             distill(text, tmp_path / "out", config=config)
     assert names(tmp_path) == ["out.partial"]
@@ -466,5 +468,5 @@ def test_several_tables_are_written_all_or_none(tmp_path):
 
 def test_the_budget_follows_the_device(store, teacher):
     run = Run(Teacher.from_pretrained(teacher, device="cpu"), Corpus.open(store), DistillConfig(("ase",)))
-    assert run.batches.budget == 8192
+    assert run.batches.budget == 2048
     assert run.engine.checkpoint is None

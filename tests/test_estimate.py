@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from wordstill import estimate as room
+from wordstill.checkpoint import CHECKPOINT
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
-from wordstill.distillation import CHECKPOINT, DistillConfig, Run
 from wordstill.estimate import Estimate, Step, dry_run, estimate
+from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig
 
 LETTERS = "abdefgklmnoprstu"

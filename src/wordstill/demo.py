@@ -10,10 +10,11 @@ from rich.console import Console
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.corpus.embedded import embedded_text
-from wordstill.distillation import DistillConfig, distill
+from wordstill.distillation import distill
 from wordstill.evaluate import evaluate
 from wordstill.evaluate.report import table
 from wordstill.evaluate.similarity import PairSet
+from wordstill.run import DistillConfig
 from wordstill.vectors import WordVectors
 
 SETS = ("wordsim353", "simlex999")

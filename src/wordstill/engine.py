@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -41,13 +41,21 @@ class Stage:
         methods: Who observes them.
         alone: Whether the batches are words alone rather than running text.
         words: How many words they hold, for the time left.
+        enough: Asked at its end; if it says yes, later stages are left out.
     """
 
     def __init__(
-        self, title: str, batches: Batches, methods: list[Method], *, alone: bool, words: int
+        self,
+        title: str,
+        batches: Batches,
+        methods: list[Method],
+        *,
+        alone: bool,
+        words: int,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self.title, self.batches, self.methods, self.words = title, batches, methods, words
-        self.alone = alone
+        self.alone, self.enough = alone, enough
         self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
 
     def observe(self, states: WordStates) -> None:
@@ -95,7 +103,11 @@ class Engine:
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
-                progress = replace(progress, stage=number + 1, position=(0, 0), words=0)
+                last = self.stages[number].enough()
+                after = len(self.stages) if last else number + 1
+                progress = replace(progress, stage=after, position=(0, 0), words=0)
+                if last:
+                    break
             # What comes after the reading may fail for want of space, and then need not be read again.
             self._save(progress)
             if stop.is_set():
@@ -104,8 +116,8 @@ class Engine:
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
         saved = shown = time.monotonic()
-        with _bar(stage, progress, show) as bar:
-            batches = prefetch(stage.batches.since(progress.position))
+        reading = closing(prefetch(stage.batches.since(progress.position)))
+        with _bar(stage, progress, show) as bar, reading as batches:
             for number, (position, batch) in enumerate(batches, 1):
                 stage.observe(self.teacher.encode(batch, stage.layers))
                 if number % BATCHES_BETWEEN_TRIMS == 0:

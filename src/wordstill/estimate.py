@@ -19,9 +19,9 @@ from wordstill.corpus.blocks import Block
 from wordstill.corpus.paragraphs import read_paragraphs
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.sources import Source, find_sources
-from wordstill.distillation import DistillConfig, Run
 from wordstill.engine import Stage
 from wordstill.recipe import Recipe
+from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch
 
 PROBE_SECONDS = 5.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from queue import Full, Queue
 from typing import Generic, TypeVar
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 WAIT_SECONDS = 0.1
 
 
-def prefetch(items: Iterator[Item], depth: int = 4) -> Iterator[Item]:
+def prefetch(items: Iterator[Item], depth: int = 4) -> Generator[Item, None, None]:
     """The same items, made by a thread that is at most ``depth`` items ahead; its errors are raised here."""
     queue: Queue[_Entry[Item]] = Queue(maxsize=depth)
     abandoned = threading.Event()

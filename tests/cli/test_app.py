@@ -7,11 +7,12 @@ import sys
 import pytest
 
 import wordstill
-from wordstill.cli import analogy, distill, evaluate, info, prepare, similar
+from wordstill.cli import analogy, distill, evaluate, info, prepare, similar, train
 
 COMMANDS = {
     "prepare": prepare,
     "distill": distill,
+    "train": train,
     "evaluate": evaluate,
     "similar": similar,
     "analogy": analogy,
@@ -90,7 +91,7 @@ def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     given = []
     monkeypatch.setattr("wordstill.cli.distill.show_dry_run", lambda *arguments: given.append(arguments))
     assert cli("distill", "text.txt", "--out", tmp_path / "vectors", "--dry-run").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.DistillConfig())]
+    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.run.DistillConfig())]
 
 
 def test_without_torch_distill_says_what_to_install(start, tmp_path):

@@ -48,5 +48,77 @@ def test_list_says_which_sets_are_there(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "similarity").mkdir()
     (tmp_path / "similarity" / "EN-RG-65.txt").write_text("")
-    shown = {line.split()[0]: line.split()[1] for line in cli("evaluate", "--list").out.splitlines()}
+    lines = [line.split() for line in cli("evaluate", "--list").out.splitlines() if "items" in line]
+    shown = {name: state for name, state, *_ in lines}
     assert shown["rg65"] == "found" and shown["mc30"] == "missing"
+
+
+def test_the_page_has_both_tables(cli, vectors, pairs, tmp_path):
+    page = tmp_path / "report.html"
+    done = cli("evaluate", vectors, "--set", pairs, "--html", page, "--neighbours", "babar")
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>") and "decontextual" in text and "Nearest words" in text
+    assert f"Written: {page}" in done.err
+    assert cli("evaluate", vectors, "--set", pairs, "--html", page).code == 2
+    assert cli("evaluate", vectors, "--set", pairs, "--html", page, "--overwrite").code == 0
+
+
+def test_latex(cli, vectors, pairs):
+    assert cli("evaluate", vectors, "--set", pairs, "--latex").out.startswith("\\begin{table}")
+    assert cli("evaluate", vectors, "--set", pairs, "--latex", "--markdown").code == 2
+
+
+def test_several_tables_are_compared(cli, vectors, pairs):
+    assert "decontextual" in cli("evaluate", vectors, "--set", pairs).out
+    assert "from ase by" in cli("evaluate", vectors, "--set", pairs).out
+
+
+def test_rules_can_be_changed(cli, vectors, pairs, tmp_path):
+    out = tmp_path / "evaluation.json"
+    rules = ("--rule", "oov=zero", "--rule", "max_vocab=50", "--rule", "case=lower")
+    done = cli("evaluate", vectors / "ase", "--set", pairs, "--protocol", "muse", *rules, "--out", out)
+    assert done.code == 0, done.err
+    assert "Protocol: muse with oov=zero, max_vocab=50, case=lower" in done.out
+    assert json.loads(out.read_text())["protocol"]["max_vocab"] == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--rule", "oov"), "must be NAME=VALUE"),
+        (("--rule", "ov=skip"), "Did you mean 'oov'"),
+        (("--rule", "oov=drop"), "Unknown out-of-vocabulary rule"),
+        (("--rule", "max_vocab=many"), "A number of words"),
+        (("--suite", "paper"), "Did you mean 'papers'"),
+        (("--protocol", "muze"), "Did you mean 'muse'"),
+    ],
+)
+def test_settings_that_cannot_be_right(cli, vectors, pairs, options, says):
+    done = cli("evaluate", vectors / "ase", "--set", pairs, *options)
+    assert done.code == 2
+    assert says in " ".join(done.err.split())
+
+
+def test_own_files_of_other_kinds(cli, vectors, tmp_path):
+    path = tmp_path / "classes.txt"
+    path.write_text("babar x\nbador x\nbafir y\nbagur y\nbaker y\n")
+    done = cli("evaluate", vectors / "ase", "--set", f"categorisation:{path}")
+    assert done.code == 0, done.err
+    assert "purity" in done.out and "5/5" in done.out
+
+
+def test_a_table_with_none_of_the_words_fails(cli, vectors, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("nothing\tof\t1\nthis\tis\t2\nhere\tatall\t3\n")
+    done = cli("evaluate", vectors / "ase", "--set", path)
+    assert done.code == 1
+    assert "No set has a figure" in done.err
+
+
+def test_missing_data_names_the_command_that_gets_it(cli, vectors, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORDSTILL_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = cli("evaluate", vectors / "ase", "--set", "rg65")
+    assert done.code == 1
+    assert "wordstill data fetch rg65" in " ".join(done.err.split())

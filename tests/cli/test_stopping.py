@@ -151,3 +151,22 @@ def test_a_stopped_preparation_goes_on(cli, stops, monkeypatch, text, tmp_path):
     monkeypatch.undo()
     assert cli("prepare", text, "--out", tmp_path / "store").code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_preparation_in_several_processes_stops_at_once(start, tmp_path):
+    text = tmp_path / "large.txt"
+    text.write_text("Some words that take a while to read. And more of them.\n" * 900_000)
+    process = start("prepare", text, "--out", tmp_path / "store", "--workers", "2")
+    deadline = time.monotonic() + PATIENCE
+    while not (tmp_path / "store.partial" / "settings.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    asked = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE)
+    # Its blocks of 16 MB take many seconds each.
+    assert time.monotonic() - asked < 4
+    assert process.returncode == 130 and "Stopped." in err
+    assert not (tmp_path / "store").exists()
+    kept = list((tmp_path / "store.partial").glob("shards/*.json"))
+    assert bool(kept) == ("goes on with it" in err) == (tmp_path / "store.partial").exists()

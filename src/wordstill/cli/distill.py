@@ -10,13 +10,15 @@ import typer
 
 from wordstill.cli import options
 from wordstill.cli.dry_run import show_dry_run
+from wordstill.cli.judging import read_development
 from wordstill.cli.result import show_result
 from wordstill.cli.stopping import refuse_unreadable_resume, resumable
 from wordstill.errors import MissingExtra
 
 if TYPE_CHECKING:
     from wordstill.corpus import PrepareConfig
-    from wordstill.distillation import DistillConfig
+    from wordstill.development import Development
+    from wordstill.run import DistillConfig
 
 VOCABULARY = "Vocabulary"
 TEACHER = "Teacher"
@@ -107,6 +109,18 @@ def command(
             help="How often methods that learn step by step read the text; the others read it once.",
         ),
     ] = 1,
+    development: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Word pairs with judgements: after each epoch methods that learn are scored on them, and the "
+            "best table is kept. Test sets are refused.",
+        ),
+    ] = None,
+    patience: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="With --development: stop after so many epochs without gain."),
+    ] = 1,
     min_count: Annotated[
         int, typer.Option(metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY)
     ] = 5,
@@ -174,7 +188,13 @@ def command(
         show_dry_run(inputs, out, config)
     else:
         _run(
-            inputs, out, config, resume=resume, overwrite=overwrite, progress=options.wants_progress(progress)
+            inputs,
+            out,
+            config,
+            read_development(development, patience) if development is not None else None,
+            resume=resume,
+            overwrite=overwrite,
+            progress=options.wants_progress(progress),
         )
 
 
@@ -188,7 +208,7 @@ def _config(
 ) -> DistillConfig:
     try:
         from wordstill.corpus import Vocabulary, VocabularyConfig
-        from wordstill.distillation import DistillConfig
+        from wordstill.run import DistillConfig
         from wordstill.teacher import TeacherConfig
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", "wordstill distill") from error
@@ -202,7 +222,14 @@ def _config(
 
 
 def _run(
-    inputs: list[str], out: Path, config: DistillConfig, *, resume: bool, overwrite: bool, progress: bool
+    inputs: list[str],
+    out: Path,
+    config: DistillConfig,
+    development: Development | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+    progress: bool,
 ) -> None:
     from wordstill.distillation import distill
 
@@ -217,5 +244,6 @@ def _run(
             resume=resume,
             overwrite=overwrite,
             progress=progress,
+            development=development,
         )
     show_result(tables, out, time.monotonic() - start)

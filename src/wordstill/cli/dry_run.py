@@ -12,9 +12,9 @@ from wordstill.cli.failures import warn
 from wordstill.cli.wording import show_facts, size_text, time_text
 
 if TYPE_CHECKING:
-    from wordstill.distillation import DistillConfig
     from wordstill.estimate import Estimate
     from wordstill.recipe import Recipe
+    from wordstill.run import DistillConfig
 
 
 def show_dry_run(inputs: Sequence[str], out: Path, config: DistillConfig) -> None:

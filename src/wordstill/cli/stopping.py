@@ -26,7 +26,7 @@ def repeatable(out: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        finished = any(work.glob("shards/*"))
+        finished = any(work.glob("shards/*.json"))
         if finished and not isinstance(error, UsageError):
             kept = f"What is prepared so far is kept in {work}; the same command goes on with it."
             typer.echo(kept, err=True)
@@ -38,7 +38,7 @@ def repeatable(out: Path) -> Iterator[None]:
 @contextmanager
 def resumable(out: Path, inputs: Sequence[str], *, resume: bool) -> Iterator[None]:
     """Say how to go on with the distillation in this block when it ends early."""
-    from wordstill.distillation import CHECKPOINT
+    from wordstill.checkpoint import CHECKPOINT
     from wordstill.files import remove
 
     work = _working_folder(out)
@@ -78,7 +78,7 @@ def _working_folder(out: Path) -> Path:
 
 def _finished_store(work: Path) -> Path | None:
     from wordstill.corpus import is_store
-    from wordstill.distillation import STORE
+    from wordstill.input_text import STORE
 
     return work / STORE if is_store(work / STORE) else None
 

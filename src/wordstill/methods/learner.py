@@ -110,6 +110,22 @@ class Positives:
         """Left alone: a learner cannot be merged, and its table says so."""
 
 
+class Best:
+    """The best table so far by a judge's score, and after which epoch it was; 0 before any."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.weights = torch.zeros_like(like)
+        self.score = torch.full((1,), -torch.inf, dtype=torch.float64)
+        self.epoch = torch.zeros(1, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The table, its score and its epoch."""
+        return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
+
 class Learner(Method):
     """A method that takes steps. Subclasses say what an example is and how to learn from some of them.
 
@@ -133,6 +149,7 @@ class Learner(Method):
         self.clock = Clock()
         self.positives = Positives(len(setup.vocabulary), setup.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
+        self.best: Best | None = None
         self._loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
 
     @property
@@ -156,6 +173,9 @@ class Learner(Method):
 
     def row_table(self, initial: Tensor) -> RowTable:
         """A table of the vocabulary's words with the settings' optimiser."""
+        if self.setup.judged:
+            self.best = Best(initial)
+            self.parts["best"] = self.best
         positives = (self.noise.expected_positives * self.setup.epochs).clamp(min=1)
         return RowTable(initial, self.config.row_optimiser, positives**-self.config.balance)
 
@@ -169,9 +189,24 @@ class Learner(Method):
         self.clock.counts[WORDS] += states.batch.running
 
     def finish(self) -> WordVectors:
-        """The table of words that were positives."""
+        """The table of words that were positives: the best one where there is a judge, else the last."""
+        if self.best is not None and int(self.best.epoch):
+            return self.table(self.best.weights, self.positives.counts > 0)
+        return self.current()
+
+    def current(self) -> WordVectors:
+        """The table as it is now."""
         self.verify()
         return self.table(self.vectors(), self.positives.counts > 0)
+
+    def judge(self, score: float, epoch: int) -> int:
+        """Take note of the score of the present table; returns the epoch of the best one so far."""
+        assert self.best is not None, "the setup said that there is no judge"
+        if score > float(self.best.score):
+            self.best.weights.copy_(self.vectors())
+            self.best.score.fill_(score)
+            self.best.epoch.fill_(epoch)
+        return int(self.best.epoch)
 
     def status(self) -> str:
         """The mean loss of an example since the last time."""

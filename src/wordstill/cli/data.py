@@ -1,0 +1,149 @@
+"""``wordstill data``: the registry of data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.wording import count_text, show_next
+from wordstill.errors import DataError, UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from wordstill.evaluate.registry import Dataset
+
+EXAMPLES = """\
+Example: wordstill data list
+
+Example: wordstill data fetch simlex999 google"""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="List, download and check the data sets of evaluations.",
+    epilog=EXAMPLES,
+    rich_markup_mode="rich",
+)
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SET]...", help="Names of data sets; see data list.", show_default=False),
+]
+
+
+@app.command("list", epilog="Example: wordstill data list --verbose")
+def list_sets(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say where each comes from and what to know of it.")
+    ] = False,
+) -> None:
+    """List the data sets and say which are found."""
+    from wordstill.evaluate import DATASETS
+    from wordstill.evaluate.locate import available
+
+    found = set(available())
+    width = max(map(len, DATASETS))
+    for name, row in DATASETS.items():
+        state = "found  " if name in found else "missing"
+        typer.echo(f"{name:<{width}}  {state}  {row.size:>7,} items  {row.title} ({row.citation})")
+        if verbose:
+            _show_row(row, " " * (width + 2))
+    if len(found) < len(DATASETS):
+        missing = next(name for name in DATASETS if name not in found)
+        show_next(f"wordstill data fetch {missing}", "wordstill data fetch --all")
+
+
+@app.command(epilog="Example: wordstill data fetch simlex999 google")
+def fetch(
+    sets: Names = None,
+    every: Annotated[bool, typer.Option("--all", help="Every set that is not found.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="FOLDER", help="Where to; by default the user's cache.", show_default=False
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror",
+            metavar="URL",
+            help="A server with the files, instead of the public repositories.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Download data sets and check every file against its SHA-256."""
+    from wordstill.evaluate import DATASETS
+    from wordstill.evaluate.fetch import fetch as download
+    from wordstill.evaluate.locate import available
+
+    names = [name for name in DATASETS if name not in available()] if every else _known(sets)
+    failed = []
+    for name in names:
+        try:
+            written = download(name, folder, mirror=mirror)
+        except (DataError, UsageError) as error:
+            if not every:
+                raise
+            # One dead address must not keep the other sets away.
+            failed.append(name)
+            typer.echo(f"{name}: {error}", err=True)
+            continue
+        typer.echo(f"{name}: {count_text(len(written), 'file')} in {written[0].parent}")
+    if failed:
+        raise DataError(f"{count_text(len(failed), 'set')} could not be had: {', '.join(failed)}.")
+
+
+@app.command(epilog="Example: wordstill data check")
+def check(sets: Names = None) -> None:
+    """Compare files with their checksums; without names, those of every set that is found."""
+    from wordstill.evaluate.locate import available, problem_of
+
+    names = _known(sets) if sets else available()
+    if not names:
+        raise DataError("No data set was found. Get one: wordstill data fetch simlex999")
+    problems = {name: problem_of(name) for name in names}
+    for name, problem in problems.items():
+        typer.echo(f"{name}: {problem or 'right'}")
+    wrong = [name for name, problem in problems.items() if problem]
+    if wrong:
+        raise DataError(f"{count_text(len(wrong), 'set')} missing or changed: {', '.join(wrong)}.")
+
+
+@app.command(epilog="Example: wordstill data path simlex999")
+def path(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[SET]", help="By default the folder of downloads.", show_default=False),
+    ] = None,
+) -> None:
+    """Print where a set lies, or where downloads are kept."""
+    from wordstill.evaluate.locate import cache_folder, locate
+
+    typer.echo(cache_folder() if name is None else locate(_known([name])[0]).path)
+
+
+def _known(names: list[str] | None) -> list[str]:
+    from wordstill.evaluate import DATASETS
+
+    if not names:
+        raise UsageError("No data set was named. Name one, or give --all; wordstill data list shows them.")
+    for name in names:
+        if name not in DATASETS:
+            raise unknown_name("data set", name, DATASETS)
+    return list(dict.fromkeys(names))
+
+
+def _show_row(row: Dataset, margin: str) -> None:
+    facts = {
+        "task": row.task or "none",
+        "home": row.home or "none known",
+        "files from": row.address,
+        "licence": row.licence,
+        "sha256": row.copies[0].sha256,
+        "note": row.caveat,
+    }
+    for fact, value in facts.items():
+        if value:
+            typer.echo(f"{margin}{fact}: {value}")

@@ -1,0 +1,70 @@
+"""``wordstill meaning evaluate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from wordstill.cli.meaning.common import Device, EncoderPath, Precision, TeacherPlace, load_encoder
+from wordstill.cli.options import Overwrite
+
+if TYPE_CHECKING:
+    from wordstill.meaning.reading import Unit
+
+EXAMPLES = """\
+Example: wordstill meaning evaluate meaning
+
+Example: wordstill meaning evaluate meaning --task usim --task wic --out evaluation.json"""
+
+
+def command(
+    encoder: EncoderPath,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By "
+            "default all.",
+            show_default=False,
+        ),
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(metavar="NAME", help="What is averaged for a sentence: subwords or words.")
+    ] = "subwords",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=2, help="Pairs of each sentence task, for a quick look.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
+    ] = None,
+    teacher: TeacherPlace = None,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
+    from wordstill.files import atomic_file, refuse_existing
+
+    if out is not None:
+        refuse_existing(out, overwrite=overwrite)
+    model = load_encoder(encoder, teacher, device, dtype, "meaning")
+    from wordstill.meaning.tasks import evaluate
+    from wordstill.meaning.tasks.suite import EvaluationConfig
+
+    kinds = model.representations()
+    representations = {"raw layers": kinds["raw"], "meaning": kinds["meaning"], "context": kinds["context"]}
+    result = evaluate(
+        model.reader, representations, task or None, EvaluationConfig(cast("Unit", unit), limit)
+    )
+    typer.echo(result.markdown(), nl=False)
+    if out is not None:
+        with atomic_file(out) as handle:
+            handle.write(json.dumps(result.as_dict(), indent=2).encode())
+        typer.echo(f"Written: {out}", err=True)

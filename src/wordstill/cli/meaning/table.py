@@ -1,0 +1,48 @@
+"""``wordstill meaning table``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordstill.cli.meaning.common import Device, EncoderPath, Kind, Precision, TeacherPlace, load_encoder
+from wordstill.cli.options import Overwrite, output_folder
+from wordstill.cli.wording import show_next
+
+EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
+
+
+def command(
+    encoder: EncoderPath,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
+    ],
+    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5,
+    max_vocab: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")
+    ] = None,
+    kind: Kind = "meaning",
+    teacher: TeacherPlace = None,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a static table: the mean of the meanings of each word in a text."""
+    from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
+    from wordstill.files import refuse_existing
+
+    refuse_existing(output_folder(out), overwrite=overwrite)
+    corpus = Corpus.open(store)
+    model = load_encoder(encoder, teacher, device, dtype, kind)
+    from wordstill.meaning import static_table
+
+    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count, max_size=max_vocab))
+    vectors = static_table(model, corpus, vocabulary)
+    vectors.save(out, overwrite=overwrite)
+    typer.echo(f"Made {len(vectors):,} words x {vectors.dim}: {out}")
+    place = shlex.quote(str(out))
+    show_next(f"wordstill similar {place} {shlex.quote(vectors.words[0])}", f"wordstill evaluate {place}")

@@ -1,0 +1,129 @@
+"""``wordstill meaning train``."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.meaning.common import Device, Precision, needs_models
+from wordstill.cli.options import Overwrite, output_folder
+from wordstill.cli.wording import show_facts, show_next, time_text
+
+if TYPE_CHECKING:
+    from wordstill.meaning.training import Trained
+
+EXAMPLES = """\
+Example: wordstill meaning train triples.jsonl --out meaning
+
+Example: wordstill meaning train triples.jsonl --no-negatives --states states --out ablation"""
+
+TRAINING = "Training"
+
+
+def command(
+    triples: Annotated[
+        Path, typer.Argument(metavar="TRIPLES", help="A file of meaning pairs.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
+    ],
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="By default the masked model that the triples come from.", show_default=False
+        ),
+    ] = None,
+    other_teacher: Annotated[
+        bool, typer.Option("--other-teacher", help="Allow another teacher than that masked model.")
+    ] = False,
+    layers: Annotated[str, typer.Option(metavar="LAYERS", help="As in top-half, all or 4-6.")] = "top-half",
+    states: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the teacher's states for more trainings.", show_default=False),
+    ] = None,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    overwrite: Overwrite = False,
+    negatives: Annotated[
+        bool,
+        typer.Option(
+            "--negatives/--no-negatives", help="Without them: the ablation.", rich_help_panel=TRAINING
+        ),
+    ] = True,
+    layer_embeddings: Annotated[
+        bool,
+        typer.Option(
+            "--layer-embeddings", help="Let distillers tell layers apart.", rich_help_panel=TRAINING
+        ),
+    ] = False,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 128,
+    learning_rate: Annotated[float, typer.Option(metavar="X", rich_help_panel=TRAINING)] = 4e-5,
+    warm_up: Annotated[int, typer.Option(metavar="STEPS", min=0, rich_help_panel=TRAINING)] = 1000,
+    max_epochs: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 100,
+    patience: Annotated[int, typer.Option(metavar="CHECKS", min=1, rich_help_panel=TRAINING)] = 15,
+    min_delta: Annotated[float, typer.Option(metavar="X", min=0, rich_help_panel=TRAINING)] = 1e-4,
+    heads: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 8,
+    feedforward: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Inner width, in widths.", rich_help_panel=TRAINING)
+    ] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=TRAINING)] = 0,
+) -> None:
+    """Train the two distillers, of meaning and of context, over a frozen teacher.
+
+    A command that was stopped goes on where it was when it is given again.
+    """
+    with needs_models("wordstill meaning train"):
+        from wordstill.meaning import DistillerConfig, TrainConfig, Triples, train_encoder
+        from wordstill.teacher import Teacher, TeacherConfig
+
+    config = TrainConfig(
+        batch=batch,
+        learning_rate=learning_rate,
+        warm_up=warm_up,
+        patience=patience,
+        min_delta=min_delta,
+        max_epochs=max_epochs,
+        negatives=negatives,
+        seed=seed,
+        distiller=DistillerConfig(heads, feedforward, layer_embeddings=layer_embeddings),
+    )
+    found = Triples.read(triples)
+    name = teacher or str(found.header.get("masked_model", {}).get("name"))
+    model = Teacher.from_config(TeacherConfig(name, device, dtype))
+    start = time.monotonic()
+    _, trained = train_encoder(
+        found,
+        model,
+        output_folder(out),
+        config,
+        layers=layers,
+        states=states,
+        other_teacher=other_teacher,
+        overwrite=overwrite,
+    )
+    _report(trained, out, time.monotonic() - start)
+
+
+def _report(trained: Trained, out: Path, seconds: float) -> None:
+    typer.echo(f"Trained in {time_text(seconds)}: {out}")
+    seen, steps = trained.diagnosis, trained.history[-1][0]
+    show_facts(
+        {
+            "steps": f"{steps:,} ({time_text(trained.seconds_per_epoch)} for an epoch)",
+            "validation loss": f"{trained.best:.4f} (first {trained.history[0][1]:.4f})",
+            "cosine of meanings": _cosines(seen.meaning_positive, seen.meaning_negative, seen.meaning_others),
+            "cosine of contexts": _cosines(seen.context_positive, seen.context_negative, seen.context_others),
+        }
+    )
+    place = shlex.quote(str(out))
+    show_next(
+        f"wordstill meaning evaluate {place}", f"wordstill meaning encode {place} sentences.txt --out uses"
+    )
+
+
+def _cosines(positives: float, negatives: float, others: float) -> str:
+    return f"{positives:.3f} positives, {negatives:.3f} negatives, {others:.3f} other words"

@@ -1,0 +1,38 @@
+"""The judge of ``--development``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordstill.cli.judging import read_development
+from wordstill.errors import DataError, UsageError
+from wordstill.evaluate.locate import locate
+from wordstill.vectors import WordVectors
+
+PAIRS = "stone\trock\t9\nstone\tsong\t1\nsong\ttune\t8\nrock\ttune\t2\n"
+
+
+def test_tables_are_scored_on_the_pairs(tmp_path):
+    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    judge = read_development(tmp_path / "pairs.tsv", 3)
+    words = ["stone", "rock", "song", "tune"]
+    good = WordVectors(words, np.array([[1, 0], [0.9, 0.1], [0, 1], [0.2, 0.8]], dtype=np.float32))
+    bad = WordVectors(words, np.array([[1, 0], [0, 1], [0.9, 0.1], [0.2, 0.8]], dtype=np.float32))
+    assert judge.patience == 3
+    assert judge.judge(good) > 0.7 > judge.judge(bad)
+
+
+def test_test_sets_are_refused():
+    """WordSim-353 lies inside gensim's package."""
+    with pytest.raises(UsageError, match=r"is the test set wordsim353.*--development"):
+        read_development(locate("wordsim353").path, 1)
+
+
+def test_missing_files_and_strange_words_are_refused(tmp_path):
+    with pytest.raises(DataError, match="There is no file"):
+        read_development(tmp_path / "nothing.tsv", 1)
+    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    judge = read_development(tmp_path / "pairs.tsv", 1)
+    with pytest.raises(DataError, match="cannot judge"):
+        judge.judge(WordVectors(["other"], np.ones((1, 2), dtype=np.float32)))

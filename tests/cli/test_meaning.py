@@ -1,0 +1,142 @@
+"""``wordstill meaning`` from a text to a table of scores, with tiny models of random weights."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordstill.meaning import UseStore
+from wordstill.vectors import WordVectors
+
+WORDS = [
+    "river",
+    "house",
+    "still",
+    "old",
+    "small",
+    "knows",
+    "nobody",
+    "grey",
+    "turned",
+    "stands",
+    "why",
+    "words",
+]
+pytestmark = pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution")
+COMMANDS = ("pairs", "train", "encode", "similar", "table", "evaluate")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, tiny_tokenizer):
+    """A masked model, static vectors, a file of paraphrases and a text."""
+    spec = spec_from_file_location("tiny_models", Path(__file__).parents[1] / "meaning" / "tiny_models.py")
+    tiny_models = module_from_spec(spec)
+    spec.loader.exec_module(tiny_models)
+    folder = tmp_path_factory.mktemp("world")
+    tokenizer = tiny_models.with_mask(tiny_tokenizer("bert-uncased"))
+    tiny_models.masked_bert(tokenizer).save_pretrained(folder / "masked")
+    tokenizer.save_pretrained(folder / "masked")
+    generator = np.random.default_rng(0)
+    WordVectors(WORDS, generator.normal(size=(len(WORDS), 4)).astype(np.float32)).save(folder / "vectors")
+    lines = [" ".join(generator.permutation(WORDS)[:8]) for _ in range(120)]
+    shuffled = [" ".join(generator.permutation(line.split())) for line in lines]
+    (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(lines, shuffled)))
+    (folder / "text.txt").write_text("".join(f"{line.capitalize()}.\n" for line in lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def thresholds():
+    return [
+        *("--min-words", "5", "--vocabulary", "100", "--skipped", "0"),
+        *("--similarity", "0.3", "--probability", "0"),
+    ]
+
+
+def test_every_command_shows_an_example(cli):
+    shown = cli("meaning", "--help")
+    assert shown.code == 0
+    assert all(name in shown.out for name in COMMANDS)
+    for name in COMMANDS:
+        assert f"wordstill meaning {name} " in " ".join(cli("meaning", name, "--help").out.split())
+
+
+def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
+    triples, encoder, uses = tmp_path / "t.jsonl", tmp_path / "meaning", tmp_path / "uses"
+    options = ("--masked", world / "masked", "--vectors", world / "vectors", "--device", "cpu", *thresholds)
+    made = cli("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", triples)
+    assert made.code == 0, made.err
+    assert "original  " in made.out and "positives " in made.out
+    assert "Loading weights" not in made.err
+    cheap = ("--heads", 4, "--max-epochs", 2, "--batch", 16, "--device", "cpu", "--dtype", "float32")
+    trained = cli("meaning", "train", triples, *cheap, "--out", encoder)
+    assert trained.code == 0, trained.err
+    assert "validation loss" in trained.out
+    again = cli("meaning", "train", triples, *cheap, "--out", encoder)
+    assert again.code == 2 and "exists already" in again.err
+
+    monkeypatch.setattr(
+        sys, "stdin", StringIO("nobody knows the river\t17:22\nthe old river\t2\nthe still\n")
+    )
+    encoded = cli("meaning", "encode", encoder, "-", "--word", "still", "--out", uses, "--dtype", "float32")
+    assert encoded.code == 0, encoded.err
+    assert [use.word for use in UseStore.load(uses).uses] == ["river", "river", "still"]
+    found = cli("meaning", "similar", encoder, uses, "nobody knows the river", "3", "--dtype", "float32")
+    assert found.out.startswith("  1.0000  nobody knows the [river]\n")
+
+    store = tmp_path / "store"
+    assert cli("prepare", world / "text.txt", "--out", store, "--workers", 1).code == 0
+    table = cli("meaning", "table", encoder, store, "--min-count", 2, "--out", tmp_path / "table")
+    assert table.code == 0, table.err
+    assert "river" in WordVectors.load(tmp_path / "table")
+    substituted = cli("meaning", "pairs", store, *options, "--count", 50, "--out", tmp_path / "s.jsonl")
+    assert substituted.code == 0, substituted.err
+    assert "positives substituted" in substituted.out
+
+
+def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
+    from wordstill.meaning.tasks import suite
+
+    monkeypatch.setattr(suite, "TASKS", ("usim",))
+    monkeypatch.setattr(
+        suite, "_run", lambda task, reader, found, config: {name: {"usim": 0.5} for name in found}
+    )
+    triples = tmp_path / "t.jsonl"
+    options = ("--masked", world / "masked", "--vectors", world / "vectors", *thresholds)
+    cli("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", triples)
+    cli("meaning", "train", triples, "--heads", 4, "--max-epochs", 1, "--out", tmp_path / "meaning")
+    shown = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "figures.json")
+    assert shown.code == 0, shown.err
+    assert "| meaning | 50.0 |" in shown.out
+    assert json.loads((tmp_path / "figures.json").read_text())["raw-centred"] == {"usim": 0.5}
+
+
+PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("pairs", *PAIRS), "either a prepared text"),
+        (("pairs", "x", *PAIRS, "--masked", "nowhere/model"), "Cannot load the masked"),
+        (("pairs", "x", *PAIRS, "--there", "y"), "--back"),
+        (("pairs", "x", *PAIRS), "not a prepared corpus"),
+        (("train", "{text}", "--out", "t"), "not a file of triples"),
+        (("encode", "{vectors}", "{text}", "--out", "t"), "not a saved encoder"),
+        (("similar", "{masked}", "x", "a river", "one"), "The span 'one' cannot be read"),
+        (("encode", "{masked}", "nowhere.txt", "--out", "t"), "No such file"),
+    ],
+)  # fmt: skip
+def test_bad_input(cli, world, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = {name: world / name for name in ("masked", "vectors")} | {"text": world / "text.txt"}
+    ended = cli("meaning", *(argument.format(**places) for argument in arguments))
+    assert ended.code in (1, 2)
+    assert message in ended.err and "Traceback" not in ended.err
+    assert not list(tmp_path.iterdir())
