@@ -134,6 +134,68 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, text: Path, worke
     assert not (tmp_path / "store.partial").exists()
 
 
+STOPPED_RUN = """
+    import sys, time
+    from pathlib import Path
+    from wordstill.corpus import prepare
+
+    class Splitter:
+        name = "whole"
+        def split(self, text):
+            if "slow" in text:
+                Path(sys.argv[3]).touch()
+                time.sleep(60)
+            return [text]
+
+    prepare([sys.argv[1]], sys.argv[2], splitter=Splitter(), workers=int(sys.argv[4]), block_bytes=500)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stopped_run_ends_at_once_and_goes_on_later(tmp_path: Path, workers: int) -> None:
+    lines = [*LINES[:60], "slow", *LINES[60:]]
+    text, store, begun = tmp_path / "text.txt", tmp_path / "store", tmp_path / "begun"
+    text.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-c", textwrap.dedent(STOPPED_RUN), str(text), str(store), str(begun)]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    with subprocess.Popen([*command, str(workers)], env=environment, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 30
+        while not begun.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # The block that sleeps is under way, and others are finished.
+        time.sleep(0.2)
+        asked = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert time.monotonic() - asked < 5
+    assert err.strip().endswith(b"KeyboardInterrupt")
+    shards = tmp_path / "store.partial" / "shards"
+    finished = list(shards.glob("*.json"))
+    assert finished and not list(shards.glob(".*"))
+    again = CountingSplitter()
+    corpus = prepare([text], store, splitter=again, workers=1, block_bytes=500)
+    assert 0 < again.calls < len([line for line in lines if line])
+    assert contents(corpus.path) == contents(
+        prepare([text], tmp_path / "expected", splitter=CountingSplitter(), workers=1).path
+    )
+
+
+def test_messages_name_the_options_of_the_command_line(tmp_path: Path) -> None:
+    cases = [
+        ("latin.txt", "sch\xf6n".encode("latin-1"), {}, r"--encoding \(encoding=\).*--errors replace"),
+        ("bad.txt", b"\x81", {"encoding": "cp1252"}, r"--encoding .*--errors replace \(errors='replace'\)"),
+        ("half.jsonl", b'{"text": "\\ud800"}', {}, r"--errors replace \(errors='replace'\)"),
+        ("field.jsonl", b'{"body": "a"}', {}, r"by --field \(field=\)"),
+        ("zero.dat", b"a\x00b", {}, r"--format text \(format='text'\)"),
+        ("wide.txt", "text".encode("utf-16"), {}, r"--encoding utf-16 \(encoding='utf-16'\)"),
+    ]
+    for name, content, settings, message in cases:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=message):
+            prepare([tmp_path / name], tmp_path / f"{name}.store", PrepareConfig(**settings), workers=1)
+
+
 def interrupt(text: Path, out: Path, monkeypatch: pytest.MonkeyPatch, **options: object) -> None:
     """A run that leaves its working folder behind."""
     with monkeypatch.context() as patch:

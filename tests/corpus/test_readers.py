@@ -128,7 +128,7 @@ BROKEN = [
         {"encoding": "utf-16"},
         r"a\.txt: the bytes near offset \d+ are not utf-16",
     ),
-    ("a.bin", b"abc\x00def", {}, r"a\.bin looks binary: it has a zero byte at offset 3.*format='text'"),
+    ("a.bin", b"abc\x00def", {}, r"a\.bin looks binary: it has a zero byte at offset 3.*--format text"),
     ("a.txt", "text".encode("utf-16"), {}, r"begins like UTF-16"),
     ("a.jsonl", b'{"text": "x"}\n{"text": \n', {}, r"a\.jsonl:2: not a line of JSON"),
     ("a.jsonl", b"[" * 100_000, {}, r"a\.jsonl:1: not a line of JSON"),

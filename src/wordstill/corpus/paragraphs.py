@@ -86,7 +86,8 @@ def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{part.source}:{number}: byte {error.start + 1} of the line, {line[error.start]:#04x}, is "
-                f"not UTF-8 ({error.reason}). Give the file's encoding, or errors='replace' to put U+FFFD."
+                f"not UTF-8 ({error.reason}). Give the file's encoding by --encoding (encoding=), or put "
+                "U+FFFD there by --errors replace (errors='replace')."
             ) from None
 
 
@@ -102,7 +103,8 @@ def _json_field(line: str, field: str, where: str) -> str:
     if field not in record:
         there = ", ".join(map(repr, islice(record, 20))) or "none"
         raise DataError(
-            f"{where}: no field {field!r}. Fields that are there: {there}. Choose one of them with field=."
+            f"{where}: no field {field!r}. Fields that are there: {there}. Choose one of them by --field "
+            "(field=)."
         )
     text = record[field]
     if text is None:
@@ -120,7 +122,7 @@ def _without_surrogates(text: str, config: PrepareConfig, where: str) -> str:
         if config.errors == "strict":
             raise DataError(
                 f"{where}: character {error.start} of the text is half of a surrogate pair "
-                f"({text[error.start]!a}). Use errors='replace' to put U+FFFD there."
+                f"({text[error.start]!a}). Put U+FFFD there by --errors replace (errors='replace')."
             ) from None
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -43,7 +43,7 @@ def _check_column(schema: Any, column: str, name: str) -> None:
     if column not in schema.names:
         raise DataError(
             f"{name}: no column {column!r}. Columns that are there: {', '.join(map(repr, schema.names))}. "
-            "Choose one of them with field=."
+            "Choose one of them by --field (field=)."
         )
     kind = schema.field(column).type
     if types.is_dictionary(kind):

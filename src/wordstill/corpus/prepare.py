@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
@@ -115,10 +116,13 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
 
     missing = iter(unfinished())
     first = list(islice(missing, 2))
-    for block, tally in make_shards(make, chain(first, missing), workers if len(first) > 1 else 1):
-        tallies[block.index] = tally
-        if bar is not None:
-            bar.update(max(0, block.consumed - bar.n))
+    made = make_shards(make, chain(first, missing), workers if len(first) > 1 else 1)
+    # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
+    with closing(made):
+        for block, tally in made:
+            tallies[block.index] = tally
+            if bar is not None:
+                bar.update(max(0, block.consumed - bar.n))
     if bar is not None:
         bar.update(max(0, (bar.total or 0) - bar.n))
         bar.close()

@@ -135,7 +135,8 @@ def _utf8_chunks(stream: Stream, config: PrepareConfig, chunk_bytes: int) -> Ite
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{stream.source.name}: the bytes near offset {position + error.start} are not {encoding} "
-                f"({error.reason}). Give another encoding, or errors='replace' to put U+FFFD there."
+                f"({error.reason}). Give another one by --encoding (encoding=), or put U+FFFD there by "
+                "--errors replace (errors='replace')."
             ) from None
         if not chunk:
             return
@@ -148,9 +149,9 @@ def _refuse_binary(stream: Stream, config: PrepareConfig) -> None:
     if offset < 0 or encoding.startswith(("utf-16", "utf-32")):
         return
     if stream.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        advice = "It begins like UTF-16: give encoding='utf-16'."
+        advice = "It begins like UTF-16: give --encoding utf-16 (encoding='utf-16')."
     else:
-        advice = "Leave it out, or give format='text' if it is text nevertheless."
+        advice = "Leave it out, or give --format text (format='text') if it is text nevertheless."
     raise DataError(f"{stream.source.name} looks binary: it has a zero byte at offset {offset}. {advice}")
 
 

@@ -208,7 +208,8 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
     if not chosen:
         raise DataError(
             f"No word of {corpus.path} occurs {config.min_count} times: of {distinct} distinct words the "
-            f"most frequent, {best.key!r}, occurs {best.count} times. Lower min_count, or prepare more text."
+            f"most frequent, {best.key!r}, occurs {best.count} times. Lower "
+            "--min-count (min_count=), or prepare more text."
         )
     return chosen
 

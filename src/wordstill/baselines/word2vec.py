@@ -1,0 +1,250 @@
+"""``skipgram``, ``cbow`` and ``fasttext``, trained by gensim on sentences that are read from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wordstill.baselines.base import Baseline, Trained, check_settings
+from wordstill.baselines.progress import Meter
+from wordstill.baselines.text import WordText
+from wordstill.errors import MissingExtra
+
+LONGEST = 10_000
+"""gensim silently drops what a sentence has beyond so many words."""
+
+
+@dataclass(frozen=True)
+class SkipgramConfig:
+    """Settings of `Skipgram`, with the defaults of the authors' tool."""
+
+    dim: int = 300
+    """Size of the vectors."""
+    epochs: int = 5
+    window: int = 5
+    """Words to each side, at most; for each word fewer are drawn at random."""
+    negatives: int = 5
+    """Negatives for each pair."""
+    noise_power: float = 0.75
+    """Power of the counts by which negatives are drawn."""
+    subsample: float = 1e-3
+    """Threshold above which frequent words are thinned out; 0 keeps all."""
+    rate: float = 0.025
+    """Learning rate at the start; it falls evenly to a 250th of that or less."""
+
+    def __post_init__(self) -> None:
+        check_settings(
+            type(self).__name__.removesuffix("Config").lower(),
+            self,
+            least={"dim": 1, "epochs": 1, "window": 1, "negatives": 1, "subsample": 0, "noise_power": 0},
+            above={"rate": 0},
+        )
+
+
+@dataclass(frozen=True)
+class CbowConfig(SkipgramConfig):
+    """Settings of `Cbow`; the authors' tool begins with a higher rate."""
+
+    rate: float = 0.05
+
+
+@dataclass(frozen=True)
+class FasttextConfig(SkipgramConfig):
+    """Settings of `Fasttext`, with the paper's defaults."""
+
+    subsample: float = 1e-4
+    rate: float = 0.05
+    shortest: int = 3
+    """Characters of the shortest n-gram, with a mark at each end of the word."""
+    longest: int = 6
+    """Characters of the longest n-gram."""
+    buckets: int = 2_000_000
+    """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(
+            "fasttext", self, least={"shortest": 1, "buckets": 1, "longest": self.shortest}, above={}
+        )
+
+
+class Skipgram(Baseline):
+    r"""A word predicts its neighbours; negative sampling.
+
+    .. math:: \max \sum_{(w, c)} \log \sigma(v_w \cdot u_c)
+              + \sum_{n \sim \mathrm{noise}} \log \sigma(-v_w \cdot u_n)
+
+    Paper: Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality".
+
+    Cost: two tables of vocabulary x dim float32; gensim's compiled loop.
+    Deviations: windows stay inside a sentence; words outside the vocabulary are left out before windows are
+    made, as in the authors' tool.
+
+    Example:
+        >>> from wordstill.baselines import train
+        >>> tables = train("corpus.txt", methods="skipgram:window=10")  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "skipgram.v1"
+    config_type: ClassVar[type[SkipgramConfig]] = SkipgramConfig
+    package: ClassVar[str] = "gensim"
+    config: SkipgramConfig
+
+    def fit(self, text: WordText) -> Trained:
+        """Train with gensim."""
+        model = self.model(text)
+        with self.meter(text.words * self.config.epochs, "words") as meter:
+            watch(model, meter)
+            model.train(
+                GensimSentences(text),
+                total_words=text.words,
+                epochs=self.config.epochs,
+                compute_loss=True,
+                report_delay=float("inf"),
+            )
+        return self.trained(text, model)
+
+    def model(self, text: WordText) -> Any:
+        """The untrained model, with the vocabulary."""
+        try:
+            from gensim.models import Word2Vec
+        except ModuleNotFoundError as error:
+            raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
+        return _with_words(Word2Vec(**self.settings()), text)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings by gensim's names."""
+        config = self.config
+        return {
+            "sg": 1,
+            "vector_size": config.dim,
+            "window": config.window,
+            "negative": config.negatives,
+            "ns_exponent": config.noise_power,
+            "sample": config.subsample,
+            "alpha": config.rate,
+            "min_alpha": min(1e-4, config.rate / 250),
+            "min_count": 1,
+            "sorted_vocab": 0,
+            "workers": self.training.workers,
+            "seed": self.training.seed,
+        }
+
+    def trained(self, text: WordText, model: Any) -> Trained:
+        """The vectors in the order of the vocabulary."""
+        vectors = np.zeros((len(text.vocabulary), self.config.dim), dtype=np.float32)
+        keys = [key for key, there in zip(text.vocabulary.keys, text.occurring) if there]
+        vectors[text.occurring] = model.wv[keys]
+        return Trained(vectors, text.occurring)
+
+
+class Cbow(Skipgram):
+    r"""The mean of a word's neighbours predicts the word; negative sampling.
+
+    .. math:: \max \sum_w \log \sigma(\bar v_{C(w)} \cdot u_w)
+              + \sum_{n \sim \mathrm{noise}} \log \sigma(-\bar v_{C(w)} \cdot u_n)
+
+    Paper: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space".
+
+    Cost and deviations: those of `Skipgram`; some times faster.
+    """
+
+    name: ClassVar[str] = "cbow.v1"
+    config_type: ClassVar[type[CbowConfig]] = CbowConfig
+
+    def settings(self) -> dict[str, Any]:
+        """The settings by gensim's names."""
+        return super().settings() | {"sg": 0, "cbow_mean": 1}
+
+
+class Fasttext(Skipgram):
+    r"""Skip-gram where a word is the sum of its character n-grams, so that spelling helps rare words.
+
+    Paper: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information".
+
+    Inputs: words of the vocabulary that never occur, and phrases, get the mean of their n-grams.
+    Cost: the tables of `Skipgram` and one of buckets x dim float32, 2.4 GB by default. gensim gives no loss
+    for it, so the progress bar shows none.
+    """
+
+    name: ClassVar[str] = "fasttext.v1"
+    config_type: ClassVar[type[FasttextConfig]] = FasttextConfig
+    config: FasttextConfig
+
+    def model(self, text: WordText) -> Any:
+        """The untrained model, with the vocabulary."""
+        try:
+            from gensim.models import FastText
+        except ModuleNotFoundError as error:
+            raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
+        grams = {
+            "min_n": self.config.shortest,
+            "max_n": self.config.longest,
+            "bucket": self.config.buckets,
+        }
+        return _with_words(FastText(**self.settings(), **grams), text)
+
+    def trained(self, text: WordText, model: Any) -> Trained:
+        """The vectors in the order of the vocabulary; of every word that has an n-gram."""
+        keys = text.vocabulary.keys
+        spelt = np.array([key in model.wv.key_to_index or _has_ngram(model, key) for key in keys])
+        vectors = np.zeros((len(keys), self.config.dim), dtype=np.float32)
+        for row in np.flatnonzero(spelt):
+            vectors[row] = model.wv[keys[row]]
+        return Trained(vectors, spelt)
+
+
+def watch(model: Any, meter: Meter) -> None:
+    """Count what a model has learnt from, and show its loss for each word."""
+    learn = model._do_train_job
+    losses, words = 0.0, 0
+
+    def watched(*job: Any) -> Any:
+        nonlocal losses, words
+        # gensim adds the loss up in float32, where the sum of a long training would swallow single ones.
+        model.running_training_loss = 0.0
+        trained, read = learn(*job)
+        losses, words = losses + model.running_training_loss, words + trained
+        meter.advance(read)
+        if losses and words and meter.due():
+            meter.show(losses / words)
+            losses, words = 0.0, 0
+        return trained, read
+
+    model._do_train_job = watched
+
+
+class GensimSentences:
+    """The sentences of a text as lists of keys, as often as gensim asks."""
+
+    def __init__(self, text: WordText) -> None:
+        self.text = text
+        self._keys = np.array(text.vocabulary.keys, dtype=object)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for stretch in self.text.read():
+            words = self._keys[stretch.ids].tolist()
+            bounds = stretch.sentence_bounds().tolist()
+            for start, end in pairwise(bounds):
+                for first in range(start, end, LONGEST):
+                    yield words[first : min(first + LONGEST, end)]
+
+
+def _with_words(model: Any, text: WordText) -> Any:
+    """Give a model the vocabulary with its counts, so that gensim does not count again."""
+    counts = text.vocabulary.counts.tolist()
+    frequencies = {
+        key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there
+    }
+    model.build_vocab_from_freq(frequencies, corpus_count=len(text.corpus.sentences) - 1)
+    return model
+
+
+def _has_ngram(model: Any, key: str) -> bool:
+    from gensim.models.fasttext import ft_ngram_hashes
+
+    return bool(ft_ngram_hashes(key, model.wv.min_n, model.wv.max_n, model.wv.bucket))

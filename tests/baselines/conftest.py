@@ -1,0 +1,80 @@
+"""Small made-up texts with a structure that vectors must find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from wordstill.baselines.text import WordText
+from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
+from wordstill.vectors import WordVectors
+
+TOPICS = ("river boat water fish bridge stream", "king queen crown palace throne prince")
+FILLERS = ("the", "of", "and", "in", "was", "to")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tables this small are trained faster by one thread than by several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def planted_lines(sentences: int = 1500, seed: int = 0) -> list[str]:
+    """Sentences mostly about one topic each, with fillers that are the same in all."""
+    generator = np.random.default_rng(seed)
+    lines = []
+    for _ in range(sentences):
+        topic = int(generator.integers(2))
+        words = [
+            generator.choice(TOPICS[topic if generator.random() < 0.9 else 1 - topic].split())
+            for _ in range(4)
+        ]
+        chosen = [*words, *generator.choice(FILLERS, size=4)]
+        lines.append(" ".join(generator.permutation(chosen)).capitalize() + ".")
+    return lines
+
+
+@pytest.fixture(scope="session")
+def make_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., WordText]:
+    """A text given as lines, each a paragraph, with the vocabulary of all its words."""
+
+    def make(lines: list[str], *, stretch_forms: int = 1 << 20, **vocabulary: object) -> WordText:
+        folder: Path = tmp_path_factory.mktemp("text")
+        (folder / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+        corpus = prepare(folder / "text.txt", folder / "store", PrepareConfig(), workers=1)
+        return open_text(corpus, stretch_forms, **vocabulary)
+
+    return make
+
+
+def open_text(corpus: Corpus, stretch_forms: int, **vocabulary: object) -> WordText:
+    config = VocabularyConfig(**{"min_count": 1, **vocabulary})
+    return WordText(corpus, Vocabulary.build(corpus, config), stretch_forms)
+
+
+@pytest.fixture(scope="session")
+def planted(make_text: Callable[..., WordText]) -> WordText:
+    return make_text(planted_lines())
+
+
+def separation(vectors: WordVectors) -> float:
+    """Mean cosine inside topics less that between them, without what all words share."""
+    words = [word for topic in TOPICS for word in topic.split()]
+    rows = vectors[words] - vectors[words].mean(axis=0)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    topic = np.repeat(np.arange(len(TOPICS)), len(words) // len(TOPICS))
+    same = topic[:, None] == topic
+    cosines = unit @ unit.T
+    return float(cosines[same & ~np.eye(len(words), dtype=bool)].mean() - cosines[~same].mean())
+
+
+@pytest.fixture(scope="session")
+def topics_apart() -> Callable[[WordVectors], float]:
+    return separation
