@@ -12,10 +12,18 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from benchmarks import cpu_throughput, memory
+from benchmarks import analogies, cpu_throughput, extrinsic, intrinsic, memory, retrofit, vectors
 from benchmarks.common import RESULTS, ROOT, Row
 
-BENCHMARKS: tuple[ModuleType, ...] = (cpu_throughput, memory)
+BENCHMARKS: tuple[ModuleType, ...] = (
+    cpu_throughput,
+    memory,
+    vectors,
+    retrofit,
+    analogies,
+    intrinsic,
+    extrinsic,
+)
 PAGE = ROOT / "docs" / "performance.md"
 INTRODUCTION = """\
 # Performance

@@ -21,8 +21,7 @@ from typing import Any
 import torch
 
 from wordstill.corpus import VocabularyConfig
-from wordstill.evaluate import DATASETS, Evaluation, evaluate
-from wordstill.evaluate.similarity import PairSet
+from wordstill.evaluate import SUITES, Evaluation, evaluate, words_of
 from wordstill.files import atomic_file
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import TeacherConfig
@@ -35,12 +34,14 @@ SEEN = 2
 def main() -> None:
     """Measure, and write the result."""
     options = arguments()
-    wanted = tuple(dict.fromkeys(word for name in DATASETS for word in words_of(name)))
+    wanted = tuple(dict.fromkeys(word for name in SUITES["similarity"] for word in words_of(name)))
     config = DistillConfig(
         methods=tuple(options.method),
         teacher=TeacherConfig(options.teacher),
         vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=wanted),
         budget=options.budget,
+        epochs=options.epochs,
+        seed=options.seed,
     )
     started = time.monotonic()
     with TemporaryDirectory() as folder:
@@ -75,16 +76,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--method", action="append", default=None)
     parser.add_argument("--max-vocab", type=int, default=400_000)
     parser.add_argument("--budget", type=int, default=None)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commit", help="what is checked out, where git cannot say it")
     options = parser.parse_args()
     options.method = options.method or ["still", "ase", "decontextual"]
     return options
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """All words of a data set."""
-    pairs = PairSet.load(name).pairs
-    return (*pairs.first, *pairs.second)
 
 
 def seen(table: WordVectors) -> WordVectors:

@@ -22,6 +22,12 @@ def data_folder() -> Path:
 
 
 @pytest.fixture
+def data_folder_path(data_folder: Path) -> Path:
+    """The folder of published sets, for a test that hides it from the registry and names it first."""
+    return data_folder
+
+
+@pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No data folder and an empty cache, whose place is given."""
     monkeypatch.delenv("WORDSTILL_DATA", raising=False)

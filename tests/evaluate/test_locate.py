@@ -20,7 +20,14 @@ TOY = Dataset(
     "nobody",
     "none",
     "someone/something@01234567",
-    (Copy("similarity/toy.txt", hashlib.sha256(CONTENT).hexdigest(), PairReader()),),
+    (
+        Copy(
+            "similarity/toy.txt",
+            PairReader(),
+            "data/toy.txt",
+            checksums={"similarity/toy.txt": hashlib.sha256(CONTENT).hexdigest()},
+        ),
+    ),
 )
 
 
@@ -64,7 +71,7 @@ def test_the_data_folder_comes_before_the_embedded_copy(data_folder):
 def test_an_empty_variable_counts_as_unset(bare, monkeypatch):
     pytest.importorskip("gensim")
     monkeypatch.setenv("WORDSTILL_DATA", "")
-    assert available() == ["wordsim353", "simlex999"]
+    assert available() == ["wordsim353", "simlex999", "google"]
 
 
 def test_a_missing_set_says_where_it_was_looked_for_and_where_to_get_it(bare, toy, tmp_path, monkeypatch):
@@ -78,6 +85,7 @@ def test_a_missing_set_says_where_it_was_looked_for_and_where_to_get_it(bare, to
         str(bare / "similarity" / "toy.txt"),
         "https://github.com/someone/something/tree/01234567",
         "set WORDSTILL_DATA",
+        "wordstill data fetch toy",
     ):
         assert part in str(caught.value)
 
@@ -155,3 +163,21 @@ def test_an_unknown_name_is_met_with_the_nearest():
     with pytest.raises(UsageError, match="Did you mean 'wordsim353'") as caught:
         locate("wordsim-353")
     assert "own file" in str(caught.value)
+
+
+def test_a_folder_that_lacks_a_file_is_not_found(bare, monkeypatch):
+    files = {f"set/{name}.txt": hashlib.sha256(name.encode()).hexdigest() for name in "ab"}
+    row = Dataset(
+        "toy", "Toy", 1, "nobody", "none", "someone/something@01234567", (Copy("set", str, checksums=files),)
+    )
+    monkeypatch.setitem(DATASETS, "toy", row)
+    (bare / "set").mkdir(parents=True)
+    (bare / "set" / "a.txt").write_text("a")
+    assert "toy" not in available()
+    with pytest.raises(DataError, match="was not found"):
+        locate("toy")
+    (bare / "set" / "b.txt").write_text("b")
+    assert locate("toy").sha256 == row.copies[0].sha256
+    (bare / "set" / "b.txt").write_text("other")
+    with pytest.raises(DataError, match=r"b\.txt is not the published file"):
+        locate("toy")

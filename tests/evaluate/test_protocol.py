@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from wordstill.errors import UsageError
@@ -25,6 +29,8 @@ def test_the_default_skips_and_falls_back_to_lower_case():
         ("fallback", 2, [0, 1, ABSENT, ABSENT, ABSENT, ABSENT]),
         ("exact", 2, [ABSENT, 1, ABSENT, ABSENT, ABSENT, ABSENT]),
         ("fallback", 100, [2, 1, 4, 4, ABSENT, ABSENT]),
+        ("ignore", None, [0, 1, 4, 4, 5, ABSENT]),
+        ("ignore", 5, [0, 1, 4, 4, ABSENT, ABSENT]),
     ],
 )
 def test_lookup(random_vectors, case, max_vocab, expected):
@@ -38,7 +44,22 @@ def test_no_words_have_no_rows(random_vectors):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"oov": "drop"}, {"case": "upper"}, {"max_vocab": 0}, {"max_vocab": -1}], ids=str
+    "wrong",
+    [
+        {"oov": "drop"},
+        {"case": "upper"},
+        {"max_vocab": 0},
+        {"max_vocab": -1},
+        {"analogy": "3cosavg"},
+        {"analogy_asks": "second"},
+        {"analogy_vocab": 0},
+        {"analogy_words": "upper"},
+        {"relation": "euclidean"},
+        {"clusters": "spectral"},
+        {"sentence": "max"},
+        {"average": "median"},
+    ],
+    ids=str,
 )
 def test_settings_that_cannot_be_right(wrong):
     with pytest.raises(UsageError):
@@ -56,8 +77,43 @@ def test_resolve():
 def test_every_rule_is_described():
     described = {
         Protocol("p", oov=oov, case=case).describe()
-        for oov in ("skip", "mean", "zero")
-        for case in ("fallback", "lower", "exact")
+        for oov in ("skip", "mean", "zero", "backoff")
+        for case in ("fallback", "lower", "exact", "ignore")
     }
-    assert len(described) == 9
+    assert len(described) == 16
     assert "200,000" in Protocol("p", max_vocab=200_000).describe()
+
+
+@pytest.mark.parametrize("name", ["default", "muse", "web", "official"])
+def test_named_protocols_say_what_they_do(name):
+    kinds = ("similarity", "analogy", "relation", "categorisation", "sts")
+    everything = PROTOCOLS[name].describe(kinds)
+    assert everything.startswith(PROTOCOLS[name].describe())
+    assert "3CosAdd" in everything and "Relations" in everything and "STS" in everything
+    assert "  " not in everything
+
+
+def test_named_protocols_are_those_of_the_evaluators():
+    muse, web, official = (PROTOCOLS[name] for name in ("muse", "web", "official"))
+    assert (muse.oov, muse.case, muse.max_vocab, muse.analogy_asks) == ("skip", "lower", 200_000, "third")
+    assert (web.oov, web.case, web.max_vocab, web.relation, web.clusters) == (
+        "mean",
+        "exact",
+        None,
+        "dot",
+        "best",
+    )
+    assert (official.case, official.analogy_vocab, official.average) == ("ignore", 30_000, "pairs")
+    assert "third word" in muse.describe(["analogy"]) and "200,000" in muse.describe()
+    assert "30,000" in official.describe(["analogy"]) and "30,000" not in official.describe()
+
+
+def test_the_page_tells_every_rule():
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    rows = dict(
+        re.findall(r"^\| `(\w+)`[^|]*\|(.*)\|$", page.partition("## Protocols")[2], flags=re.MULTILINE)
+    )
+    for field in fields(Protocol):
+        if field.name != "name":
+            told = [cell.strip().replace(",", "") for cell in rows[field.name].split("|")]
+            assert told == [str(getattr(PROTOCOLS[name], field.name) or "all") for name in PROTOCOLS]

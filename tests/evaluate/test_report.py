@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
-from wordstill.evaluate import Evaluation, Protocol, Score
-from wordstill.evaluate.report import markdown, notes, table
+from wordstill.evaluate import Comparison, Evaluation, Protocol, Score
+from wordstill.evaluate.report import comparison_line, latex, markdown, notes, table
 from wordstill.evaluate.score import Coverage
 from wordstill.evaluate.statistics import Interval
-from wordstill.evaluate.suite import EIGHT
+from wordstill.evaluate.suites import EIGHT
 
 
 def score(name: str, value: float | None, used: int = 60) -> Score:
@@ -92,3 +93,37 @@ def test_odd_names_do_not_break_a_table():
     assert "| my\\|set.tsv |" in markdown(odd)
     assert "[red]" in printed(odd)
     assert "my|set.tsv" in printed(odd)
+
+
+def test_latex_is_a_whole_table():
+    one = {"rg65": score("rg65", 61.26), "men": score("men", None, 0)}
+    made = latex(Evaluation({"a_b": one, "c&d": {"rg65": score("rg65", 70.0)}}, Protocol("p"), 0))
+    assert made.count("{") == made.count("}")
+    assert r"set & measure & a\_b & c\&d \\" in made
+    assert r"RG-65 & spearman & 61.3 [59.2, 64.3] 60/65 & \textbf{70.0 [68.0, 73.0] 60/65} \\" in made
+    assert r"95 \% bootstrap" in made and r"\begin{tabular}{llrr}" in made
+    assert "no figure: none of the 65 pairs is covered & --" in made
+
+
+@pytest.mark.parametrize("make", [markdown, latex])
+def test_published_figures_have_a_column(make):
+    made = make(SINGLE, published=True)
+    assert "best published" in made and "85.1 Context-to-Vec, retrofitted" in made
+    assert "best published" not in make(SINGLE)
+
+
+def test_missing_sets_are_told():
+    lacking = Evaluation(SINGLE.scores, Protocol("p"), 0, missing=("google", "msr"))
+    assert "Not found, so not scored: google, msr (wordstill data fetch gets them)." in notes(lacking)
+
+
+def test_trained_tasks_show_their_deviation():
+    trained = replace(score("sst5:probe", 40.0), deviation=0.72)
+    shown = markdown(Evaluation({"t": {"sst5:probe": trained}}, Protocol("p"), 0))
+    assert "| SST-5 (probe) | spearman | 40.0 ± 0.7 [38.0, 43.0] 60/65 |" in shown
+
+
+def test_comparisons_in_a_sentence():
+    one = Comparison("rg65", "a", "b", -3.04, Interval(-5.0, -1.0), 0.01, 60)
+    assert comparison_line(one) == "RG-65: a differs from b by -3.0 [-5.0, -1.0], p = 0.010, 60 items of both"
+    assert "does not differ reliably" in comparison_line(replace(one, p_value=0.2))

@@ -52,7 +52,7 @@ def test_spearman_of_a_constant_is_undefined():
 @given(rows=TIED, seed=st.integers(0, 5))
 def test_resamples_are_those_of_the_slow_way(rows, seed):
     gold, predicted = np.array(rows, dtype=np.float64).T
-    fast = statistics._resampled(gold, predicted[None, :], seed, 12)[:, 0]
+    fast = statistics.resampled_correlations(gold, predicted[None, :], seed, 12)[:, 0]
     np.testing.assert_allclose(fast, reference_resamples(gold, predicted, seed, 12), atol=1e-12)
 
 

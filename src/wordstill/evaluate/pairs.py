@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError
+from wordstill.evaluate.readers.lines import (
+    finite_number,
+    guess_delimiter,
+    own_lines,
+    read_lines,
+    split_fields,
+)
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
 
@@ -42,15 +46,20 @@ class PairReader:
     """Lines before the first pair."""
     lemma_suffix: bool = False
     """Whether every word carries a part of speech (``sun-n``), which is taken off."""
+    only: tuple[int, str] | None = None
+    """Of a subset: the column that tells its pairs, and what stands there."""
 
     def __call__(self, path: Path) -> WordPairs:
         """Read the file at ``path``."""
         rows: list[tuple[str, str, float]] = []
-        for number, line in _lines(path):
+        for number, line in read_lines(path):
             if number <= self.header or not line.strip():
                 continue
             place = f"{path}:{number}"
-            first, second, score = _pair(_fields(line, self.delimiter, place), self.columns, place)
+            fields = split_fields(line, self.delimiter, place)
+            first, second, score = _pair(fields, self.columns, place)
+            if self.only is not None and fields[self.only[0]] != self.only[1]:
+                continue
             if self.lemma_suffix:
                 first, second = _lemma(first, place), _lemma(second, place)
             rows.append((first, second, score))
@@ -66,33 +75,14 @@ def read_own_pairs(path: Path) -> WordPairs:
     rows: list[tuple[str, str, float]] = []
     delimiter: str | None = None
     started = False
-    for number, line in _lines(path):
-        if not line.strip() or line.rstrip() == "#" or line.startswith("# "):
-            continue
-        place = f"{path}:{number}"
+    for place, line in own_lines(path):
         if not started:
-            delimiter = _guess_delimiter(line)
-        fields = _fields(line, delimiter, place)
+            delimiter = guess_delimiter(line)
+        fields = split_fields(line, delimiter, place)
         if started or not _is_header(fields):
             rows.append(_own_pair(fields, delimiter, place))
         started = True
     return _collect(rows, path)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers from 1, without the line end (LF or CRLF)."""
-    try:
-        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8.") from error
-    # str.splitlines would also split at characters that may stand inside a word, such as U+2028.
-    for number, line in enumerate(text.split("\n"), start=1):
-        yield number, line.removesuffix("\r")
 
 
 def _own_pair(fields: list[str], delimiter: str | None, place: str) -> tuple[str, str, float]:
@@ -104,17 +94,6 @@ def _own_pair(fields: list[str], delimiter: str | None, place: str) -> tuple[str
     return _pair(fields, (0, 1, 2), place)
 
 
-def _fields(line: str, delimiter: str | None, place: str) -> list[str]:
-    if delimiter is None:
-        return line.split()
-    if delimiter == ",":
-        try:
-            return [field.strip() for field in next(csv.reader([line]))]
-        except csv.Error as error:
-            raise DataError(f"{place}: not comma-separated values: {error}.") from error
-    return [field.strip() for field in line.split(delimiter)]
-
-
 def _pair(fields: list[str], columns: tuple[int, int, int], place: str) -> tuple[str, str, float]:
     if len(fields) <= max(columns):
         raise DataError(
@@ -123,18 +102,10 @@ def _pair(fields: list[str], columns: tuple[int, int, int], place: str) -> tuple
     first, second, score = (fields[column] for column in columns)
     if not first or not second:
         raise DataError(f"{place}: a word of the pair is empty: {fields!r}.")
-    value = _number(score)
+    value = finite_number(score)
     if value is None:
         raise DataError(f"{place}: expected a finite number as the score of the pair but got {score!r}.")
     return first, second, value
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _lemma(word: str, place: str) -> str:
@@ -148,10 +119,6 @@ def _collect(rows: Iterable[tuple[str, str, float]], path: Path) -> WordPairs:
     if not columns:
         raise DataError(f"{path} holds no pairs. Expected lines of 'word1 word2 score'.")
     return WordPairs(columns[0], columns[1], np.array(columns[2], dtype=np.float64))
-
-
-def _guess_delimiter(line: str) -> str | None:
-    return next((mark for mark in ("\t", ",") if mark in line), None)
 
 
 def _is_header(fields: list[str]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from wordstill.evaluate.items import Items
 from wordstill.evaluate.protocol import Protocol
 from wordstill.evaluate.statistics import Interval
 
@@ -14,6 +15,17 @@ class Coverage(NamedTuple):
 
     used: int
     total: int
+
+
+class Part(NamedTuple):
+    """A figure beside the main one: of a section, a sub-corpus, a subset, another measure or one seed."""
+
+    name: str
+    metric: str
+    value: float | None
+    """In points; None where there is no figure."""
+    n: int
+    """Items that the figure is over."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,17 @@ class Score:
     """Which file was used."""
     sha256: str
     problem: str | None = None
+    parts: tuple[Part, ...] = ()
+    deviation: float | None = None
+    """Of a task that trains: the standard deviation over seeds, in points; ``value`` is their mean."""
+    items: Items | None = field(default=None, compare=False, repr=False)
+    """What the figure was worked out from, for tests between tables; it is not written to files."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        plain = asdict(self)
+        plain = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "items"}
         plain["coverage"] = self.coverage._asdict()
         plain["interval"] = None if self.interval is None else self.interval._asdict()
         plain["protocol"] = self.protocol.name
+        plain["parts"] = [part._asdict() for part in self.parts]
         return plain

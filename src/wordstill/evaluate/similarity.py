@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import DataError
+from wordstill.evaluate.items import FEWEST_ITEMS, Items
 from wordstill.evaluate.locate import locate
+from wordstill.evaluate.lookup import Lookup
+from wordstill.evaluate.outcome import Source, make_score
 from wordstill.evaluate.pairs import WordPairs
-from wordstill.evaluate.protocol import ABSENT, Protocol, resolve
+from wordstill.evaluate.protocol import Protocol, resolve
 from wordstill.evaluate.score import Coverage, Score
-from wordstill.evaluate.statistics import Floats, Interval, bootstrap_interval, spearman
+from wordstill.evaluate.statistics import Floats
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
-FEWEST_PAIRS = 3
-POINTS = 100
 COSINE_DECIMALS = 12
 
 
@@ -59,87 +59,51 @@ class SimilarityTask:
         """The name of the data set."""
         return self.dataset.name
 
+    def words(self) -> tuple[str, ...]:
+        """The words of all pairs."""
+        return (*self.dataset.pairs.first, *self.dataset.pairs.second)
+
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; the seed is that of the bootstrap interval."""
         protocol = resolve(protocol)
-        rows = self._rows(vectors, protocol)
-        coverage = Coverage(int((rows != ABSENT).all(axis=0).sum()), rows.shape[1])
-        cosines = _cosines(rows, vectors, protocol)
-        scored = ~np.isnan(cosines)
-        gold, cosines = self.dataset.pairs.gold[scored], cosines[scored]
-        problem = _problem(coverage, gold, cosines)
-        value, interval = None, None
-        if problem is None:
-            low, high = bootstrap_interval(gold, cosines, seed=seed)
-            value, interval = POINTS * spearman(gold, cosines), Interval(POINTS * low, POINTS * high)
-        return Score(
-            task=self.kind,
-            dataset=self.dataset.name,
-            metric=self.metric,
-            value=value,
-            interval=interval,
-            coverage=coverage,
-            n=len(gold),
-            protocol=protocol,
-            source=self.dataset.source,
-            sha256=self.dataset.sha256,
-            problem=problem,
-        )
+        found = self._lookup(vectors, protocol)
+        items = Items("spearman", self._cosines(found, protocol), self.dataset.pairs.gold)
+        coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.pairs))
+        source = Source(self.kind, self.name, self.metric, protocol, self.dataset.source, self.dataset.sha256)
+        return make_score(source, items, coverage, _problem(coverage, items), seed)
 
     def similarities(self, vectors: WordVectors, protocol: str | Protocol = "default") -> Floats:
         """The cosine of every pair of the set, NaN for those that the protocol leaves out, shape (pairs,)."""
         protocol = resolve(protocol)
-        return _cosines(self._rows(vectors, protocol), vectors, protocol)
+        return self._cosines(self._lookup(vectors, protocol), protocol)
 
-    def _rows(self, vectors: WordVectors, protocol: Protocol) -> NDArray[np.int64]:
-        """Rows of the first and second words, shape (2, pairs)."""
+    def _lookup(self, vectors: WordVectors, protocol: Protocol) -> Lookup:
+        return Lookup.of(self.words(), vectors, protocol)
+
+    def _both(self, found: Lookup, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which pairs have two words that are marked, shape (pairs,)."""
         pairs = self.dataset.pairs
-        return np.stack([protocol.rows(words, vectors) for words in (pairs.first, pairs.second)])
+        both: NDArray[np.bool_] = marked[found.numbers(pairs.first)] & marked[found.numbers(pairs.second)]
+        return both
+
+    def _cosines(self, found: Lookup, protocol: Protocol) -> Floats:
+        pairs, unit = self.dataset.pairs, found.unit()
+        first, second = unit[found.numbers(pairs.first)], unit[found.numbers(pairs.second)]
+        # Rounded so that equal cosines are ties: a word with itself is 1, whatever the last bit says.
+        cosines: Floats = np.round(np.einsum("pd,pd->p", first, second), COSINE_DECIMALS)
+        left_out = 0.0 if protocol.oov == "zero" else np.nan
+        return np.where(self._both(found, found.usable), cosines, left_out)
 
 
-def _cosines(rows: NDArray[np.int64], vectors: WordVectors, protocol: Protocol) -> Floats:
-    absent = (rows == ABSENT).any(axis=0)
-    if protocol.oov == "mean" and len(vectors):
-        return _row_cosines(rows, vectors, _mean(vectors, protocol) if absent.any() else None)
-    cosines = np.full(rows.shape[1], 0.0 if protocol.oov == "zero" else np.nan)
-    cosines[~absent] = _row_cosines(rows[:, ~absent], vectors, None)
-    return cosines
-
-
-def _row_cosines(rows: NDArray[np.int64], vectors: WordVectors, filler: Floats | None) -> Floats:
-    """Cosines of pairs of rows, absent ones being the filler; a zero vector has the cosine 0 with all."""
-    # Only the rows in use, in double precision: the table may be a memory map of gigabytes.
-    wanted, place = np.unique(rows, return_inverse=True)
-    present = wanted[wanted != ABSENT]
-    block = np.asarray(vectors.matrix[present], dtype=np.float64)
-    broken = ~np.isfinite(block).all(axis=1)
-    if broken.any():
-        word = vectors.words[int(present[broken][0])]
-        raise DataError(f"The vector of {word!r} (row {present[broken][0]}) holds NaN or infinite values.")
-    if filler is not None:
-        block = np.concatenate([filler[None, :], block])
-    lengths = np.linalg.norm(block, axis=1, keepdims=True)
-    block = np.divide(block, lengths, out=np.zeros_like(block), where=lengths > 0)
-    first, second = block[place.reshape(rows.shape)]
-    # Rounded so that equal cosines are ties: a word with itself is 1, whatever the last bit says.
-    cosines: Floats = np.round(np.einsum("pd,pd->p", first, second), COSINE_DECIMALS)
-    return cosines
-
-
-def _mean(vectors: WordVectors, protocol: Protocol) -> Floats:
-    mean = np.mean(vectors.matrix[: protocol.limit(vectors)], axis=0, dtype=np.float64)
-    if not np.isfinite(mean).all():
-        raise DataError("The mean of all vectors is not finite: the table holds NaN or infinite values.")
-    return np.asarray(mean, dtype=np.float64)
-
-
-def _problem(coverage: Coverage, gold: Floats, cosines: Floats) -> str | None:
+def _problem(coverage: Coverage, items: Items) -> str | None:
     """Why there is no figure, or None if there is one."""
     used, total = coverage
+    assert items.gold is not None
+    gold, cosines = items.gold[items.scored], items.predicted[items.scored]
     if used == 0:
         return f"none of the {total} pairs is covered"
-    if used < FEWEST_PAIRS:
-        return f"only {used} of the {total} pairs covered; a correlation needs at least {FEWEST_PAIRS}"
+    if used < FEWEST_ITEMS:
+        return f"only {used} of the {total} pairs covered; a correlation needs at least {FEWEST_ITEMS}"
     if np.ptp(gold) == 0:
         return "the human scores of the covered pairs are all the same"
     if np.ptp(cosines) == 0:

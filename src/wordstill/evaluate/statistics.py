@@ -1,16 +1,16 @@
-"""Rank correlation with ties, its bootstrap interval, and a paired test between two models.
+"""Correlations and means, their bootstrap intervals, and a paired test between two models.
 
-The bootstrap draws pairs with replacement and ranks each resample anew. A resample is kept as the number of
-times each pair was drawn, so its mid-ranks are cumulative sums over the pairs in sorted order: no resample is
-sorted, and the result is the same as if each had been. The interval is over pairs, taken as independent; it
-says nothing of the spread over training seeds.
+The bootstrap draws items with replacement and works each resample out anew. A resample is kept as the number
+of times each item was drawn, so its mid-ranks are cumulative sums over the items in sorted order: no resample
+is sorted, and the result is the same as if each had been. The interval is over items, taken as independent;
+it says nothing of the spread over training seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from wordstill.errors import DataError, MissingExtra
 
 Floats = NDArray[np.float64]
+Correlation = Literal["spearman", "pearson"]
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -51,6 +52,14 @@ def spearman(gold: Floats, predicted: Floats) -> float:
     return float(first @ second) / scale if scale > 0 else float("nan")
 
 
+def pearson(gold: Floats, predicted: Floats) -> float:
+    """Pearson's correlation; NaN where one side is constant."""
+    _check(gold, predicted)
+    first, second = gold - gold.mean(), predicted - predicted.mean()
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / scale if scale > 0 else float("nan")
+
+
 def bootstrap_interval(gold: Floats, predicted: Floats, *, seed: int, resamples: int = RESAMPLES) -> Interval:
     """The percentile bootstrap interval of ``spearman`` over pairs.
 
@@ -58,7 +67,7 @@ def bootstrap_interval(gold: Floats, predicted: Floats, *, seed: int, resamples:
     and are left out.
     """
     _check(gold, predicted)
-    return _percentiles(_resampled(gold, predicted[None, :], seed, resamples)[:, 0])
+    return percentiles(resampled_correlations(gold, predicted[None, :], seed, resamples)[:, 0])
 
 
 def paired_bootstrap(
@@ -71,15 +80,62 @@ def paired_bootstrap(
     """
     _check(gold, first)
     _check(gold, second)
-    drawn = _resampled(gold, np.stack([first, second]), seed, resamples)
+    drawn = resampled_correlations(gold, np.stack([first, second]), seed, resamples)
+    return paired_test(spearman(gold, first) - spearman(gold, second), drawn)
+
+
+def paired_test(difference: float, drawn: Floats) -> PairedTest:
+    """The test for two models whose figures in every resample have shape (resamples, 2)."""
     differences = drawn[:, 0] - drawn[:, 1]
     differences = differences[~np.isnan(differences)]
     below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
-    return PairedTest(
-        spearman(gold, first) - spearman(gold, second),
-        _percentiles(differences),
-        min(1.0, 2 * (min(below, above) + 1) / (len(differences) + 1)),
-    )
+    p_value = min(1.0, 2 * (min(below, above) + 1) / (len(differences) + 1))
+    return PairedTest(difference, percentiles(differences), p_value)
+
+
+def resampled_means(models: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:
+    """Means of models of shape (models, items) in every resample, shape (resamples, models).
+
+    Items on which all models have the same values are drawn together: how many of them a resample holds is
+    one number of a multinomial draw.
+    """
+    values, counts = np.unique(models, axis=1, return_counts=True)
+    items = models.shape[1]
+    drawn = np.random.default_rng(seed).multinomial(items, counts / items, size=resamples)
+    means: Floats = drawn @ values.T / items
+    return means
+
+
+def resampled_correlations(
+    gold: Floats, models: Floats, seed: int, resamples: int = RESAMPLES, kind: Correlation = "spearman"
+) -> Floats:
+    """Correlations of models of shape (models, items) in every resample, shape (resamples, models)."""
+    make = _Ties.of if kind == "spearman" else _Plain
+    gold_side, model_sides = make(gold), [make(model) for model in models]
+    blocks: list[Floats] = []
+    for counts in _draws(len(gold), seed, resamples):
+        gold_centred = gold_side.centred(counts)
+        gold_weighted = counts * gold_centred
+        gold_square = np.einsum("rp,rp->r", gold_weighted, gold_centred)
+        columns = []
+        for side in model_sides:
+            centred = side.centred(counts)
+            square = np.einsum("rp,rp,rp->r", counts, centred, centred)
+            scale = np.sqrt(gold_square * square)
+            product = np.einsum("rp,rp->r", gold_weighted, centred)
+            columns.append(np.divide(product, scale, out=np.full_like(scale, np.nan), where=scale > 0))
+        blocks.append(np.stack(columns, axis=1))
+    return np.concatenate(blocks)
+
+
+def percentiles(values: Floats) -> Interval:
+    """The interval that holds the middle 95 % of the values that are defined."""
+    tail = 100 * (1 - CONFIDENCE) / 2
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return Interval(float("nan"), float("nan"))
+    low, high = np.percentile(defined, [tail, 100 - tail])
+    return Interval(float(low), float(high))
 
 
 def _check(gold: Floats, predicted: Floats) -> None:
@@ -103,34 +159,6 @@ def _rank(values: Floats, method: str) -> NDArray[np.generic]:
         raise MissingExtra("scipy", "eval", "Scoring vectors") from error
     ranks: NDArray[np.generic] = rankdata(values, method=method)
     return ranks
-
-
-def _percentiles(values: Floats) -> Interval:
-    tail = 100 * (1 - CONFIDENCE) / 2
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return Interval(float("nan"), float("nan"))
-    low, high = np.percentile(defined, [tail, 100 - tail])
-    return Interval(float(low), float(high))
-
-
-def _resampled(gold: Floats, models: Floats, seed: int, resamples: int) -> Floats:
-    """Correlations of models of shape (models, pairs) in every resample, shape (resamples, models)."""
-    gold_ties, model_ties = _Ties.of(gold), [_Ties.of(model) for model in models]
-    blocks: list[Floats] = []
-    for counts in _draws(len(gold), seed, resamples):
-        gold_ranks = gold_ties.ranks(counts)
-        gold_weighted = counts * gold_ranks
-        gold_square = np.einsum("rp,rp->r", gold_weighted, gold_ranks)
-        columns = []
-        for ties in model_ties:
-            ranks = ties.ranks(counts)
-            square = np.einsum("rp,rp,rp->r", counts, ranks, ranks)
-            scale = np.sqrt(gold_square * square)
-            product = np.einsum("rp,rp->r", gold_weighted, ranks)
-            columns.append(np.divide(product, scale, out=np.full_like(scale, np.nan), where=scale > 0))
-        blocks.append(np.stack(columns, axis=1))
-    return np.concatenate(blocks)
 
 
 def _draws(pairs: int, seed: int, resamples: int) -> Iterator[Floats]:
@@ -160,8 +188,20 @@ class _Ties:
         starts = np.flatnonzero(np.diff(group[order], prepend=-1))
         return cls(order, starts, group)
 
-    def ranks(self, counts: Floats) -> Floats:
+    def centred(self, counts: Floats) -> Floats:
         """Mid-ranks of every pair less their mean over the resample, shape (resamples, pairs)."""
         sizes = np.add.reduceat(counts[:, self.order], self.starts, axis=1)
         middles = np.cumsum(sizes, axis=1) - sizes / 2 - len(self.order) / 2
         return np.take(middles, self.group, axis=1)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A row of values that are used as they are."""
+
+    values: Floats
+
+    def centred(self, counts: Floats) -> Floats:
+        """The values less their mean over the resample, shape (resamples, pairs)."""
+        centred: Floats = self.values - (counts @ self.values / len(self.values))[:, None]
+        return centred

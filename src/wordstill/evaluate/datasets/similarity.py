@@ -1,0 +1,178 @@
+"""Word similarity: pairs of words with the mean of what people said."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from wordstill.evaluate.pairs import PairReader
+from wordstill.evaluate.registry import Copy, Dataset, Holder
+
+_TABBED = PairReader()
+_SPACED = PairReader(delimiter=None)
+_LEMMAS = PairReader(delimiter=None, lemma_suffix=True)
+_WORDSIM_CSV = PairReader(delimiter=",", header=1)
+_SIMLEX = PairReader(columns=(0, 1, 3), header=1)
+_SIMVERB = PairReader(columns=(0, 1, 3))
+_GENSIM = PairReader(header=2)
+
+_SIMLEX_FILE = "similarity/SimLex-999/SimLex-999.txt"
+_SIMLEX_SOURCE = "evaluation_data/SimLex-999/SimLex-999.txt"
+
+_faruqui = partial(Dataset, licence="not stated (repo: MIT)", upstream="mfaruqui/eval-word-vectors@94b3dd9f")
+_word2gm = partial(Dataset, upstream="benathi/word2gm@56bda7d9")
+_agirre = partial(
+    _faruqui,
+    citation="Agirre et al. 2009, NAACL",
+    home="http://alfonseca.org/eng/research/wordsim353.html",
+    caveat="The two splits share the unrelated pairs.",
+)
+_simlex = partial(
+    _word2gm,
+    citation="Hill, Reichart & Korhonen 2015, CL",
+    licence="not stated (README asks for citation)",
+    home="https://fh295.github.io/simlex.html",
+)
+_simverb = partial(
+    _word2gm,
+    citation="Gerz et al. 2016, EMNLP",
+    licence="not stated",
+    home="https://aclanthology.org/D16-1235/",
+)
+_men = partial(
+    _word2gm,
+    citation="Bruni, Tran & Baroni 2014, JAIR",
+    licence="CC BY 2.0 (licence.txt)",
+    home="https://staff.fnwi.uva.nl/e.bruni/MEN",
+)
+
+
+def _words(name: str, reader: PairReader = _TABBED) -> tuple[Copy, ...]:
+    return (Copy(f"similarity/{name}", reader, f"data/word-sim/{name}"),)
+
+
+def _simlex_part(column: int, value: str) -> tuple[Copy, ...]:
+    reader = PairReader(columns=(0, 1, 3), header=1, only=(column, value))
+    return (Copy(_SIMLEX_FILE, reader, _SIMLEX_SOURCE),)
+
+
+def _simverb_file(name: str) -> tuple[Copy, ...]:
+    return (Copy(f"similarity/SimVerb-3500/{name}", _SIMVERB, f"evaluation_data/simverb/data/{name}"),)
+
+
+def _men_file(name: str, reader: PairReader) -> tuple[Copy, ...]:
+    return (Copy(f"similarity/MEN/{name}", reader, f"evaluation_data/MEN/{name}"),)
+
+
+def _half(name: str, title: str, size: int, file: str) -> Dataset:
+    return Dataset(
+        name,
+        title,
+        size,
+        "Finkelstein et al. 2002, ACM TOIS",
+        "not stated",
+        "fanglanting/skip-gram-pytorch@0a16cd6b",
+        (Copy(f"similarity/wordsim353/{file}", _WORDSIM_CSV, f"wordsim353/{file}"),),
+        home="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
+        caveat="Of the original distribution; the single ratings stand in further columns.",
+    )
+
+
+SIMILARITY: tuple[Dataset, ...] = (
+    _faruqui(
+        "rg65",
+        "RG-65",
+        65,
+        "Rubenstein & Goodenough 1965, CACM",
+        copies=_words("EN-RG-65.txt"),
+        home="https://doi.org/10.1145/365628.365657",
+    ),
+    _faruqui(
+        "mc30",
+        "MC-30",
+        30,
+        "Miller & Charles 1991",
+        copies=_words("EN-MC-30.txt"),
+        home="https://doi.org/10.1080/01690969108406936",
+        caveat="A re-rated subset of RG-65.",
+    ),
+    _faruqui(
+        "wordsim353",
+        "WordSim-353",
+        353,
+        "Finkelstein et al. 2002, ACM TOIS",
+        copies=(
+            *_words("EN-WS-353-ALL.txt"),
+            Copy("similarity/wordsim353/combined.csv", _WORDSIM_CSV),
+            Copy(
+                "test/test_data/wordsim353.tsv",
+                _GENSIM,
+                holder=Holder.GENSIM,
+                checksums={
+                    "test/test_data/wordsim353.tsv": "f92a022fc2537793a15bc3a8c162ebcd"
+                    "74990e033a228bb6388cb71e4c0b1e1d"
+                },
+            ),
+        ),
+        home="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
+        caveat="'money cash' stands twice and 'tiger tiger' once; all are kept as published.",
+    ),
+    _agirre("wordsim353-similarity", "WordSim-353 similarity", 203, copies=_words("EN-WS-353-SIM.txt")),
+    _agirre("wordsim353-relatedness", "WordSim-353 relatedness", 252, copies=_words("EN-WS-353-REL.txt")),
+    _half("wordsim353-set1", "WordSim-353 first set", 153, "set1.csv"),
+    _half("wordsim353-set2", "WordSim-353 second set", 200, "set2.csv"),
+    _simlex(
+        "simlex999",
+        "SimLex-999",
+        999,
+        copies=(
+            Copy(_SIMLEX_FILE, _SIMLEX, _SIMLEX_SOURCE),
+            Copy(
+                "test/test_data/simlex999.txt",
+                _GENSIM,
+                holder=Holder.GENSIM,
+                checksums={
+                    "test/test_data/simlex999.txt": "d5e0501971478a511430ee880bd0121e"
+                    "94ac701ba86d90544d83e6d2ba3db05d"
+                },
+            ),
+        ),
+    ),
+    _simlex("simlex999-nouns", "SimLex-999 nouns", 666, copies=_simlex_part(2, "N")),
+    _simlex("simlex999-verbs", "SimLex-999 verbs", 222, copies=_simlex_part(2, "V")),
+    _simlex("simlex999-adjectives", "SimLex-999 adjectives", 111, copies=_simlex_part(2, "A")),
+    _simlex(
+        "simlex999-associated",
+        "SimLex-999 most associated",
+        333,
+        copies=_simlex_part(8, "1"),
+        caveat="The third of pairs that people associate most: similar ones must be told from related ones.",
+    ),
+    _simverb("simverb3500", "SimVerb-3500", 3500, copies=_simverb_file("SimVerb-3500.txt")),
+    _simverb("simverb3500-dev", "SimVerb-3500 dev", 500, copies=_simverb_file("SimVerb-500-dev.txt")),
+    _simverb("simverb3500-test", "SimVerb-3500 test", 3000, copies=_simverb_file("SimVerb-3000-test.txt")),
+    Dataset(
+        "rareword",
+        "Rare Words",
+        2034,
+        "Luong, Socher & Manning 2013, CoNLL",
+        "not stated",
+        "fanglanting/skip-gram-pytorch@0a16cd6b",
+        (Copy("similarity/RW/rw.txt", _TABBED, "rw/rw.txt"),),
+        home="https://nlp.stanford.edu/~lmthang/morphoNLM/",
+    ),
+    _men("men", "MEN-3000", 3000, copies=_men_file("MEN_dataset_natural_form_full", _SPACED)),
+    _men(
+        "men-dev",
+        "MEN-3000 dev (lemmas)",
+        2000,
+        copies=_men_file("MEN_dataset_lemma_form.dev", _LEMMAS),
+        caveat="The published split exists in lemma form only: 'stairs' of the natural form is 'stair' here.",
+    ),
+    _men(
+        "men-test",
+        "MEN-3000 test (lemmas)",
+        1000,
+        copies=_men_file("MEN_dataset_lemma_form.test", _LEMMAS),
+        caveat="The published split exists in lemma form only: 'stairs' of the natural form is 'stair' here.",
+    ),
+)

@@ -1,0 +1,122 @@
+"""The single items that a figure is worked out from: for intervals, paired tests and halves of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import DataError
+from wordstill.evaluate.statistics import (
+    RESAMPLES,
+    Floats,
+    Interval,
+    PairedTest,
+    paired_test,
+    pearson,
+    percentiles,
+    resampled_correlations,
+    resampled_means,
+    spearman,
+)
+
+Statistic = Literal["spearman", "pearson", "mean"]
+FEWEST_ITEMS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What was predicted for every item of a set."""
+
+    statistic: Statistic
+    predicted: Floats
+    """A similarity, or for a mean 1 for right and 0 for wrong; NaN for an item that is left out."""
+    gold: Floats | None = None
+    """What people said, for a correlation."""
+    groups: NDArray[np.int64] | None = None
+    """Which sub-corpus each item belongs to; the figure is then the mean of the sub-corpora's figures."""
+    weighted: bool = False
+    """Whether a sub-corpus counts as often as it has items, instead of once."""
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which items the figure is over, shape (items,)."""
+        return ~np.isnan(self.predicted)
+
+    def value(self) -> float:
+        """The figure, as a fraction of one; NaN where there is none."""
+        return _mean([_figure(part) for part in self._parts()], self._weights())
+
+    def interval(self, seed: int, resamples: int = RESAMPLES) -> Interval:
+        """The bootstrap interval of the figure over its items."""
+        return percentiles(_resampled([self], seed, resamples)[:, 0])
+
+    def only(self, chosen: NDArray[np.bool_]) -> Items:
+        """The same with every other item left out."""
+        return replace(self, predicted=np.where(chosen, self.predicted, np.nan))
+
+    def _parts(self) -> list[Items]:
+        """The scored items of each sub-corpus that has enough of them."""
+        scored = self.scored
+        masks = (
+            [scored] if self.groups is None else [scored & (self.groups == group) for group in self._names()]
+        )
+        fewest = 1 if self.statistic == "mean" else FEWEST_ITEMS
+        return [self._taken(mask) for mask in masks if mask.sum() >= fewest]
+
+    def _names(self) -> list[int]:
+        assert self.groups is not None
+        return [int(group) for group in np.unique(self.groups)]
+
+    def _weights(self) -> list[float]:
+        return [float(len(part.predicted)) if self.weighted else 1.0 for part in self._parts()]
+
+    def _taken(self, mask: NDArray[np.bool_]) -> Items:
+        gold = None if self.gold is None else self.gold[mask]
+        return Items(self.statistic, self.predicted[mask], gold)
+
+
+def compare(first: Items, second: Items, seed: int, resamples: int = RESAMPLES) -> PairedTest | None:
+    """Test whether two tables differ on the items that both have a figure for; None if there are too few."""
+    if first.predicted.shape != second.predicted.shape or first.statistic != second.statistic:
+        raise DataError("Two tables can be compared only on the same items of the same set.")
+    both = first.scored & second.scored
+    first, second = first.only(both), second.only(both)
+    difference = first.value() - second.value()
+    if np.isnan(difference):
+        return None
+    return paired_test(difference, _resampled([first, second], seed, resamples))
+
+
+def _figure(part: Items) -> float:
+    if part.gold is None:
+        return float(part.predicted.mean())
+    measure = spearman if part.statistic == "spearman" else pearson
+    return measure(part.gold, part.predicted)
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return float(np.average(values, weights=weights)) if values else float("nan")
+
+
+def _resampled(models: Sequence[Items], seed: int, resamples: int) -> Floats:
+    """Figures in every resample, shape (resamples, models); each sub-corpus is drawn from on its own."""
+    drawn = [
+        _resampled_part(parts, seed + number, resamples)
+        for number, parts in enumerate(zip(*(model._parts() for model in models)))
+    ]
+    if not drawn:
+        return np.full((resamples, len(models)), np.nan)
+    averaged: Floats = np.average(np.stack(drawn), axis=0, weights=models[0]._weights())
+    return averaged
+
+
+def _resampled_part(parts: Sequence[Items], seed: int, resamples: int) -> Floats:
+    predicted = np.stack([part.predicted for part in parts])
+    gold, statistic = parts[0].gold, parts[0].statistic
+    if gold is None or statistic == "mean":
+        return resampled_means(predicted, seed, resamples)
+    return resampled_correlations(gold, predicted, seed, resamples, statistic)

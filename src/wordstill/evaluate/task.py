@@ -1,0 +1,106 @@
+"""What a task is, and the table of tasks.
+
+A task belongs to one data set. It is made with the set's name (or the path of a user's own file) and scores
+any number of tables. A new kind of task is a class that fits ``Task`` and a row of ``TASKS``; a set says in
+the registry by which kind it is scored, and ``NAME:KIND`` asks for another one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Protocol as Interface
+
+from wordstill.errors import UsageError, unknown_name
+from wordstill.evaluate.datasets import DATASETS
+from wordstill.evaluate.locate import cache_folder, data_folder
+from wordstill.evaluate.own_sets import own_sets, split_kind
+from wordstill.evaluate.protocol import Protocol
+from wordstill.evaluate.score import Score
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+class Task(Interface):
+    """Scores tables on one data set."""
+
+    @property
+    def name(self) -> str:
+        """The name of the data set."""
+        ...
+
+    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
+        """Score a table; equal seeds give equal results.
+
+        The seed is that of the bootstrap, and of everything that a task draws or trains. What the table lacks
+        is no error: the score then has a ``problem`` and no figure.
+        """
+        ...
+
+    def words(self) -> tuple[str, ...]:
+        """The words that the task looks up, as they are published."""
+        ...
+
+
+# Named, not imported: tasks that train need packages that the others do not.
+TASKS: Mapping[str, str] = {
+    "similarity": "wordstill.evaluate.similarity:SimilarityTask",
+    "analogy": "wordstill.evaluate.analogy:AnalogyTask",
+    "relation": "wordstill.evaluate.relation:RelationTask",
+    "categorisation": "wordstill.evaluate.categorisation:CategorisationTask",
+    "sts": "wordstill.evaluate.sts:StsTask",
+    "classification": "wordstill.evaluate.extrinsic.classification:ClassificationTask",
+    "probe": "wordstill.evaluate.extrinsic.classification:ProbeTask",
+    "tagging": "wordstill.evaluate.extrinsic.tagging:TaggingTask",
+    "parent": "wordstill.evaluate.extrinsic.parent:ParentTask",
+}
+"""The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
+
+OWN_FILE_KIND = "similarity"
+
+
+def make_task(name: str | Path) -> Task:
+    """The task of a data set.
+
+    Args:
+        name: A set of the registry; ``NAME:KIND`` for another kind of task on it; a set of the user's
+            ``sets.toml``; ``KIND:PATH`` for a file of the user's own; or the path of a file of pairs.
+    """
+    kind, given = _resolve(name)
+    if kind not in TASKS:
+        raise unknown_name("kind of task", kind, TASKS)
+    module, _, attribute = TASKS[kind].partition(":")
+    task: Task = getattr(importlib.import_module(module), attribute)(given)
+    return task
+
+
+def words_of(name: str | Path) -> tuple[str, ...]:
+    """The words of a data set: what a vocabulary must hold so that nothing is left out."""
+    return make_task(name).words()
+
+
+def _resolve(name: str | Path) -> tuple[str, str | Path]:
+    """The kind of the task, and what it is made with."""
+    if isinstance(name, Path):
+        return OWN_FILE_KIND, name
+    if name in DATASETS:
+        return _registered_kind(name), name
+    base, _, kind = name.rpartition(":")
+    if base in DATASETS:
+        return kind, base
+    if configured := own_sets(data_folder(), cache_folder()).get(name):
+        return configured.kind, name
+    own = split_kind(name)
+    return (own.kind, own.path) if own and own.kind in TASKS else (OWN_FILE_KIND, name)
+
+
+def _registered_kind(name: str) -> str:
+    kind = DATASETS[name].task
+    if kind is None:
+        raise UsageError(
+            f"No task of evaluate scores the data set {name!r}; see wordstill data path {name} for its files."
+        )
+    return kind

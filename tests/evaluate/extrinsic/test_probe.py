@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordstill.evaluate.extrinsic.config import ProbeConfig
+from wordstill.evaluate.extrinsic.probe import mean_vectors, probe
+from wordstill.evaluate.extrinsic.word_table import Sentences
+
+pytest.importorskip("sklearn")
+
+
+def test_mean_vectors():
+    matrix = np.array([[0, 0], [1, 2], [3, 4]], dtype=np.float32)
+    sentences = Sentences.of([[], [1, 2], [2], [], [1, 1, 1, 2], []])
+    expected = [[0, 0], [2, 3], [3, 4], [0, 0], [1.5, 2.5], [0, 0]]
+    np.testing.assert_allclose(mean_vectors(matrix, sentences), expected)
+    assert not mean_vectors(matrix, Sentences.of([[], []])).any()
+
+
+def test_the_penalty_is_chosen_on_the_development_part():
+    random = np.random.default_rng(0)
+    features = random.normal(size=(400, 30)).astype(np.float32)
+    labels = (features[:, 0] + 0.5 * random.normal(size=400) > 0).astype(np.int64)
+    parts = [(features[place], labels[place]) for place in (slice(100), slice(100, 250), slice(250, 400))]
+    config = ProbeConfig(strengths=(1e-9, 0.05, 1e6))
+    predicted, strength = probe(parts[0], parts[1], parts[2][0], config)
+    assert strength == 0.05
+    assert (predicted == parts[2][1]).mean() > 0.75
