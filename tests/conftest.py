@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,6 +14,12 @@ import pytest
 
 if TYPE_CHECKING:
     from wordstill.teacher import Teacher
+
+
+def pytest_configure() -> None:
+    """A shell lets commands in the background ignore Ctrl-C, and so would every process that tests start."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

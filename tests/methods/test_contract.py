@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.distillation import DistillConfig, Run
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
+from wordstill.run import DistillConfig, Run
 from wordstill.vectors import WordVectors
 
 VARIANTS = {

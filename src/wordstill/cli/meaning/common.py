@@ -33,7 +33,9 @@ TeacherPlace = Annotated[
 Kind = Annotated[
     str,
     typer.Option(
-        "--kind", metavar="NAME", help="meaning, context, or raw: the mean of the teacher's layers."
+        "--kind",
+        metavar="NAME",
+        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred.",
     ),
 ]
 

@@ -58,8 +58,7 @@ def command(
     from wordstill.meaning.tasks import evaluate
     from wordstill.meaning.tasks.suite import EvaluationConfig
 
-    kinds = model.representations()
-    representations = {"raw layers": kinds["raw"], "meaning": kinds["meaning"], "context": kinds["context"]}
+    representations = model.representations()
     result = evaluate(
         model.reader, representations, task or None, EvaluationConfig(cast("Unit", unit), limit)
     )

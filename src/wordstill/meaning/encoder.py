@@ -1,0 +1,183 @@
+"""Using a trained distiller: the meaning of a word in its sentence, of every word, of whole sentences."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.corpus.segment import Span
+from wordstill.errors import UsageError, unknown_name
+from wordstill.meaning.distiller import CENTRED, KINDS, Distillers
+from wordstill.meaning.reading import Places, StateReader, Unit
+from wordstill.meaning.representation import Representation
+from wordstill.meaning.use import Use, word_spans
+from wordstill.teacher import Teacher
+
+if TYPE_CHECKING:
+    from wordstill.meaning.store import UseStore
+
+Vectors = NDArray[np.float32]
+ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS))
+
+
+class MeaningEncoder:
+    """Gives the vector of what a word means in this sentence.
+
+    Args:
+        teacher: The frozen language model.
+        distillers: Trained on states of the same layers of that teacher.
+        layers: Which.
+        kind: ``meaning``; ``context`` gives what the other distiller keeps, ``raw`` the mean of the layers.
+            With ``-centred`` behind it, the mean vector over the words of the training is taken away.
+        provenance: How the distillers were trained.
+
+    Attributes:
+        fingerprint: Identifies teacher, layers, weights and kind: what makes two vectors comparable.
+        represent: From states [n, layers, width] to vectors [n, dim].
+
+    Raises:
+        UsageError: The distillers are of another shape than the teacher's states.
+
+    Example:
+        >>> encoder = MeaningEncoder.load("meaning")               # doctest: +SKIP
+        >>> encoder.encode("They sat on the bank.", (16, 20))      # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        teacher: Teacher,
+        distillers: Distillers,
+        layers: str = "top-half",
+        *,
+        kind: str = "meaning",
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.reader = StateReader(teacher, layers)
+        if (distillers.layers, distillers.width) != self.reader.shape:
+            raise UsageError(
+                f"The distillers are for {distillers.layers} layers of width {distillers.width}, but "
+                f"{teacher.config.name} gives {self.reader.shape[0]} of width {self.reader.shape[1]}."
+            )
+        if kind not in ALL_KINDS:
+            raise unknown_name("kind of vector", kind, ALL_KINDS)
+        self.teacher, self.kind = teacher, kind
+        self.layers = ",".join(map(str, self.reader.layers))
+        self.distillers = distillers.to(teacher.device).eval()
+        self.provenance: Mapping[str, Any] = dict(provenance or {})
+        self.fingerprint = self._fingerprint()
+        self.represent = self.representations()[kind]
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kind: str = "meaning",
+        device: str = "auto",
+        dtype: str = "auto",
+        teacher: str | Path | Teacher | None = None,
+    ) -> MeaningEncoder:
+        """Open what ``save`` wrote; see :func:`wordstill.meaning.artefact.read`."""
+        from wordstill.meaning.artefact import read
+
+        return read(Path(path), kind=kind, device=device, dtype=dtype, teacher=teacher)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write distillers and settings, but not the teacher; see :mod:`wordstill.meaning.artefact`."""
+        from wordstill.meaning.artefact import write
+
+        write(self, Path(path), overwrite=overwrite)
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        return self.reader.shape[1]
+
+    def representations(self) -> dict[str, Representation]:
+        """Maps from states to vectors of each kind, in the teacher's precision, so that they cost little."""
+        working = copy.deepcopy(self.distillers).to(self.teacher.dtype)
+        return {kind: working.representation(kind) for kind in ALL_KINDS}
+
+    def encode(self, sentence: str, span: Span | int) -> Vectors:
+        """[dim] the meaning of one word or phrase.
+
+        Args:
+            sentence: A text of any length; one over the teacher's limit is read in windows.
+            span: Character offsets (start, end), or the number of a word, from 0 on.
+
+        Raises:
+            UsageError: There is no such word, or the tokenizer drops it.
+        """
+        vector: Vectors = self.encode_uses([Use.at(sentence, span)])[0]
+        return vector
+
+    def encode_many(self, places: Sequence[tuple[str, Span | int]]) -> Vectors:
+        """[N, dim] the meanings of words, each given as for ``encode``; much faster than one by one."""
+        return self.encode_uses([Use.at(sentence, span) for sentence, span in places])
+
+    def encode_uses(self, uses: Sequence[Use]) -> Vectors:
+        """[N, dim] the meanings of uses, whose places are taken as they are."""
+        return _array(self.represent(self.reader.states(uses)))
+
+    def encode_words(self, text: str) -> tuple[list[Use], Vectors]:
+        """Every word of a text that has sub-words, and the meanings of all."""
+        return self.encode_texts([text])[0]
+
+    def encode_texts(self, texts: Sequence[str]) -> list[tuple[list[Use], Vectors]]:
+        """For each text, its words and their meanings."""
+        spans = [word_spans(text) for text in texts]
+        places = Places.of(spans)
+        vectors = np.zeros((len(places), self.dim), dtype=np.float32)
+        found = np.zeros(len(places), dtype=np.bool_)
+        for numbers, states in self.reader.read(texts, places):
+            vectors[numbers] = _array(self.represent(states))
+            found[numbers] = True
+        bounds = np.searchsorted(places.text, np.arange(len(texts) + 1))
+        return [
+            (
+                [Use(text, *span) for span, there in zip(spans[number], found[low:high]) if there],
+                vectors[low:high][found[low:high]],
+            )
+            for number, (text, low, high) in enumerate(zip(texts, bounds[:-1], bounds[1:]))
+        ]
+
+    def encode_sentences(self, sentences: Sequence[str], unit: Unit = "words") -> Vectors:
+        """[N, dim] mean of the meanings in each sentence; zeros for one without any.
+
+        Args:
+            sentences: Texts of any length.
+            unit: Whether each word or each sub-word is distilled; the distillers are trained on whole words,
+                but paper 002 applies them to sub-words here.
+        """
+        sums = torch.zeros(len(sentences), self.dim, device=self.teacher.device)
+        counts = torch.zeros(len(sentences), device=self.teacher.device)
+        for text, states in self.reader.read_units(sentences, unit):
+            rows = torch.from_numpy(text).to(sums.device)
+            sums.index_add_(0, rows, self.represent(states))
+            counts.index_add_(0, rows, torch.ones(len(rows), device=sums.device))
+        return _array(sums / counts.clamp(min=1)[:, None])
+
+    def most_similar(
+        self, sentence: str, span: Span | int, store: UseStore, topn: int = 10
+    ) -> list[tuple[Use, float]]:
+        """The uses in a store whose meanings are nearest to that of a word, with their cosines."""
+        store.refuse_other(self)
+        return store.nearest(self.encode(sentence, span), topn)
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256(f"{self.reader.identity} {self.reader.layers} {self.kind}".encode())
+        for name, weight in sorted(self.distillers.state_dict().items()):
+            digest.update(name.encode() + weight.float().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def _array(vectors: Tensor) -> Vectors:
+    return vectors.float().cpu().numpy()

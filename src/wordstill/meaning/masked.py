@@ -1,0 +1,171 @@
+"""What a masked language model would put in a word's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from wordstill.errors import TeacherError
+from wordstill.meaning.identity import identity
+from wordstill.meaning.pretrained import load_pretrained
+from wordstill.meaning.use import Use
+from wordstill.teacher.alignment import align
+from wordstill.teacher.device import choose_device, choose_precision
+from wordstill.teacher.limits import room_beside_specials, text_limit
+from wordstill.teacher.planning import within_budget
+from wordstill.teacher.ragged import Ints
+from wordstill.teacher.tokenisation import Subwords
+
+CPU_BUDGET, GPU_BUDGET = 2048, 32768
+
+
+class Candidate(NamedTuple):
+    """A word that fits, and how well."""
+
+    word: str
+    probability: float
+
+
+class MaskedModel:
+    """A masked language model with a fast tokenizer.
+
+    The target is replaced by one mask token, so only words that are one sub-word are ever proposed; the
+    released code of paper 002 glues predictions for several masks together rank by rank, which seldom makes
+    words.
+
+    Args:
+        model: A transformers model for masked language modelling.
+        tokenizer: Its fast tokenizer.
+        name: For messages.
+        device: Where to run.
+        dtype: What to calculate in.
+
+    Attributes:
+        fingerprint: Hash of the weights below the head and of the tokenizer: that of the model as a teacher.
+
+    Raises:
+        TeacherError: The tokenizer has no mask token.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, name: str, *, device: str = "auto", dtype: str = "auto"
+    ) -> None:
+        self.name = name
+        self.subwords = Subwords(tokenizer, name)
+        if tokenizer.mask_token_id is None:
+            raise TeacherError(f"{name} has no mask token; take a masked language model such as BERT.")
+        self.mask_id = int(tokenizer.mask_token_id)
+        self.device = choose_device(device)
+        self.fingerprint = identity(model.base_model, self.subwords.definition)
+        self.room = room_beside_specials(text_limit(model, tokenizer, self.subwords, None), self.subwords)
+        self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
+        self._words = whole_words(self.subwords)
+        self._pad = self.subwords.pad_id
+        self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
+        allowed = torch.tensor([word is not None for word in self._words])
+        size = int(self.model.get_output_embeddings().weight.shape[0])
+        self._banned = torch.ones(size, dtype=torch.bool)
+        self._banned[: len(allowed)] = ~allowed[:size]
+        self._banned = self._banned.to(self.device)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> MaskedModel:
+        """Load a model by folder or by name on the Hub.
+
+        Raises:
+            TeacherError: There is none, or it was not trained to fill masks.
+        """
+        model, tokenizer = load_pretrained(name, "AutoModelForMaskedLM", "masked language model")
+        return cls(model, tokenizer, str(name), device=device, dtype=dtype)
+
+    def predict(self, uses: Sequence[Use], top: int = 100) -> list[list[Candidate] | None]:
+        """For each use, whole words that fit its place, the most probable first.
+
+        None where the tokenizer drops the word, or the text is over the model's limit.
+        """
+        ids, places = self._masked(uses)
+        found: list[list[Candidate] | None] = [None] * len(uses)
+        lengths = np.array([0 if row is None else len(row) for row in ids], dtype=np.int64)
+        order = np.argsort(-lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        for chosen in within_budget(lengths[order], self._budget):
+            rows = order[chosen]
+            best, which = self._forward([ids[row] for row in rows], places[rows], top)
+            for row, probabilities, pieces in zip(rows.tolist(), best, which):
+                found[row] = [
+                    Candidate(str(self._words[piece]), probability)
+                    for probability, piece in zip(probabilities, pieces)
+                    if probability > 0
+                ]
+        return found
+
+    def _masked(self, uses: Sequence[Use]) -> tuple[list[list[int] | None], Ints]:
+        """Sub-words of each text with the mask in the target's place, and where the mask is."""
+        subwords = self.subwords
+        pieces = subwords.encode([use.text for use in uses])
+        ids: list[list[int] | None] = []
+        places = np.zeros(len(uses), dtype=np.int64)
+        for number, (use, low, high) in enumerate(zip(uses, pieces.offsets[:-1], pieces.offsets[1:])):
+            row = pieces.ids[low:high]
+            first, last = align(pieces.starts[low:high], pieces.ends[low:high], [use.start], [use.end])
+            length = len(row) - int(last[0] - first[0]) + 1
+            if first[0] >= last[0] or length > self.room:
+                ids.append(None)
+                continue
+            places[number] = len(subwords.prefix) + int(first[0])
+            before, after = row[: first[0]].tolist(), row[last[0] :].tolist()
+            ids.append([*subwords.prefix, *before, self.mask_id, *after, *subwords.suffix])
+        return ids, places
+
+    @torch.inference_mode()
+    def _forward(
+        self, rows: Sequence[list[int] | None], places: Ints, top: int
+    ) -> tuple[list[list[float]], list[list[int]]]:
+        lengths = torch.tensor([len(row or ()) for row in rows])
+        padded = torch.full((len(rows), int(lengths.max())), self._pad)
+        for number, row in enumerate(rows):
+            padded[number, : lengths[number]] = torch.tensor(row)
+        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        with _head_at(self.model, torch.from_numpy(places).to(self.device)):
+            logits = self.model(
+                input_ids=padded.to(self.device), attention_mask=mask.long().to(self.device)
+            ).logits
+        # The probabilities are over the whole vocabulary; what is no whole word is left out afterwards.
+        probabilities = torch.softmax(logits.float(), dim=-1).masked_fill(self._banned, 0.0)
+        best, which = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
+        return best.tolist(), which.tolist()
+
+
+def whole_words(subwords: Subwords) -> list[str | None]:
+    """For each sub-word the word that it is alone; None for parts of words, marks and special ones."""
+    backend = subwords.backend
+    size = backend.get_vocab_size()
+    decoded = (backend.decode([number], skip_special_tokens=False) for number in range(size))
+    # Tokenizers without a decoder leave the mark of the blank before a word.
+    texts = [text.strip().lstrip("Ġ▁") for text in decoded]
+    encoded = backend.encode_batch([f" {text}" for text in texts], add_special_tokens=False)
+    return [
+        text if text.isalpha() and encoding.ids == [number] else None
+        for number, (text, encoding) in enumerate(zip(texts, encoded))
+    ]
+
+
+@contextmanager
+def _head_at(model: Any, places: Tensor) -> Iterator[None]:
+    """Calculate the output for one place of each row only: for all places it would be most of the work."""
+
+    def pick(_: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        hidden = inputs[0]
+        return (hidden[torch.arange(len(hidden), device=hidden.device), places], *inputs[1:])
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        hook.remove()

@@ -1,0 +1,229 @@
+"""The whole way from a text to a file of triples: in blocks, each kept when it is done."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordstill.checkpoint import differences
+from wordstill.corpus import Corpus
+from wordstill.errors import DataError, UsageError
+from wordstill.files import atomic_file, refuse_existing, remove
+from wordstill.meaning.building import BuildConfig, TripleBuilder
+from wordstill.meaning.cosines import WordCosines
+from wordstill.meaning.masked import MaskedModel
+from wordstill.meaning.paraphrases import read_paraphrases
+from wordstill.meaning.targets import TargetConfig, corpus_targets, sentence_targets
+from wordstill.meaning.translation import Paraphraser
+from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
+from wordstill.meaning.use import Use
+from wordstill.vectors import WordVectors
+
+BLOCK = 2048
+RECORD = "pairs.json"
+
+
+class Mode(StrEnum):
+    """Where positives come from."""
+
+    ROUND_TRIP = "round-trip"
+    GIVEN = "given"
+    SUBSTITUTED = "substituted"
+
+
+@dataclass(frozen=True)
+class PairConfig:
+    """All settings of making triples."""
+
+    count: int = 100_000
+    """How many targets to choose; fewer triples come of them."""
+    targets: TargetConfig = field(default_factory=TargetConfig)
+    build: BuildConfig = field(default_factory=BuildConfig)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Targets with what their positives are made from."""
+
+    uses: list[Use]
+    paraphrases: list[str] | None
+    """Ready-made ones."""
+    hash: str
+    """Identifies the text they come from."""
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, config: PairConfig) -> Sources:
+        """Targets in a prepared text."""
+        return cls(corpus_targets(corpus, config.count, config.targets), None, corpus.hash)
+
+    @classmethod
+    def of_file(cls, path: str | Path, config: PairConfig) -> Sources:
+        """Targets in a file of paraphrases."""
+        sentences, others = read_paraphrases(path)
+        chosen = sentence_targets(sentences, config.count, config.targets)
+        if not chosen:
+            raise DataError(
+                f"No sentence of {path} has {config.targets.min_words} to {config.targets.max_words} words "
+                "and a word that occurs in it once. Choose other lengths."
+            )
+        content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
+        return cls([use for _, use in chosen], [others[row] for row, _ in chosen], content)
+
+
+def make_triples(
+    sources: Sources,
+    masked: MaskedModel,
+    vectors: WordVectors,
+    out: str | Path,
+    config: PairConfig | None = None,
+    *,
+    paraphraser: Paraphraser | None = None,
+    overwrite: bool = False,
+    report: Callable[[int, int], None] | None = None,
+) -> Triples:
+    """Make triples and write them to a file; a call that was stopped goes on where it was.
+
+    Without ready-made paraphrases and without a paraphraser, positives are made by substitution alone.
+
+    Args:
+        sources: Targets.
+        masked: Predicts what fits a place.
+        vectors: Static vectors for the cosine tests; any table.
+        out: The file to make; ``OUT.partial`` holds the blocks that are done.
+        config: Settings; None takes the paper's.
+        paraphraser: Says sentences in other words, such as a round trip.
+        overwrite: Whether to replace a file, and to throw away what a call with other settings has done.
+        report: Told after each block how many targets are done, and of how many.
+
+    Raises:
+        UsageError: The file exists, or the translators are for another language.
+        DataError: What is done belongs to other settings, or no triple came of all targets.
+    """
+    config, path = config or PairConfig(), Path(out)
+    refuse_existing(path, overwrite=overwrite)
+    if sources.paraphrases is not None and paraphraser is not None:
+        raise UsageError("Paraphrases are given already; leave the translators out.")
+    maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
+    folder = path.with_name(f"{path.name}.partial")
+    facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors)}
+    _begin(folder, facts, overwrite=overwrite)
+    total = len(sources.uses)
+    for first in range(0, total, BLOCK):
+        block = folder / f"{first:09d}.jsonl"
+        if not block.exists():
+            lines, dropped = maker.block(first, min(first + BLOCK, total))
+            with atomic_file(block) as handle:
+                handle.write("".join(f"{line}\n" for line in (json.dumps(dropped), *lines)).encode())
+        if report is not None:
+            report(min(first + BLOCK, total), total)
+    _join(folder, path, facts)
+    remove(folder)
+    return Triples.read(path)
+
+
+class _Maker:
+    def __init__(
+        self, sources: Sources, masked: MaskedModel, builder: TripleBuilder, paraphraser: Paraphraser | None
+    ) -> None:
+        self.sources, self.masked, self.builder, self.paraphraser = sources, masked, builder, paraphraser
+        given = Mode.GIVEN if sources.paraphrases is not None else Mode.SUBSTITUTED
+        self.mode = given if paraphraser is None else Mode.ROUND_TRIP
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "mode": str(self.mode),
+            "text": self.sources.hash,
+            "targets": len(self.sources.uses),
+            "masked_model": {"name": self.masked.name, "fingerprint": self.masked.fingerprint},
+            "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
+        }
+
+    def block(self, first: int, last: int) -> tuple[list[str], dict[str, int]]:
+        """Lines of the triples of some targets, and how many targets gave none, by reason."""
+        uses = self.sources.uses[first:last]
+        predicted = self.masked.predict(uses, self.builder.config.candidates)
+        built = [
+            self.builder.build(use, words, paraphrase, how=str(self.mode))
+            for use, words, paraphrase in zip(uses, predicted, self._paraphrases(first, last))
+        ]
+        dropped = Counter(one for one in built if isinstance(one, str))
+        return list(triple_lines(one for one in built if not isinstance(one, str))), dict(dropped)
+
+    def _paraphrases(self, first: int, last: int) -> Sequence[str | None]:
+        if self.paraphraser is not None:
+            return self.paraphraser.paraphrase([use.text for use in self.sources.uses[first:last]])
+        if self.sources.paraphrases is not None:
+            return self.sources.paraphrases[first:last]
+        return [None] * (last - first)
+
+
+def _begin(folder: Path, facts: Mapping[str, Any], *, overwrite: bool) -> None:
+    """Make the folder of blocks, or see that the one that is there is of the same settings."""
+    record = folder / RECORD
+    if record.exists():
+        try:
+            different = differences(json.loads(record.read_bytes()), facts)
+        except (OSError, ValueError, AttributeError) as error:
+            different = f"it is damaged ({error})"
+        if different and not overwrite:
+            raise DataError(
+                f"{folder} holds pairs that were begun with other settings: {different}. Use the same ones "
+                "to go on, or --overwrite (overwrite=True) to begin again."
+            )
+        if different:
+            remove(folder)
+    if not record.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(record) as handle:
+            handle.write(json.dumps(facts, ensure_ascii=False).encode())
+
+
+def _join(folder: Path, path: Path, facts: Mapping[str, Any]) -> None:
+    blocks = sorted(folder.glob("*.jsonl"))
+    dropped: Counter[str] = Counter()
+    triples = 0
+    hows: Counter[str] = Counter()
+    for counts, lines in map(_block, blocks):
+        dropped.update(counts)
+        for line in lines:
+            triples += 1
+            hows[json.loads(line)["how"]] += 1
+    if not triples:
+        reasons = "; ".join(f"{reason}: {number:,}" for reason, number in dropped.most_common())
+        raise DataError(
+            f"None of {facts['targets']:,} targets gave a triple ({reasons}). Lower the thresholds."
+        )
+    header = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "triples": triples,
+        **facts,
+        "positives": dict(hows),
+        "dropped": dict(dropped.most_common()),
+    }
+    with atomic_file(path) as handle:
+        handle.write(f"{json.dumps(header, ensure_ascii=False)}\n".encode())
+        for _, lines in map(_block, blocks):
+            handle.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _block(path: Path) -> tuple[dict[str, int], Iterator[str]]:
+    first, *lines = path.read_text(encoding="utf-8").split("\n")
+    return json.loads(first), filter(None, lines)
+
+
+def _digest(vectors: WordVectors) -> str:
+    """Tells tables apart without reading all of a large one."""
+    digest = hashlib.sha256("\n".join(vectors.words).encode())
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), 256)).astype(np.int64)
+    digest.update(np.ascontiguousarray(vectors.matrix[rows]).tobytes())
+    return digest.hexdigest()

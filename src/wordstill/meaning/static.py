@@ -1,0 +1,50 @@
+"""A static table from meanings in context: each word's mean over its occurrences in a text."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from wordstill.corpus import Corpus, Vocabulary
+from wordstill.meaning.encoder import MeaningEncoder
+from wordstill.methods.sums import RowSums
+from wordstill.teacher import BatchConfig, TextBatches, piece_source
+from wordstill.vectors import WordVectors
+
+
+def static_table(encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary) -> WordVectors:
+    """One vector for each word of a vocabulary that a text shows.
+
+    Args:
+        encoder: Gives the meanings.
+        corpus: The text; whole paragraphs are read, split at sentence ends where they are too long.
+        vocabulary: Which words.
+    """
+    teacher, layers = encoder.teacher, encoder.reader.layers
+    batches = TextBatches(
+        corpus,
+        vocabulary,
+        piece_source(corpus, teacher.subwords),
+        teacher.subwords,
+        BatchConfig(encoder.reader.budget, teacher.limit),
+    )
+    sums = RowSums(len(vocabulary), encoder.dim, teacher.device)
+    for _, batch in batches.since((0, 0)):
+        states = teacher.encode(batch, layers)
+        known = states.known
+        if len(known):
+            stacked = torch.stack([states.words(layer)[known] for layer in layers], dim=1)
+            sums.add(states.word_ids[known], encoder.represent(stacked))
+    seen = np.flatnonzero(sums.counts.cpu().numpy())
+    matrix = sums.pooled().cpu().numpy()[seen]
+    return WordVectors(
+        [vocabulary.keys[row] for row in seen],
+        matrix.astype(np.float32),
+        counts=vocabulary.counts[seen],
+        provenance={
+            "method": f"mean of {encoder.kind} in context",
+            "teacher": {"name": teacher.config.name, "fingerprint": encoder.reader.identity},
+            "encoder": encoder.fingerprint,
+            "corpus": corpus.hash,
+        },
+    )

@@ -1,0 +1,152 @@
+"""Choosing target words and their sentences: many different words, none of them all over the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
+from wordstill.errors import DataError, UsageError
+from wordstill.meaning.use import Use, word_spans
+from wordstill.teacher.ragged import Ints
+
+SENTENCES_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class TargetConfig:
+    """Which words and sentences; the defaults are the paper's."""
+
+    min_words: int = 15
+    max_words: int = 50
+    """Words of a sentence, marks counted."""
+    vocabulary: int = 50_000
+    """Targets are among so many of the most frequent words,"""
+    skipped: float = 0.001
+    """without this part of them, the most frequent ones, which are mostly function words."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_words <= self.max_words or self.vocabulary < 1 or not 0 <= self.skipped < 1:
+            raise UsageError(
+                f"Sentences of {self.min_words} to {self.max_words} words with targets among "
+                f"{self.vocabulary} words less a part of {self.skipped} make no sense."
+            )
+
+
+def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Use]:
+    """Choose targets in the sentences of a corpus.
+
+    Args:
+        corpus: The text.
+        count: How many; fewer if there are not so many.
+        config: Which.
+
+    Raises:
+        DataError: No sentence has a word that can be a target.
+    """
+    config = config or TargetConfig()
+    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=2, max_size=config.vocabulary))
+    ids_of_slots = vocabulary.word_ids(corpus)
+    eligible = _eligible(vocabulary.keys, config)
+    parts: list[Ints] = []
+    total = len(corpus.sentences) - 1
+    for first in range(0, total, SENTENCES_AT_ONCE):
+        slots, sentence = corpus.word_slots(first, min(first + SENTENCES_AT_ONCE, total))
+        parts.append(_candidates(ids_of_slots[slots].astype(np.int64), sentence, eligible, config))
+    chosen = round_robin(np.concatenate(parts), count, config.seed)
+    if not len(chosen):
+        raise DataError(
+            f"No sentence of {corpus.path} has {config.min_words} to {config.max_words} words and a word "
+            "that occurs in it once and in the text often enough. Give more text, or other lengths."
+        )
+    return [_use(corpus, sentence, word) for sentence, word, _ in chosen.tolist()]
+
+
+def sentence_targets(
+    sentences: Sequence[str], count: int, config: TargetConfig | None = None
+) -> list[tuple[int, Use]]:
+    """Choose targets in given sentences, at most one in each; the number of the sentence comes with it."""
+    config = config or TargetConfig()
+    spans = [word_spans(sentence) for sentence in sentences]
+    words = [[text[slice(*span)].lower() for span in found] for text, found in zip(sentences, spans)]
+    counts = Counter(word for found in words for word in found)
+    keys = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    keys = keys[: config.vocabulary]
+    numbers = {word: number for number, word in enumerate(keys)}
+    ids = np.array([numbers.get(word, -1) for found in words for word in found], dtype=np.int64)
+    sentence = np.repeat(np.arange(len(sentences)), list(map(len, words)))
+    chosen = round_robin(_candidates(ids, sentence, _eligible(keys, config), config), count, config.seed)
+    return [(row, Use(sentences[row], *spans[row][word])) for row, word, _ in chosen.tolist()]
+
+
+def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
+    """Take candidates so that no word comes again before every other one has come, as far as that can be.
+
+    Args:
+        candidates: Rows (sentence, place of the word in it, word) [n, 3].
+        count: How many to take; each sentence is taken once.
+        seed: Of the order.
+
+    Returns:
+        The rows taken, in the order in which they were.
+    """
+    generator = np.random.default_rng(seed)
+    shuffled = candidates[generator.permutation(len(candidates))]
+    by_word = np.argsort(shuffled[:, 2], kind="stable")
+    words = shuffled[by_word, 2]
+    round_of = np.empty(len(shuffled), dtype=np.int64)
+    round_of[by_word] = np.arange(len(words)) - np.searchsorted(words, words, side="left")
+    ordered = shuffled[np.argsort(round_of, kind="stable")]
+    _, first = np.unique(ordered[:, 0], return_index=True)
+    taken: Ints = ordered[np.sort(first)[:count]]
+    return taken
+
+
+def _eligible(keys: Sequence[str], config: TargetConfig) -> NDArray[np.bool_]:
+    skipped = int(np.ceil(config.skipped * min(config.vocabulary, len(keys))))
+    return np.array(
+        [number >= skipped and len(key) > 1 and key.isalpha() for number, key in enumerate(keys)],
+        dtype=np.bool_,
+    )
+
+
+def _candidates(ids: Ints, sentence: Ints, eligible: NDArray[np.bool_], config: TargetConfig) -> Ints:
+    """Rows (sentence, place, word) of words that occur once in a sentence of a fitting length."""
+    if not len(ids):
+        return np.empty((0, 3), dtype=np.int64)
+    first_word = np.searchsorted(sentence, sentence, side="left")
+    length = np.searchsorted(sentence, sentence, side="right") - first_word
+    fits = (length >= config.min_words) & (length <= config.max_words)
+    fits &= (ids >= 0) & np.append(eligible, False)[np.minimum(ids, len(eligible))]
+    pairs = (sentence - sentence[0]) * (len(eligible) + 1) + np.clip(ids, 0, len(eligible))
+    _, place, times = np.unique(pairs, return_inverse=True, return_counts=True)
+    fits &= times[place] == 1
+    rows = np.flatnonzero(fits)
+    return np.stack([sentence[rows], rows - first_word[rows], ids[rows]], axis=1).astype(np.int64)
+
+
+def _use(corpus: Corpus, sentence: int, word: int) -> Use:
+    tokens = corpus.tokens[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
+    forms = [corpus.forms[token] for token in tokens]
+    text = "".join(forms)
+    position = len(text.lstrip(" ")) - len(text)
+    start, end = _place(corpus, tokens, forms, word)
+    return Use(text.lstrip(" "), start + position, end + position)
+
+
+def _place(corpus: Corpus, tokens: list[int], forms: list[str], word: int) -> tuple[int, int]:
+    """Offsets of a word, given by its number, in a run of forms."""
+    table, position = corpus.forms, 0
+    for token, form in zip(tokens, forms):
+        first, last = int(table.word_offsets[token]), int(table.word_offsets[token + 1])
+        if word < last - first:
+            slot = first + word
+            return position + int(table.word_starts[slot]), position + int(table.word_ends[slot])
+        word -= last - first
+        position += len(form)
+    raise IndexError(f"{word} words too many")

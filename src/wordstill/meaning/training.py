@@ -1,0 +1,246 @@
+"""Training the distillers with the paper's optimiser, warm-up and early stopping; one seed, one result."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.engine import stop_requested
+from wordstill.errors import DataError, UsageError
+from wordstill.meaning.diagnosis import Diagnosis, diagnose
+from wordstill.meaning.distiller import DistillerConfig, Distillers
+from wordstill.meaning.losses import distil, loss
+from wordstill.meaning.progress import Progress, TrainingCheckpoint
+
+VALIDATION_BATCH = 1024
+FEWEST = 20
+CENTRE_WORDS = 8192
+GPU_SHARE = 0.5
+"""Part of the free GPU memory that the states of all triples may take."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the distillers are trained; the defaults are the paper's."""
+
+    batch: int = 128
+    learning_rate: float = 4e-5
+    warm_up: int = 1000
+    """Steps over which the learning rate grows to its value."""
+    weight_decay: float = 0.0
+    patience: int = 15
+    """Checks without improvement after which training stops."""
+    min_delta: float = 1e-4
+    """What counts as an improvement of the validation loss."""
+    checks_per_epoch: int = 10
+    validation: int = 10_000
+    """Triples held out; at most a tenth of all."""
+    max_epochs: int = 100
+    negatives: bool = True
+    """False is the ablation, which degenerates."""
+    seed: int = 0
+    distiller: DistillerConfig = field(default_factory=DistillerConfig)
+
+    def __post_init__(self) -> None:
+        if min(self.batch, self.patience, self.checks_per_epoch, self.validation, self.max_epochs) < 1:
+            raise UsageError(
+                "batch, patience, checks_per_epoch, validation and max_epochs must be at least 1."
+            )
+        if self.learning_rate <= 0 or self.warm_up < 0:
+            raise UsageError("The learning rate must be above 0, and warm_up at least 0.")
+
+
+class TripleStates(Protocol):
+    """States of triples, such as a :class:`wordstill.meaning.cache.StateCache`."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and width."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all states."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def rows(self, numbers: NDArray[np.int64] | slice) -> Tensor:
+        """[n, 3, layers, width] states of some triples."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives."""
+
+    distillers: Distillers
+    history: list[tuple[int, float]]
+    """Step and validation loss of every check."""
+    best: float
+    diagnosis: Diagnosis
+    seconds_per_epoch: float
+
+    def facts(self) -> dict[str, Any]:
+        """What is worth keeping beside the weights."""
+        return {
+            "steps": self.history[-1][0],
+            "validation_loss": round(self.best, 6),
+            "first_validation_loss": round(self.history[0][1], 6),
+            "diagnosis": self.diagnosis.as_dict(),
+        }
+
+
+def train(
+    states: TripleStates,
+    config: TrainConfig | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    checkpoint: Path | None = None,
+    every: float = 60.0,
+) -> Trained:
+    """Train distillers on states of triples until the validation loss no longer falls.
+
+    Args:
+        states: The triples.
+        config: How; None takes the paper's settings.
+        device: Where to train.
+        checkpoint: File to save the training in and to go on from if it is there.
+        every: Seconds between two savings.
+
+    Raises:
+        UsageError: There are too few triples.
+        DataError: The checkpoint belongs to other states or settings, or the loss is not finite.
+        KeyboardInterrupt: The user stopped; the training is saved.
+    """
+    config = config or TrainConfig()
+    if len(states) < FEWEST:
+        raise UsageError(f"Training needs at least {FEWEST} triples, got {len(states)}. Make more pairs.")
+    with _own_randomness(config.seed, torch.device(device)):
+        run = _Run(states, config, torch.device(device))
+        file = None if checkpoint is None else TrainingCheckpoint(checkpoint, run.recipe())
+        return run.until_done(file, every)
+
+
+class _Run:
+    def __init__(self, states: TripleStates, config: TrainConfig, device: torch.device) -> None:
+        self.config, self.device = config, device
+        self.states = states
+        order = np.random.default_rng(config.seed).permutation(len(states))
+        held_out = min(config.validation, len(states) // 10)
+        self.validation, self.training = np.sort(order[:held_out]), np.sort(order[held_out:])
+        self.resident = _on_gpu(states, device)
+        self.distillers = Distillers(*states.shape, config.distiller).to(device)
+        self.optimizer = torch.optim.AdamW(
+            self.distillers.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        self.steps_per_epoch = -(-len(self.training) // config.batch)
+        self.check_every = max(1, self.steps_per_epoch // config.checks_per_epoch)
+        self.progress = Progress()
+        self.best = {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
+
+    def recipe(self) -> str:
+        """What determines the result."""
+        probe = self.states.rows(slice(0, 4)).float().double().sum()
+        facts = {"config": asdict(self.config), "triples": len(self.states), "probe": float(probe)}
+        return json.dumps({**facts, "shape": list(self.states.shape), "device": self.device.type})
+
+    def until_done(self, file: TrainingCheckpoint | None, every: float) -> Trained:
+        if file is not None:
+            self.progress = file.restore(self.distillers, self.optimizer, self.best) or self.progress
+        started, saved, first_step = time.monotonic(), time.monotonic(), self.progress.step
+        with stop_requested() as stop:
+            for numbers in self._batches():
+                self._step(numbers)
+                if self.progress.step % self.check_every == 0:
+                    self._check()
+                due = self.progress.step % self.check_every == 0 and time.monotonic() - saved >= every
+                if file is not None and (due or stop.is_set()):
+                    file.save(self.progress, self.distillers, self.optimizer, self.best)
+                    saved = time.monotonic()
+                if stop.is_set():
+                    raise KeyboardInterrupt
+                if self.progress.waited >= self.config.patience:
+                    break
+        if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
+            self._check()
+        self.distillers.load_state_dict(self.best)
+        self.distillers.find_centres(self._take(self.training[:CENTRE_WORDS])[:, 0])
+        epochs = (self.progress.step - first_step) / self.steps_per_epoch
+        sample = self._take(self.validation[:VALIDATION_BATCH])
+        return Trained(
+            self.distillers.eval(),
+            self.progress.history,
+            self.progress.best,
+            diagnose(self.distillers, sample),
+            (time.monotonic() - started) / max(epochs, 1e-9),
+        )
+
+    def _batches(self) -> Iterator[NDArray[np.int64]]:
+        """Batches from where the training is, in an order that depends on the seed and the epoch only."""
+        first_epoch, done = divmod(self.progress.step, self.steps_per_epoch)
+        for epoch in range(first_epoch, self.config.max_epochs):
+            order = np.random.default_rng([self.config.seed, epoch]).permutation(self.training)
+            for number in range(done, self.steps_per_epoch):
+                yield order[number * self.config.batch : (number + 1) * self.config.batch]
+            done = 0
+
+    def _step(self, numbers: NDArray[np.int64]) -> None:
+        self.distillers.train()
+        step = self.progress.step + 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * min(1.0, step / max(1, self.config.warm_up))
+        self.optimizer.zero_grad(set_to_none=True)
+        self._loss(numbers).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.progress.step = step
+
+    def _loss(self, numbers: NDArray[np.int64]) -> Tensor:
+        roles = 3 if self.config.negatives else 2
+        return loss(*distil(self.distillers, self._take(numbers)[:, :roles]))
+
+    @torch.no_grad()
+    def _check(self) -> None:
+        self.distillers.eval()
+        parts = np.array_split(self.validation, -(-len(self.validation) // VALIDATION_BATCH))
+        value = sum(float(self._loss(part)) * len(part) for part in parts) / len(self.validation)
+        if not np.isfinite(value):
+            raise DataError(
+                f"The validation loss is {value} after {self.progress.step} steps. Lower the learning rate, "
+                "or look for states that are not finite."
+            )
+        self.progress.history.append((self.progress.step, value))
+        if value < self.progress.best - self.config.min_delta:
+            self.progress.best, self.progress.waited = value, 0
+            self.best = {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
+        else:
+            self.progress.waited += 1
+
+    def _take(self, numbers: NDArray[np.int64]) -> Tensor:
+        if self.resident is not None:
+            return self.resident[torch.from_numpy(numbers).to(self.device)].float()
+        return self.states.rows(numbers).to(self.device).float()
+
+
+def _on_gpu(states: TripleStates, device: torch.device) -> Tensor | None:
+    """All states on the GPU where they fit, so that no step waits for the disk."""
+    if device.type != "cuda" or states.nbytes > GPU_SHARE * torch.cuda.mem_get_info(device)[0]:
+        return None
+    return states.rows(slice(None)).to(device)
+
+
+@contextmanager
+def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield

@@ -1,0 +1,173 @@
+"""Sentences in other words, by translating them into another language and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from wordstill.errors import UsageError
+from wordstill.meaning.pretrained import load_pretrained
+from wordstill.meaning.use import word_spans
+from wordstill.teacher.device import choose_device, choose_precision
+from wordstill.teacher.planning import within_budget
+
+CPU_BUDGET, GPU_BUDGET = 1024, 65536
+USUAL_LIMIT = 512
+SURVIVING = 0.1
+"""Part of its words that a sentence keeps there and back, at least; real pairs keep more than half."""
+PROBED = 200
+
+
+class Paraphraser(Protocol):
+    """Something that says sentences in other words."""
+
+    @property
+    def name(self) -> str:
+        """Identifies it in a file of triples."""
+        ...
+
+    def paraphrase(self, sentences: Sequence[str]) -> list[str]:
+        """A paraphrase of each sentence; empty where there is none."""
+        ...
+
+
+class Translator:
+    """Any sequence-to-sequence model of transformers.
+
+    Args:
+        model: Translates.
+        tokenizer: Its tokenizer.
+        name: For messages.
+        device: Where to run.
+        dtype: What to calculate in.
+        beams: Width of the search; 1 is greedy and fastest.
+
+    Attributes:
+        languages: Source and target, where the model says them, else None.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        name: str,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        beams: int = 1,
+    ) -> None:
+        self.name, self.tokenizer, self.beams = name, tokenizer, beams
+        self.device = choose_device(device)
+        self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
+        positions = getattr(model.config, "max_position_embeddings", None) or USUAL_LIMIT
+        self.limit = min(int(tokenizer.model_max_length), int(positions), USUAL_LIMIT)
+        self.languages = _languages(model, tokenizer)
+        self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, *, device: str = "auto", dtype: str = "auto", beams: int = 1
+    ) -> Translator:
+        """Load a translator by folder or by name on the Hub.
+
+        Raises:
+            TeacherError: There is none.
+        """
+        model, tokenizer = load_pretrained(name, "AutoModelForSeq2SeqLM", "translator")
+        return cls(model, tokenizer, str(name), device=device, dtype=dtype, beams=beams)
+
+    @torch.inference_mode()
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """Each sentence in the other language; empty for one that is empty or over the limit."""
+        ids = self.tokenizer(list(sentences), truncation=False, verbose=False)["input_ids"]
+        lengths = np.array([len(row) for row in ids], dtype=np.int64)
+        usable = np.array([bool(sentence.strip()) for sentence in sentences], dtype=np.bool_)
+        order = np.argsort(-lengths, kind="stable")
+        order = order[usable[order] & (lengths[order] <= self.limit)]
+        result = [""] * len(sentences)
+        for chosen in within_budget(lengths[order], self._budget):
+            rows = order[chosen].tolist()
+            batch = self.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
+            most = [self._most(int(lengths[row])) for row in rows]
+            output = self.model.generate(
+                **batch.to(self.device),
+                num_beams=self.beams,
+                do_sample=False,
+                max_length=None,
+                max_new_tokens=max(most),
+            )
+            # What never ends is cut at the same place in any batch; the first one is the start token.
+            kept = [row[: 1 + limit] for row, limit in zip(output, most)]
+            texts = self.tokenizer.batch_decode(kept, skip_special_tokens=True)
+            for row, text in zip(rows, texts):
+                result[row] = " ".join(text.split())
+        return result
+
+    def _most(self, length: int) -> int:
+        """How long a translation may become."""
+        return min(self.limit - 1, length * 3 // 2 + 10)
+
+
+class RoundTrip:
+    """Translates into another language and back.
+
+    Args:
+        there: From the language of the text.
+        back: Into it again.
+
+    Raises:
+        UsageError: The two do not belong together.
+    """
+
+    def __init__(self, there: Translator, back: Translator) -> None:
+        self.there, self.back = there, back
+        self.name = f"{there.name} and {back.name}"
+        self._probed = False
+        if there.languages and back.languages and there.languages != back.languages[::-1]:
+            raise UsageError(
+                f"The translators do not belong together: {there.name} is from {there.languages[0]} into "
+                f"{there.languages[1]}, {back.name} from {back.languages[0]} into {back.languages[1]}. "
+                "The second must lead back."
+            )
+
+    def paraphrase(self, sentences: Sequence[str]) -> list[str]:
+        """Each sentence there and back; empty where it is over a translator's limit.
+
+        Raises:
+            UsageError: What comes back has next to no word of what went in: the wrong languages.
+        """
+        found = self.back.translate(self.there.translate(sentences))
+        if not self._probed:
+            self._refuse_other_language(sentences[:PROBED], found[:PROBED])
+            self._probed = True
+        return found
+
+    def _refuse_other_language(self, sentences: Sequence[str], found: Sequence[str]) -> None:
+        shares = [_surviving(sentence, other) for sentence, other in zip(sentences, found) if other]
+        share = sum(shares) / len(shares) if shares else 0.0
+        if share < SURVIVING:
+            raise UsageError(
+                f"Of the words of a sentence only {share:.0%} come back from {self.name}: for "
+                f"{sentences[0][:60]!r} came {found[0][:60]!r}. Is one of them for another language, or "
+                "given in the wrong order?"
+            )
+
+
+def _surviving(sentence: str, other: str) -> float:
+    words = {
+        sentence[start:end].casefold() for start, end in word_spans(sentence) if sentence[start:end].isalpha()
+    }
+    back = {other[start:end].casefold() for start, end in word_spans(other)}
+    return len(words & back) / max(1, len(words))
+
+
+def _languages(model: Any, tokenizer: Any) -> tuple[str, str] | None:
+    declared = getattr(model.config, "languages", None)
+    if isinstance(declared, list | tuple) and len(declared) == 2:
+        return str(declared[0]), str(declared[1])
+    source, target = (getattr(tokenizer, name, None) for name in ("source_lang", "target_lang"))
+    return (str(source), str(target)) if source and target else None

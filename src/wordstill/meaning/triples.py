@@ -1,0 +1,126 @@
+"""Training triples on disk: one JSON object on each line, after a first line that says where they come from.
+
+{"format": "wordstill-triples", "schema": 1, "masked_model": {"name": …, "fingerprint": …}, …}
+{"original": [text, start, end], "positive": […], "negative": […], "how": "round-trip"}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordstill.errors import DataError
+from wordstill.files import atomic_file, sha256_of
+from wordstill.meaning.use import Use
+
+FORMAT, SCHEMA = "wordstill-triples", 1
+ROLES = ("original", "positive", "negative")
+
+
+@dataclass(frozen=True)
+class Triple:
+    """A word in a sentence, one of the same meaning in another, and another word in the same sentence."""
+
+    original: Use
+    positive: Use
+    negative: Use
+    how: str = "given"
+    """How the positive was made: ``round-trip``, ``given``, ``replaced`` or ``substituted``."""
+
+    def shown(self) -> str:
+        """The three texts with the words marked, for people."""
+        return "\n".join(f"{role:<9} {getattr(self, role).marked}" for role in ROLES)
+
+
+class Triples(Sequence[Triple]):
+    """The triples of a file.
+
+    Attributes:
+        header: What the first line says.
+        hash: Identifies the file's content.
+    """
+
+    def __init__(self, triples: list[Triple], header: Mapping[str, Any], hash: str) -> None:
+        self._triples, self.header, self.hash = triples, header, hash
+
+    def __len__(self) -> int:
+        return len(self._triples)
+
+    def __getitem__(self, chosen: Any) -> Any:
+        return self._triples[chosen]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Triples:
+        """Read a file.
+
+        Raises:
+            DataError: It is not such a file, or a line of it is broken.
+        """
+        path = Path(path)
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"The triples {path} cannot be read: {error}.") from error
+        header = _header(path, lines[0])
+        triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
+        if len(triples) != header.get("triples"):
+            raise DataError(
+                f"{path} has {len(triples)} triples, but its first line says {header.get('triples')}. "
+                "It is cut short or was changed; make it again with wordstill meaning pairs."
+            )
+        return cls(triples, header, sha256_of(path))
+
+
+def write_triples(path: Path, triples: Iterable[Triple], header: Mapping[str, Any]) -> None:
+    """Write a file; ``header`` must say how many ``triples`` there are."""
+    with atomic_file(path) as handle:
+        first = {"format": FORMAT, "schema": SCHEMA, **header}
+        for line in (json.dumps(first, ensure_ascii=False), *triple_lines(triples)):
+            handle.write(f"{line}\n".encode())
+
+
+def triple_lines(triples: Iterable[Triple]) -> Iterator[str]:
+    """Triples as lines of JSON."""
+    for triple in triples:
+        uses = {role: getattr(triple, role) for role in ROLES}
+        plain: dict[str, Any] = {role: [use.text, use.start, use.end] for role, use in uses.items()}
+        yield json.dumps({**plain, "how": triple.how}, ensure_ascii=False)
+
+
+def _header(path: Path, line: str) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+        known = header["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise DataError(
+            f"{path}:1: not a file of triples: expected a first line with the format {FORMAT!r}, got "
+            f"{line[:60]!r}. Make one with wordstill meaning pairs."
+        )
+    if header.get("schema") != SCHEMA:
+        raise DataError(f"{path}:1: schema {header.get('schema')!r}, this version reads {SCHEMA}.")
+    return dict(header)
+
+
+def _triple(path: Path, number: int, line: str) -> Triple:
+    try:
+        plain = json.loads(line)
+        uses = [Use(str(text), int(start), int(end)) for text, start, end in map(plain.__getitem__, ROLES)]
+        how = str(plain["how"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}:{number}: not a triple ({type(error).__name__}: {error}): {line[:60]!r}. "
+            "Expected original, positive and negative, each [text, start, end], and how."
+        ) from error
+    for role, use in zip(ROLES, uses):
+        if not 0 <= use.start < use.end <= len(use.text):
+            raise DataError(
+                f"{path}:{number}: the span ({use.start}, {use.end}) of the {role} is outside its text of "
+                f"{len(use.text)} characters."
+            )
+    original, positive, negative = uses
+    return Triple(original, positive, negative, how)

@@ -1,0 +1,98 @@
+"""One use of a word: a text, and where in it the word stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from wordstill.corpus.segment import Span, WordSegmenter
+from wordstill.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Use:
+    """A word or phrase in a text, by its character offsets.
+
+    >>> Use("The bank was steep.", 4, 8).word
+    'bank'
+    """
+
+    text: str
+    start: int
+    end: int
+
+    @classmethod
+    def at(cls, text: str, span: Span | int) -> Use:
+        """Check a place that a user gave.
+
+        Args:
+            text: A sentence or a longer text.
+            span: Character offsets (start, end), or the number of a word, from 0 on.
+
+        Raises:
+            UsageError: The place is outside the text, holds no characters, or cuts a word.
+        """
+        if isinstance(span, int):
+            spans = word_spans(text)
+            if not 0 <= span < len(spans):
+                raise UsageError(
+                    f"There is no word number {span} in {_shown(text)}: it has {len(spans)} words, "
+                    "counted from 0."
+                )
+            return cls(text, *spans[span])
+        start, end = span
+        if not 0 <= start < end <= len(text) or not text[start:end].strip():
+            raise UsageError(
+                f"The span ({start}, {end}) holds no word of {_shown(text)}, which has {len(text)} "
+                "characters. Give the offset of the first character and that after the last."
+            )
+        _refuse_cut(text, start, end)
+        return cls(text, start, end)
+
+    @property
+    def word(self) -> str:
+        """The word as it is written."""
+        return self.text[self.start : self.end]
+
+    @property
+    def marked(self) -> str:
+        """The text with brackets around the word."""
+        return f"{self.text[: self.start]}[{self.word}]{self.text[self.end :]}"
+
+    def replaced(self, word: str) -> Use:
+        """The same text with another word at this place, and nowhere else."""
+        text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
+        return Use(text, self.start, self.start + len(word))
+
+
+def word_spans(text: str) -> list[Span]:
+    """Character offsets of every word of a text, as they are found in a corpus."""
+    spans: list[Span] = []
+    position = 0
+    for run in text.split():
+        start = text.index(run, position)
+        spans.extend((start + first, start + last) for first, last in _segmenter().spans(run))
+        position = start + len(run)
+    return spans
+
+
+@cache
+def _segmenter() -> WordSegmenter:
+    return WordSegmenter()
+
+
+def _refuse_cut(text: str, start: int, end: int) -> None:
+    """A hyphen may stand between a span and the rest of its word, but not another letter."""
+    for edge in (start, end):
+        if not (0 < edge < len(text) and text[edge - 1].isalnum() and text[edge].isalnum()):
+            continue
+        for first, last in word_spans(text):
+            if first < edge < last:
+                raise UsageError(
+                    f"The span ({start}, {end}), {text[start:end]!r}, cuts the word {text[first:last]!r} of "
+                    f"{_shown(text)}. Give the span of the whole word: ({first}, {last})."
+                )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordstill.errors import UsageError
+from wordstill.meaning import building
+from wordstill.meaning.building import BuildConfig, TripleBuilder, in_the_case_of, is_name
+from wordstill.meaning.cosines import WordCosines
+from wordstill.meaning.masked import Candidate
+from wordstill.meaning.triples import Triple
+from wordstill.meaning.use import Use
+from wordstill.vectors import WordVectors
+
+WORDS = {
+    "promised": 0.0,
+    "assured": 0.5,
+    "left": 1.5,
+    "gave": 1.4,
+    "promises": 0.1,
+    "paris": 3.0,
+    "london": 3.1,
+}
+"""Angles in the plane."""
+
+
+@pytest.fixture(scope="module")
+def builder():
+    angles = np.array(list(WORDS.values()))
+    matrix = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    return TripleBuilder(WordCosines(WordVectors(list(WORDS), matrix)))
+
+
+USE = Use("They promised him coins.", 5, 13)
+PREDICTED = [
+    Candidate("promised", 0.4),
+    Candidate("promises", 0.35),
+    Candidate("unknown", 0.3),
+    Candidate("left", 0.2),
+    Candidate("assured", 0.1),
+    Candidate("gave", 0.001),
+]
+
+
+def test_round_trip(builder):
+    triple = builder.build(USE, PREDICTED, "They assured him money.", how="round-trip")
+    assert triple == Triple(
+        USE, Use("They assured him money.", 5, 12), Use("They left him coins.", 5, 9), "round-trip"
+    )
+
+
+@pytest.mark.parametrize("word", ["promised", "promises"])
+def test_a_positive_that_is_nearly_the_same_word_is_replaced(builder, word):
+    triple = builder.build(USE, PREDICTED, f"Him they {word} money.", how="given")
+    assert triple.positive.marked == "Him they [assured] money."
+    assert triple.how == "replaced"
+
+
+def test_it_stays_where_nothing_can_replace_it(builder):
+    triple = builder.build(USE, [Candidate("left", 0.5)], "Him they promised money.", how="given")
+    assert triple.positive.marked == "Him they [promised] money."
+    assert triple.how == "given"
+
+
+def test_substitution(builder):
+    triple = builder.build(USE, PREDICTED, None, how="substituted")
+    assert triple.positive.text == "They assured him coins."
+    assert triple.negative.text == "They left him coins."
+    assert "original  They [promised] him coins." in triple.shown()
+
+
+@pytest.mark.parametrize(
+    ("use", "predicted", "paraphrase", "how", "reason"),
+    [
+        (Use("They zorbed him.", 5, 11), PREDICTED, None, "substituted", building.TARGET_UNKNOWN),
+        (USE, None, None, "substituted", building.NOT_PREDICTED),
+        (USE, PREDICTED[:3] + PREDICTED[4:], None, "substituted", building.NO_NEGATIVE),
+        (USE, PREDICTED[:4], None, "substituted", building.NO_SUBSTITUTE),
+        (USE, [], "x", "given", building.NO_NEGATIVE),
+        (USE, PREDICTED, "  ", "round-trip", building.NO_PARAPHRASE),
+        (USE, PREDICTED, "Nothing like it.", "round-trip", building.NOT_ALIGNED),
+        (
+            Use("We saw Paris.", 7, 12), [Candidate("london", 0.4), Candidate("left", 0.4)],
+            None, "substituted", building.NAME,
+        ),
+    ],
+)  # fmt: skip
+def test_reasons(builder, use, predicted, paraphrase, how, reason):
+    assert builder.build(use, predicted, paraphrase, how=how) == reason
+
+
+def test_names_are_kept(builder):
+    use = Use("We saw Paris.", 7, 12)
+    predicted = [Candidate("london", 0.4), Candidate("left", 0.4)]
+    triple = builder.build(use, predicted, "Paris we saw.", how="round-trip")
+    assert triple.positive.marked == "[Paris] we saw."
+    assert triple.negative.text == "We saw Left."
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "name"),
+    [("We saw Paris", 7, True), ("Paris we saw", 0, False), ("So. Paris", 4, False), ("a word", 2, False)],
+)
+def test_what_a_name_is(text, start, name):
+    assert is_name(Use(text, start, start + 4)) is name
+
+
+@pytest.mark.parametrize(("given", "expected"), [("Bank", "River"), ("BANK", "RIVER"), ("bank", "river")])
+def test_case(given, expected):
+    assert in_the_case_of(Use(given, 0, 4), "river") == expected
+
+
+@pytest.mark.parametrize("settings", [{"similarity": 1.5}, {"probability": -0.1}, {"candidates": 0}])
+def test_impossible_thresholds(settings):
+    with pytest.raises(UsageError, match="must be between"):
+        BuildConfig(**settings)

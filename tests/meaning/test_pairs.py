@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+import signal
+
+import numpy as np
+import pytest
+
+from wordstill.errors import DataError, UsageError
+from wordstill.meaning import Triples, pairs
+from wordstill.meaning.building import BuildConfig
+from wordstill.meaning.cache import StateCache
+from wordstill.meaning.masked import whole_words
+from wordstill.meaning.pairs import PairConfig, Sources, make_triples
+from wordstill.meaning.paraphrases import read_paraphrases
+from wordstill.meaning.reading import StateReader
+from wordstill.meaning.targets import TargetConfig
+from wordstill.vectors import WordVectors
+
+CONFIG = PairConfig(
+    count=200,
+    targets=TargetConfig(5, 40, vocabulary=200, skipped=0.0),
+    build=BuildConfig(0.3, 0.0, candidates=50),
+)
+
+
+@pytest.fixture(scope="module")
+def table(masked):
+    words = sorted({word.lower() for word in whole_words(masked.subwords) if word})
+    return WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def lines(table):
+    generator = np.random.default_rng(1)
+    words = [word for word in table.words if word.isascii() and len(word) > 1]
+    made = [generator.choice(words, size=(2, 9), replace=False) for _ in range(40)]
+    return [tuple(" ".join(half).capitalize() + "." for half in pair) for pair in made]
+
+
+@pytest.fixture
+def file(tmp_path, lines):
+    path = tmp_path / "paraphrases.tsv"
+    path.write_text("".join(f"{first}\t{second}\tmore\n" for first, second in lines), encoding="utf-8")
+    return path
+
+
+class Swapped:
+    """Says every sentence with its words the other way round."""
+
+    name = "swapped"
+
+    def __init__(self):
+        self.calls = 0
+
+    def paraphrase(self, sentences):
+        self.calls += 1
+        return [" ".join(reversed(sentence.rstrip(".").split())) for sentence in sentences]
+
+
+def test_ready_made_paraphrases(masked, table, file, tmp_path):
+    sources = Sources.of_file(file, CONFIG)
+    triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
+    header = triples.header
+    assert len(triples) + sum(header["dropped"].values()) == len(sources.uses) == header["targets"]
+    assert header["mode"] == "given"
+    assert header["masked_model"]["fingerprint"] == masked.fingerprint
+    assert set(header["positives"]) <= {"given", "replaced"}
+    for triple in triples:
+        assert triple.negative.text.count(" ") == triple.original.text.count(" ")
+        assert triple.negative.word.lower() != triple.original.word.lower()
+    assert not (tmp_path / "triples.jsonl.partial").exists()
+
+
+def test_substitution_needs_no_paraphrases(masked, table, file, tmp_path):
+    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
+    assert triples.header["mode"] == "substituted"
+    for triple in triples:
+        original, positive = triple.original, triple.positive
+        assert original.replaced(positive.word) == positive
+        assert original.replaced(triple.negative.word) == triple.negative
+        assert len({original.word.lower(), positive.word.lower(), triple.negative.word.lower()}) == 3
+
+
+def test_a_paraphraser(masked, table, file, tmp_path):
+    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    triples = make_triples(sources, masked, table, tmp_path / "t.jsonl", CONFIG, paraphraser=Swapped())
+    assert triples.header["mode"] == "round-trip"
+    kept = [triple for triple in triples if triple.how == "round-trip"]
+    assert kept or triples.header["positives"].get("replaced")
+    assert all(triple.positive.word.lower() == triple.original.word.lower() for triple in kept)
+    with pytest.raises(UsageError, match="given already"):
+        make_triples(
+            Sources.of_file(file, CONFIG), masked, table, tmp_path / "u.jsonl", CONFIG, paraphraser=Swapped()
+        )
+
+
+def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(pairs, "BLOCK", 8)
+    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    whole = tmp_path / "whole.jsonl"
+    make_triples(sources, masked, table, whole, CONFIG, paraphraser=Swapped())
+
+    class Stopping(Swapped):
+        def paraphrase(self, sentences):
+            if self.calls == 2:
+                signal.raise_signal(signal.SIGINT)
+            return super().paraphrase(sentences)
+
+    out = tmp_path / "triples.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        make_triples(sources, masked, table, out, CONFIG, paraphraser=Stopping())
+    assert not out.exists()
+    assert len(list((tmp_path / "triples.jsonl.partial").glob("*.jsonl"))) == 2
+    rest = Swapped()
+    seen = []
+    make_triples(sources, masked, table, out, CONFIG, paraphraser=rest, report=lambda *now: seen.append(now))
+    assert rest.calls == len(seen) - 2
+    assert seen[-1] == (len(sources.uses), len(sources.uses))
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_other_settings_do_not_go_on(masked, table, file, tmp_path):
+    sources = Sources.of_file(file, CONFIG)
+    out = tmp_path / "triples.jsonl"
+    partial = tmp_path / "triples.jsonl.partial"
+    partial.mkdir()
+    (partial / "pairs.json").write_text(json.dumps({"mode": "round-trip"}))
+    with pytest.raises(DataError, match="mode was 'round-trip', now 'given'"):
+        make_triples(sources, masked, table, out, CONFIG)
+    make_triples(sources, masked, table, out, CONFIG, overwrite=True)
+    with pytest.raises(UsageError, match="exists already"):
+        make_triples(sources, masked, table, out, CONFIG)
+
+
+def test_no_triple_at_all(masked, file, tmp_path):
+    nothing = WordVectors(["zorb"], np.ones((1, 2), dtype=np.float32))
+    with pytest.raises(
+        DataError, match=r"None of 40 targets gave a triple \(the target has no static vector: 40"
+    ):
+        make_triples(Sources.of_file(file, CONFIG), masked, nothing, tmp_path / "t.jsonl", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("one column\n", r":1: expected a sentence, a tab"), ("\n\n", "has no paraphrases"), ("a\t \n", ":1:")],
+)
+def test_broken_paraphrases(tmp_path, content, message):
+    (tmp_path / "p.tsv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_paraphrases(tmp_path / "p.tsv")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_paraphrases(tmp_path / "nowhere.tsv")
+
+
+OUTSIDE = '{"original": ["a", 0, 9], "positive": ["a", 0, 1], "negative": ["a", 0, 1], "how": "given"}'
+
+
+@pytest.fixture
+def triples(masked, table, file, tmp_path):
+    return make_triples(Sources.of_file(file, CONFIG), masked, table, tmp_path / "triples.jsonl", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: ["{}", *lines[1:]], ":1: not a file of triples"),
+        (lambda lines: [lines[0].replace('"schema": 1', '"schema": 7'), *lines[1:]], "schema 7"),
+        (lambda lines: lines[:-1], "but its first line says"),
+        (lambda lines: [*lines[:-1], "{}"], "not a triple"),
+        (lambda lines: [*lines[:-1], lines[-1].replace("]", ", 9]", 1)], "not a triple"),
+        (lambda lines: [*lines[:-1], OUTSIDE], r"span \(0, 9\) of the original"),
+    ],
+)  # fmt: skip
+def test_damaged_triples(triples, tmp_path, change, message):
+    path = tmp_path / "triples.jsonl"
+    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    path.write_text("\n".join(change(lines)) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        Triples.read(path)
+
+
+def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
+    from wordstill.meaning import cache
+
+    monkeypatch.setattr(cache, "BLOCK", 5)
+    reader = StateReader(tiny_teacher("bert-uncased"))
+    states = StateCache.build(tmp_path / "cache", reader, triples)
+    assert len(states) == len(triples)
+    assert states.dropped == 0
+    rows = states.rows(np.array([3, 0]))
+    assert rows.shape == (2, 3, *reader.shape)
+    expected = reader.states([triples[3].original, triples[3].positive, triples[3].negative])
+    np.testing.assert_allclose(rows[0].float(), expected, rtol=1e-2, atol=1e-2)
+    again = StateCache.build(tmp_path / "cache", _Unwilling(reader), triples)
+    assert again.rows(slice(None)).equal(states.rows(slice(None)))
+
+
+def test_reading_goes_on_where_it_stopped(triples, tiny_teacher, tmp_path, monkeypatch):
+    from wordstill.meaning import cache
+
+    monkeypatch.setattr(cache, "BLOCK", 5)
+    reader = StateReader(tiny_teacher("bert-uncased"))
+    whole = StateCache.build(tmp_path / "whole", reader, triples)
+    with pytest.raises(KeyboardInterrupt):
+        StateCache.build(tmp_path / "cache", _Unwilling(reader, after=2), triples)
+    resumed = StateCache.build(tmp_path / "cache", reader, triples)
+    assert resumed.rows(slice(None)).equal(whole.rows(slice(None)))
+
+
+def test_states_of_another_teacher_are_refused(triples, tiny_teacher, tmp_path):
+    StateCache.build(tmp_path / "cache", StateReader(tiny_teacher("bert-uncased")), triples)
+    with pytest.raises(DataError, match="another teacher or of other triples: teacher was"):
+        StateCache.build(tmp_path / "cache", StateReader(tiny_teacher("bert-cased")), triples)
+    (tmp_path / "cache" / "cache.json").write_text("{")
+    with pytest.raises(DataError, match="is damaged"):
+        StateCache.build(tmp_path / "cache", StateReader(tiny_teacher("bert-uncased")), triples)
+
+
+class _Unwilling:
+    """A reader that is stopped after some calls."""
+
+    def __init__(self, reader, after=0):
+        self.reader, self.after = reader, after
+        self.teacher, self.layers, self.shape = reader.teacher, reader.layers, reader.shape
+        self.identity = reader.identity
+
+    def found_states(self, uses):
+        if not self.after:
+            raise KeyboardInterrupt
+        self.after -= 1
+        return self.reader.found_states(uses)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from wordstill.corpus import PrepareConfig, prepare
+from wordstill.errors import DataError, UsageError
+from wordstill.meaning.targets import TargetConfig, corpus_targets, round_robin, sentence_targets
+from wordstill.meaning.use import word_spans
+
+NOUNS = ["river", "house", "still", "party", "bridge", "garden"]
+SENTENCES = [
+    f"The {first} and the {second} of number {number} stand, as we know, beside the old {third}-like wall."
+    for number, (first, second, third) in enumerate(
+        (NOUNS[i % 6], NOUNS[(i + 1 + i // 6) % 6], NOUNS[i % 5]) for i in range(60)
+    )
+]
+CONFIG = TargetConfig(min_words=10, max_words=30, vocabulary=40, skipped=0.1)
+
+
+def words_of(text):
+    return [text[start:end].lower() for start, end in word_spans(text)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    text = "\n".join([*SENTENCES, "Too short a house.", "The river " * 40 + "."])
+    (folder / "text.txt").write_text(text, encoding="utf-8")
+    return prepare([folder / "text.txt"], folder / "store", PrepareConfig(), workers=1)
+
+
+def test_targets_in_a_corpus(corpus):
+    uses = corpus_targets(corpus, 1000, CONFIG)
+    assert len(uses) == len({use.text for use in uses}) == 60
+    assert {use.text for use in uses} == set(SENTENCES)
+    counts = Counter(use.word.lower() for use in uses)
+    assert "the" not in counts and "-" not in counts
+    assert all(use.word.isalpha() and words_of(use.text).count(use.word.lower()) == 1 for use in uses)
+    assert max(counts.values()) - min(counts.values()) <= 10
+    assert uses == corpus_targets(corpus, 1000, CONFIG)
+    assert uses[:20] == corpus_targets(corpus, 20, CONFIG)
+
+
+def test_targets_in_sentences_are_those_of_the_corpus_rules():
+    chosen = sentence_targets([*SENTENCES, "Short.", ""], 30, CONFIG)
+    assert len(chosen) == 30
+    for row, use in chosen:
+        assert use.text == SENTENCES[row]
+        assert use.word.isalpha()
+
+
+def test_a_word_that_comes_twice_is_no_target():
+    text = "The bank by the bank has a river and it is here so we go there often now."
+    chosen = [
+        use.word
+        for seed in range(20)
+        for _, use in sentence_targets([text], 1, TargetConfig(10, 30, seed=seed))
+    ]
+    assert "bank" not in chosen
+    assert "river" in chosen
+
+
+def test_no_word_comes_again_before_all_others_have_come():
+    candidates = np.array(
+        [(sentence, 0, word) for word in range(5) for sentence in range(word * 10, word * 10 + 10)]
+    )
+    taken = round_robin(candidates, 20, seed=3)
+    assert [len(set(taken[start : start + 5, 2].tolist())) for start in range(0, 20, 5)] == [5] * 4
+    assert len(set(taken[:, 0].tolist())) == 20
+
+
+def test_a_text_without_targets(corpus):
+    with pytest.raises(DataError, match="has 45 to 50 words"):
+        corpus_targets(corpus, 10, TargetConfig(min_words=45, max_words=50, vocabulary=2, skipped=0.9))
+
+
+@pytest.mark.parametrize("settings", [{"min_words": 9, "max_words": 3}, {"vocabulary": 0}, {"skipped": 1.0}])
+def test_impossible_settings(settings):
+    with pytest.raises(UsageError, match="make no sense"):
+        TargetConfig(**settings)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordstill.errors import UsageError
+from wordstill.meaning.use import Use, word_spans
+
+TEXT = "The well-known party, which isn't art, ended."
+
+
+@pytest.mark.parametrize(
+    ("span", "word"),
+    [
+        ((0, 3), "The"),
+        ((4, 14), "well-known"),
+        ((4, 8), "well"),
+        (3, ","),
+        (1, "well-known"),
+    ],
+)
+def test_places(span, word):
+    if span == (15, 29):
+        with pytest.raises(UsageError, match='cuts the word "isn\'t"'):
+            Use.at(TEXT, span)
+    else:
+        assert Use.at(TEXT, span).word == word
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        ((16, 19), r"'art', cuts the word 'party'.*\(15, 20\)"),
+        ((15, 29), 'cuts the word "isn\'t"'),
+        ((40, 99), "holds no word"),
+        ((-3, 2), "holds no word"),
+        ((5, 5), "holds no word"),
+        ((3, 4), "holds no word"),
+        (99, "no word number 99"),
+        (-1, "no word number -1"),
+    ],
+)
+def test_impossible_places(span, message):
+    with pytest.raises(UsageError, match=message):
+        Use.at(TEXT, span)
+
+
+def test_chinese_words_may_stand_inside_a_run():
+    assert Use.at("中国人说话", (0, 2)).word == "中国"
+
+
+def test_replacing_touches_only_the_place():
+    use = Use("The party of art and artists is art.", 13, 16)
+    assert use.word == "art"
+    replaced = use.replaced("music")
+    assert replaced.text == "The party of music and artists is art."
+    assert replaced.word == "music"
+
+
+@given(st.text(max_size=60))
+def test_every_word_has_its_place(text):
+    spans = word_spans(text)
+    assert all(text[start:end].strip() for start, end in spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    covered = "".join(text[start:end] for start, end in spans)
+    assert covered == "".join(text.split())
