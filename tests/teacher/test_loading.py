@@ -292,3 +292,16 @@ def test_the_logging_of_transformers_is_left_as_it_was(saved, tmp_path):
     with pytest.raises(TeacherError):
         load_model_and_tokenizer(str(tmp_path))
     assert (library.get_verbosity(), library.is_progress_bar_enabled()) == before
+
+
+def test_a_head_that_was_not_saved_does_not_change_the_fingerprint(tiny_model, tiny_tokenizer, tmp_path):
+    """Each loading draws the missing weights anew, but no state depends on them."""
+    model = tiny_model("bert-uncased")
+    del model.pooler
+    model.pooler = None
+    model.save_pretrained(tmp_path / "model")
+    tiny_tokenizer("bert-uncased").save_pretrained(tmp_path / "model")
+    first, second = (Teacher.from_pretrained(tmp_path / "model", device="cpu") for _ in range(2))
+    heads = [teacher.model.pooler.dense.weight for teacher in (first, second)]
+    assert not torch.equal(*heads)
+    assert first.fingerprint == second.fingerprint

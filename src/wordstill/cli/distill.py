@@ -113,8 +113,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Word pairs with judgements: after each epoch methods that learn are scored on them, and the "
-            "best table is kept. Test sets are refused.",
+            help="Word pairs with judgements: after each epoch methods that learn are scored on them, and "
+            "the best table is kept. Test sets are refused.",
         ),
     ] = None,
     patience: Annotated[

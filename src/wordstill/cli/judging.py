@@ -44,6 +44,6 @@ def _refuse_test_sets(path: Path) -> None:
     for name, dataset in DATASETS.items():
         if any(found in copy.files.values() for copy in dataset.copies):
             raise UsageError(
-                f"{path} is the test set {name}. What is reported on it would be worth nothing after choosing "
-                "by it; give other pairs to --development."
+                f"{path} is the test set {name}. What is reported on it would be worth nothing after "
+                "choosing by it; give other pairs to --development."
             )

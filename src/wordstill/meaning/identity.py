@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-UNUSED = "pooler."
-"""Weights behind the last states; where a model was saved without them, each loading draws them anew."""
+from wordstill.teacher.fingerprint import UNUSED
 
 
 def identity(model: Any, tokenizer_definition: str) -> str:

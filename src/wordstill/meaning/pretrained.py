@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.errors import TeacherError
-from wordstill.teacher.loading import _quiet, hub_answers
+from wordstill.teacher.loading import hub_answers, quiet
 
 
 def load_pretrained(name: str | Path, auto_class: str, what: str) -> tuple[Any, Any]:
@@ -27,7 +27,7 @@ def load_pretrained(name: str | Path, auto_class: str, what: str) -> tuple[Any, 
     offline = folder.is_dir() or not hub_answers()
     options = {"local_files_only": offline, "trust_remote_code": False}
     try:
-        with _quiet():
+        with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
             model, report = getattr(transformers, auto_class).from_pretrained(
                 source, dtype="auto", output_loading_info=True, **options

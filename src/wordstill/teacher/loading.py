@@ -52,7 +52,7 @@ def _load(source: str, name: str, *, online: bool) -> tuple[Any, Any]:
 
     options = {"local_files_only": not online, "trust_remote_code": False}
     try:
-        with _quiet():
+        with quiet():
             config = AutoConfig.from_pretrained(source, **options)
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
             model, report = AutoModel.from_pretrained(
@@ -67,7 +67,7 @@ def _load(source: str, name: str, *, online: bool) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No progress bars and no reports on weights: what matters of them becomes an error here."""
     from transformers.utils import logging as _logging
 
