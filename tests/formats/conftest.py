@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def no_sync():
     """Hundreds of small files need not reach the disk; tests/test_files.py looks at that."""
     with pytest.MonkeyPatch.context() as patch:
