@@ -8,6 +8,7 @@ import pytest
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats.tensors import write_tensors
 from wordstill.postprocess import Pipeline
+from wordstill.postprocess.retrofit import Lexicon, retrofitter
 from wordstill.vectors import WordVectors
 
 
@@ -160,6 +161,10 @@ def test_what_is_not_fitted_or_has_a_table_in_it_is_not_saved(table, tmp_path):
         Pipeline.from_spec("centre").save(tmp_path / "learnt")
     kind = type(Pipeline.from_spec("concatenate").transforms[0])
     joined = Pipeline([kind(kind.config_type(table=table))]).fit(table)
+    lexicon = Lexicon.from_links([("word1", "word2", 1.0)])
+    linked = Pipeline([retrofitter("faruqui", lexicon)]).fit(table)
+    with pytest.raises(UsageError, match="only if its lexicon is named by its path"):
+        linked.save(tmp_path / "learnt")
     with pytest.raises(UsageError, match="only if its table is named by its path"):
         joined.save(tmp_path / "learnt")
     assert not (tmp_path / "learnt").exists()

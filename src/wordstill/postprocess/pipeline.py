@@ -182,7 +182,7 @@ def _transform(name: str, given: Mapping[str, str]) -> Transform:
 def _written(step: Transform) -> dict[str, Any]:
     settings = dict(vars(step.config))
     for key, value in settings.items():
-        if isinstance(value, WordVectors):
+        if not isinstance(value, str | int | float | tuple | list | None):
             raise UsageError(
                 f"A pipeline with {step.short_name} can be saved only if its {key} is named by its path."
             )

@@ -64,8 +64,9 @@ def cpu_multiplies_bfloat16() -> bool:
 def survives_bfloat16() -> bool:
     """Whether this process would live through a product in bfloat16.
 
-    Some virtual machines announce AMX and then die on its first instruction, which no exception handler can
-    catch. So the product is tried in a child process; it takes about ten milliseconds.
+    Some virtual machines announce AMX but hide the leaf of CPUID that describes its tiles (1D). oneDNN then
+    configures no tiles and dies on the first instruction that uses one, which no exception handler can catch.
+    So the product is tried in a child process; it takes about ten milliseconds.
     """
     if not sys.platform.startswith("linux"):
         return True
