@@ -8,31 +8,11 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordstill.methods.window_learner import WindowConfig, WindowLearner
+from wordstill.methods.window_config import PRINTED, WindowConfig
+from wordstill.methods.window_learner import WindowLearner
 from wordstill.teacher.states import WordStates
 
-PAPER: Mapping[str, Any] = {
-    "objective": "attended",
-    "drawn_for": "centre",
-    "subsample": 0.0,
-    "noise_power": 0.75,
-    "noise_source": "counts",
-    "optimiser": "sgd",
-    "rate": 0.025,
-    "final_rate": 0.0,
-    "clip": 5.0,
-    "batch": 64,
-    "whiten": None,
-    "mask_hits": False,
-    "shared": 0,
-    "start": "xavier",
-    "projection_optimiser": "sgd",
-    "projection_rate": None,
-    "balance": 0.0,
-    "centre_table": False,
-    "corrected": False,
-    "self_weight": 0.0,
-}
+PAPER: Mapping[str, Any] = {**PRINTED, "objective": "attended"}
 
 
 @dataclass(frozen=True, kw_only=True)

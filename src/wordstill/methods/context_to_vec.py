@@ -11,33 +11,11 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from wordstill.methods.objectives import Losses
-from wordstill.methods.window_learner import WindowConfig, WindowLearner
+from wordstill.methods.window_config import PRINTED, WindowConfig
+from wordstill.methods.window_learner import WindowLearner
 from wordstill.teacher.states import WordStates
 
-PAPER: Mapping[str, Any] = {
-    "objective": "summed",
-    "tied": False,
-    "drawn_for": "centre",
-    "subsample": 0.0,
-    "noise_power": 0.75,
-    "noise_source": "counts",
-    "optimiser": "sgd",
-    "rate": 0.025,
-    "final_rate": 0.0,
-    "clip": 5.0,
-    "batch": 64,
-    "whiten": None,
-    "mask_hits": False,
-    "shared": 0,
-    "start": "xavier",
-    "projection_optimiser": "sgd",
-    "projection_rate": None,
-    "balance": 0.0,
-    "centre_table": False,
-    "corrected": False,
-    "self_weight": 0.0,
-    "contextualised": 1.0,
-}
+PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)

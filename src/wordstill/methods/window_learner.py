@@ -4,94 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
-from wordstill.methods.learner import Learner, LearnerConfig
-from wordstill.methods.noise import NoiseSource
+from wordstill.methods.learner import Learner
 from wordstill.methods.objectives import Losses, attended, attended_in_groups, pairwise, summed
 from wordstill.methods.pairs import Examples, single_pairs, window_examples
-from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable, joined, merged_gradients
+from wordstill.methods.rows import RowOptimiser, RowTable, joined, merged_gradients
 from wordstill.methods.whitening import RunningWhitener
+from wordstill.methods.window_config import WindowConfig
 from wordstill.teacher.states import WordStates
 
-Start = Literal["orthogonal", "xavier"]
-Objective = Literal["pairwise", "summed", "attended", "attended-in-groups"]
-DrawnFor = Literal["pair", "centre", "window"]
 FREQUENT = 20_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowConfig(LearnerConfig):
-    """Settings of learners with windows."""
-
-    dim: int | None = 300
-    """Size of the vectors; none takes the teacher's width."""
-    window: int = 5
-    """Words to the left and to the right that are predicted."""
-    right: int | None = None
-    """Words to the right, if not as many as to the left."""
-    self_weight: float = 6.0
-    """Weight of the pair of a word with itself beside those with its neighbours, which have 1."""
-    objective: Objective = "pairwise"
-    """Each pair for itself; all in one score, summed or weighted by attention; or the released attention."""
-    negatives: int = 5
-    drawn_for: DrawnFor = "window"
-    """Whether negatives are drawn for each pair or for each centre; ``window`` draws for each centre, and
-    gives them the weight that they would have if drawn for each pair."""
-    subsample: float = 1e-5
-    noise_power: float = 1.0
-    noise_source: NoiseSource = "subsampled"
-    optimiser: OptimiserKind = "sgd"
-    rate: float = 0.05
-    final_rate: float = 1.0
-    balance: float = 1.0
-    batch: int = 2048
-    """Centres in a step."""
-    pairs: int | None = None
-    """Pairs in a step, whatever their centres, instead of ``batch`` centres."""
-    bias: bool = False
-    """Give the projection a bias."""
-    start: Start = "orthogonal"
-    """The projection at the start: orthonormal, or the random one of Xavier."""
-    projection_optimiser: OptimiserKind = "adam"
-    projection_rate: float | None = 1e-4
-    """The projection's own rate; none takes that of the table."""
-    clip: float | None = None
-    """Largest norm of all gradients of a step together."""
-    whiten: float | None = 0.25
-    """Centre states and multiply them by this power of their inverse covariance before they are projected."""
-    centre_table: bool = True
-    """Take the mean vector of the most frequent words off all vectors at the end."""
-    shifted: bool = False
-    """The released slip: from the seventh word on the centre is among its own neighbours, while the seventh
-    to tenth word lack one that is a neighbour."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.window < 1 or self.self_weight < 0:
-            raise UsageError(
-                "window must be at least 1 and self_weight at least 0; got "
-                f"{self.window} and {self.self_weight}."
-            )
-        if self.objective == "attended-in-groups" and self.pairs is None:
-            raise UsageError(
-                "objective=attended-in-groups is over the pairs of a step; set pairs, e.g. pairs=5."
-            )
-        if self.drawn_for == "pair" and self.shared:
-            raise UsageError("drawn_for=pair gives each pair its own negatives; set shared=0.")
-        if self.pairs is not None and self.drawn_for != "pair":
-            raise UsageError("With pairs, negatives are drawn for each pair; set drawn_for=pair.")
-
-    @property
-    def reach(self) -> int:
-        """Words to the right."""
-        return self.window if self.right is None else self.right
 
 
 class Step(NamedTuple):
