@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wordstill.development import Development
     from wordstill.run import DistillConfig
 
-VOCABULARY = "Vocabulary"
 TEACHER = "Teacher"
 
 EXAMPLES = """\
@@ -121,29 +120,15 @@ def command(
         int,
         typer.Option(metavar="N", min=1, help="With --development: stop after so many epochs without gain."),
     ] = 1,
-    min_count: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY)
-    ] = 5,
-    max_vocab: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Keep only so many, the most frequent.", rich_help_panel=VOCABULARY
-        ),
-    ] = None,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="RULE",
-            help="lower joins all case variants of a word, none does not.",
-            rich_help_panel=VOCABULARY,
-        ),
-    ] = "lower",
+    min_count: options.MinCount = 5,
+    max_vocab: options.MaxVocab = None,
+    key: options.Key = "lower",
     words: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Words or phrases, one on each line, that must get a vector, however rare.",
-            rich_help_panel=VOCABULARY,
+            rich_help_panel=options.VOCABULARY,
         ),
     ] = None,
     format: options.Format = "auto",

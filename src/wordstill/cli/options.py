@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wordstill.corpus import PrepareConfig
 
 TEXT = "Text"
+VOCABULARY = "Vocabulary"
 
 Inputs = Annotated[
     list[str],
@@ -37,6 +38,31 @@ VectorsPath = Annotated[
 ]
 Topn = Annotated[int, typer.Option("--topn", "-n", metavar="N", min=1, help="How many words to show.")]
 
+MinCount = Annotated[
+    int,
+    typer.Option(
+        "--min-count", metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY
+    ),
+]
+MaxVocab = Annotated[
+    int | None,
+    typer.Option(
+        "--max-vocab",
+        metavar="N",
+        min=1,
+        help="Keep only so many, the most frequent.",
+        rich_help_panel=VOCABULARY,
+    ),
+]
+Key = Annotated[
+    str,
+    typer.Option(
+        "--key",
+        metavar="RULE",
+        help="lower joins all case variants of a word, none does not.",
+        rich_help_panel=VOCABULARY,
+    ),
+]
 Format = Annotated[
     str,
     typer.Option(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from wordstill.baselines import TrainConfig
     from wordstill.corpus import PrepareConfig
 
-VOCABULARY = "Vocabulary"
 
 EXAMPLES = """\
 Example: wordstill train corpus.txt --out vectors
@@ -63,29 +62,15 @@ def command(
     ] = "auto",
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
-    min_count: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY)
-    ] = 5,
-    max_vocab: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Keep only so many, the most frequent.", rich_help_panel=VOCABULARY
-        ),
-    ] = None,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="RULE",
-            help="lower joins all case variants of a word, none does not.",
-            rich_help_panel=VOCABULARY,
-        ),
-    ] = "lower",
+    min_count: options.MinCount = 5,
+    max_vocab: options.MaxVocab = None,
+    key: options.Key = "lower",
     words: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Words, one on each line, that must be learnt, however rare.",
-            rich_help_panel=VOCABULARY,
+            rich_help_panel=options.VOCABULARY,
         ),
     ] = None,
     format: options.Format = "auto",
