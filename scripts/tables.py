@@ -34,7 +34,8 @@ Spearman's correlation with human judgements, times 100; in brackets the pairs w
 table. A8 is the mean of the eight columns. Pairs with an absent word are skipped, which is why every block
 says what it covers; methods that learn step by step leave out words that the text does not show. The settings
 of `still` and of the learners' default preset were chosen on the development half of each set (every second
-pair) over two texts, enwiki-a and the excerpt of `make demo`; the figures here are over all pairs.
+pair) over two texts, enwiki-a and the excerpt of `make demo`, with the figures over all pairs printed beside
+them; the figures here are over all pairs.
 
 This page is made by `python scripts/tables.py` from the files in [results/](results).
 """
