@@ -40,9 +40,17 @@ class Echo:
 
     when: int = -1
     act: object = None
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     calls: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
-    def encode(self, batch: SimpleNamespace, layers: tuple[int, ...]) -> int:
+    def load(self, batch: SimpleNamespace) -> SimpleNamespace:
+        return SimpleNamespace(batch=batch)
+
+    def verify(self, layers: tuple[int, ...]) -> None:
+        assert layers
+
+    def encode(self, loaded: SimpleNamespace, layers: tuple[int, ...]) -> int:
+        batch = loaded.batch
         self.calls.append((batch.number, layers))
         if batch.number == self.when and self.act is not None:
             self.act()

@@ -116,25 +116,28 @@ class Engine:
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
         saved = shown = time.monotonic()
-        reading = closing(prefetch(stage.batches.since(progress.position)))
-        with _bar(stage, progress, show) as bar, reading as batches:
-            for number, (position, batch) in enumerate(batches, 1):
+        coming = stage.batches.since(progress.position)
+        loaded = ((after, self.teacher.load(batch)) for after, batch in coming)
+        with _bar(stage, progress, show) as bar, closing(prefetch(loaded)) as reading:
+            for number, (position, batch) in enumerate(reading, 1):
                 stage.observe(self.teacher.encode(batch, stage.layers))
-                if number % BATCHES_BETWEEN_TRIMS == 0:
+                if number % BATCHES_BETWEEN_TRIMS == 0 and self.teacher.device.type == "cpu":
                     trim_heap()
                 progress = replace(
                     progress,
                     position=position,
-                    words=progress.words + batch.running,
-                    cut=progress.cut + batch.cut,
+                    words=progress.words + batch.batch.running,
+                    cut=progress.cut + batch.batch.cut,
                 )
-                bar.update(batch.running)
+                bar.update(batch.batch.running)
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
+                    self.teacher.verify(stage.layers)
                     self._save(progress)
                     saved = time.monotonic()
                 if stop.is_set():
                     raise self._interrupted(stage, progress.words)
+        self.teacher.verify(stage.layers)
         return progress
 
     def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:

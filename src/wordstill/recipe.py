@@ -28,6 +28,8 @@ class Recipe:
     seed: int
     epochs: int
     versions: dict[str, str]
+    development: dict[str, Any] | None = None
+    """By what learners are judged after each epoch; None reads all epochs."""
 
     @classmethod
     def resolve(
@@ -39,6 +41,7 @@ class Recipe:
         batches: BatchConfig,
         seed: int,
         epochs: int = 1,
+        development: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
@@ -50,6 +53,7 @@ class Recipe:
             seed=seed,
             epochs=epochs,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
+            development=development,
         )
 
     def to_json(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from wordstill.files import disk_errors
 from wordstill.input_text import as_list, is_one_store, open_or_prepare
 from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.methods.learner import Learner
+from wordstill.methods.ranges import SEEDS, check_ranges
 from wordstill.recipe import Recipe
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
 from wordstill.teacher.batches import Unit
+from wordstill.teacher.budget import usual_budget
 from wordstill.vectors import WordVectors
 
 SENTENCE_ENDS = (".", "?", "!")
@@ -40,7 +42,7 @@ class DistillConfig:
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
     budget: int | None = None
-    """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU."""
+    """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "paragraph"
     """What the teacher reads as one text: whole paragraphs, or each sentence by itself."""
     epochs: int = 1
@@ -56,6 +58,14 @@ class DistillConfig:
             raise unknown_name("unit to read", self.read, get_args(Unit))
         if self.epochs < 1:
             raise UsageError(f"The text must be read at least once; got {self.epochs} epochs.")
+        check_ranges(self, {"seed": SEEDS})
+
+    def check_development(self, development: Development | None) -> None:
+        """Refuse a judge that has nothing to choose, before anything is loaded."""
+        if development is None:
+            return
+        learners = [text for text in self.methods if METHODS[text.partition(":")[0].strip()].learns]
+        development.refuse_idle(self.methods, learners=learners, epochs=self.epochs)
 
 
 class Run:
@@ -80,13 +90,21 @@ class Run:
         self.teacher, self.corpus, self.development = teacher, corpus, development
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
-        usual = 131_072 if teacher.device.type == "cuda" else 2_048
-        budget = usual if config.budget is None else config.budget
-        self.batches = BatchConfig(budget, teacher.limit, config.read)
+        budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
+        self.batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         self.config = config
         self.recipe = Recipe.resolve(
-            corpus, teacher, self.vocabulary, specs, self.batches, config.seed, config.epochs
+            corpus,
+            teacher,
+            self.vocabulary,
+            specs,
+            self.batches,
+            config.seed,
+            config.epochs,
+            development.facts if development is not None else None,
         )
+        if development is not None:
+            development.check_words(self.vocabulary.keys)
         setup = Setup(
             self.vocabulary,
             teacher.width,
@@ -123,6 +141,7 @@ class Run:
             checkpoints: Whether the run saves its state there.
             development: Judges learners after each epoch.
         """
+        config.check_development(development)
         paths = as_list(inputs)
         if not is_one_store(paths):
             # Missing files are found here, before the teacher is loaded.
@@ -137,6 +156,8 @@ class Run:
 
     def tables(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
+        layers = {layer for stage in self.engine.stages for layer in stage.layers}
+        self.teacher.get_ready(self.corpus.n_words * self.config.epochs, tuple(sorted(layers)))
         done = self.engine.run(resume=resume, show_progress=progress)
         return {label: self._finish(label, method, done) for label, method in self.methods.items()}
 
@@ -144,11 +165,30 @@ class Run:
         table = method.finish()
         if not len(table):
             raise DataError(
-                f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; the "
-                f"tokenizer of {self.teacher.config.name} gives no sub-words for them."
+                f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; "
+                f"{self._why_empty(method)}"
             )
-        provenance = self.recipe.provenance(label) | {"cut_sentences": done.cut}
+        provenance = self.recipe.provenance(label) | {
+            "cut_sentences": done.cut,
+            "development": self._judgement(method),
+        }
         return WordVectors(table.words, table.matrix, counts=table.counts, provenance=provenance)
+
+    def _why_empty(self, method: Method) -> str:
+        if isinstance(method, Learner) and method.config.subsample > 0:
+            left = float(method.noise.expected_positives.sum())
+            return (
+                f"subsample={method.config.subsample:g} thins the text out to about {left:,.0f} words, and "
+                "none was left to learn from. Raise it, or set subsample=0."
+            )
+        return f"the tokenizer of {self.teacher.config.name} gives no sub-words for them."
+
+    def _judgement(self, method: Method) -> dict[str, Any] | None:
+        """By what a table was chosen, and which one; None for those that were not chosen."""
+        if self.recipe.development is None or not isinstance(method, Learner) or method.best is None:
+            return None
+        chosen = {"kept_epoch": int(method.best.epoch), "score": float(method.best.score)}
+        return self.recipe.development | chosen
 
     def _stages(self) -> list[Stage]:
         subwords = self.teacher.subwords

@@ -255,7 +255,12 @@ def test_provenance_is_complete(runs, text, spec):
     assert facts["vocabulary"]["size"] == len(text.vocabulary)
     assert facts["vocabulary"]["wanted_words"] == len(text.vocabulary.config.words)
     assert len(facts["vocabulary"]["wanted_words_sha256"]) == 64
-    assert facts["batches"] == {"budget": BUDGET, "limit": text.teacher.limit, "unit": "paragraph"}
+    assert facts["batches"] == {
+        "budget": BUDGET,
+        "limit": text.teacher.limit,
+        "unit": "paragraph",
+        "packed": False,
+    }
     assert facts["versions"].keys() >= {"wordstill", "torch", "transformers", "tokenizers", "numpy"}
     assert "not installed" not in facts["versions"].values()
     assert facts["seed"] == 0 and facts["epochs"] == 1

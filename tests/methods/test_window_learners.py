@@ -38,7 +38,7 @@ def sentence(topics, hand_made):
 def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]:
     """Centre, neighbour and weight of every filled slot."""
     noise = Noise(_Words(words), 1.0, "counts", 0.0, torch.device("cpu"))
-    found = single_pairs(window_examples(states, settings(spec), noise, torch.Generator()))
+    found = single_pairs(window_examples(states.batch, settings(spec), noise, torch.Generator()))
     return list(zip(found.centres.tolist(), found.rows.flatten().tolist(), found.weights.flatten().tolist()))
 
 
@@ -92,7 +92,7 @@ class TestPairs:
     def test_an_empty_slot_names_a_row_of_its_centre(self, sentence):
         noise = Noise(_Words(24), 1.0, "counts", 0.0, torch.device("cpu"))
         found = window_examples(
-            sentence(4), settings("bert-skipgram:self_weight=0"), noise, torch.Generator()
+            sentence(4).batch, settings("bert-skipgram:self_weight=0"), noise, torch.Generator()
         )
         for rows, weights in zip(found.rows.tolist(), found.weights.tolist()):
             filled = {row for row, weight in zip(rows, weights) if weight}
@@ -239,8 +239,8 @@ def test_planted_topics_are_found(spec, topics):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("window=0", "window must be at least 1"),
-        ("self_weight=-1", "self_weight at least 0"),
+        ("window=0", "window must be from 1 to 1,000; got 0"),
+        ("self_weight=-1", "self_weight must be from 0 to 1,000,000; got -1.0"),
         ("objective=attended-in-groups", "set pairs"),
         ("drawn_for=pair", "set shared=0"),
         ("pairs=5", "drawn_for=pair"),

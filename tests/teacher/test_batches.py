@@ -185,6 +185,7 @@ def test_reading_again_gives_the_same(corpus, vocabulary, subwords):
 
 def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, monkeypatch):
     monkeypatch.setattr(batches, "WINDOW_FORMS", 150)
+    monkeypatch.setattr(batches, "BATCHES_IN_WINDOW", 1)
     source = text_batches(corpus, vocabulary, subwords)
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
@@ -197,6 +198,7 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, 
 
 def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, subwords, monkeypatch):
     monkeypatch.setattr(batches, "WINDOW_FORMS", 150)
+    monkeypatch.setattr(batches, "BATCHES_IN_WINDOW", 1)
     plain, mixed, other = (text_batches(corpus, vocabulary, subwords) for _ in range(3))
     mixed.order, other.order = 5, 6
 

@@ -58,7 +58,8 @@ def test_both_ways_agree_on_any_text(data, nasty_words, write_store, tiny_teache
     end = st.sampled_from(["", "", "", ".", "!", "?", '."', ".)", "..."])
     paragraph = st.lists(st.tuples(word, end).map("".join), min_size=1, max_size=12).map(" ".join)
     paragraphs = data.draw(st.lists(paragraph, min_size=1, max_size=6))
-    assume(any(text.split() for text in paragraphs))
+    # A mark of the byte order at the start of a file is no text.
+    assume("\n".join(paragraphs).removeprefix("\ufeff").split())
     corpus = write_store(*paragraphs)
     assume(corpus.glued == 0)
     for kind in BLANK_SPLITTING:

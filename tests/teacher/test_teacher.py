@@ -189,8 +189,8 @@ class TestErrors:
 
     def test_a_model_with_another_number_of_layers(self, tiny_model, tiny_tokenizer):
         model = tiny_model("bert-uncased")
-        teacher = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("short", "cpu", "float32"))
         model.encoder.layer = model.encoder.layer[:2]
+        teacher = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("short", "cpu", "float32"))
         with pytest.raises(TeacherError, match=r"expected 4 layers, got 3 layers of them"):
             teacher.encode(words_alone(teacher, ["river"]), (1,))
 

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.sums import RowExtremes, RowSums
-from wordstill.teacher.states import Pooling, WordStates
+from wordstill.teacher.pooling import Pooling
+from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 
@@ -80,14 +81,14 @@ class Ase(Method):
     def observe(self, states: WordStates) -> None:
         """Pool the states of the words of a text."""
         known = states.known
-        self.states.add(states.word_ids[known], self._words(states)[known])
+        self.states.add(states.word_ids[known], self._words(states), known)
 
     def observe_alone(self, states: WordStates) -> None:
         """Keep the states of words that never occur."""
         known = states.known
         rows = self._row_alone[states.word_ids[known]]
         wanted = rows >= 0
-        self.alone.add(rows[wanted], self._words(states)[known[wanted]])
+        self.alone.add(rows[wanted], self._words(states), known[wanted])
 
     def finish(self) -> WordVectors:
         """The pooled states; of words that never occur, the states alone."""

@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from wordstill.errors import UsageError
 from wordstill.methods.objectives import Losses
+from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.window_config import PRINTED, WindowConfig
 from wordstill.methods.window_learner import WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0}
+WEIGHTS = ("centre", "neighbours", "semantic", "contextualised", "contrastive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,14 @@ class ContextToVecConfig(WindowConfig):
     """Weight of the loss of negatives (eta 3)."""
     printed_sign: bool = False
     """Take Eq. 7 as it is printed: negatives are pushed away without bound."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ranges(self, dict.fromkeys(WEIGHTS, Range(0, 1_000_000)))
+        if not self.centre + self.neighbours:
+            raise UsageError("centre and neighbours cannot both be 0: nothing would be left to learn from.")
+        if not self.semantic + self.contrastive:
+            raise UsageError("semantic and contrastive cannot both be 0: no vector would ever move.")
 
 
 class ContextToVec(WindowLearner):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.sums import RowSums
-from wordstill.teacher.states import Pooling, WordStates
+from wordstill.teacher.pooling import Pooling
+from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 
@@ -66,7 +67,7 @@ class Decontextual(Method):
         """Keep the states of words."""
         known = states.known
         words = states.words(self.config.layer, self.config.subword)
-        self.alone.add(states.word_ids[known], words[known])
+        self.alone.add(states.word_ids[known], words, known)
 
     def finish(self) -> WordVectors:
         """The states alone."""

@@ -98,9 +98,10 @@ class Positives:
     def __init__(self, rows: int, device: torch.device) -> None:
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
 
-    def add(self, rows: Tensor) -> None:
-        """Count rows [n]."""
-        self.counts.index_add_(0, rows, torch.ones_like(rows))
+    def add(self, rows: Tensor, present: Tensor | None = None) -> None:
+        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
+        times = torch.ones_like(rows) if present is None else present.long()
+        self.counts.index_add_(0, rows.flatten(), times.flatten())
 
     def state_dict(self) -> dict[str, Tensor]:
         """The counts [rows]."""
@@ -245,8 +246,8 @@ class Learner(Method):
         weight = self.config.negatives / self.config.shared if self.config.shared else 1.0
         weights = torch.full(shape, weight, device=negatives.device)
         if self.config.mask_hits:
-            for slot in positives.unbind(1):
-                weights.masked_fill_(negatives == slot[:, None], 0.0)
+            hits = negatives[..., None, :] == positives[:, :, None]
+            weights.masked_fill_(hits.any(dim=1), 0.0)
         return weights
 
     def scores(self, table: RowTable, queries: Tensor, rows: Tensor) -> Tensor:
@@ -254,6 +255,10 @@ class Learner(Method):
         scores = table.scores(queries, rows)
         return scores if self._offsets is None else scores + self._offsets[rows]
 
-    def _generator(self) -> torch.Generator:
+    def on_host(self) -> torch.Generator:
+        """For choices that the host makes, so that it knows their number without waiting for a GPU."""
+        return self._generator(torch.device("cpu"))
+
+    def _generator(self, device: torch.device | None = None) -> torch.Generator:
         mixed = (self.setup.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])
-        return torch.Generator(self.setup.device).manual_seed(mixed % 2**63)
+        return torch.Generator(device or self.setup.device).manual_seed(mixed % 2**63)

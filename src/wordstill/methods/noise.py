@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.corpus import Vocabulary
+from wordstill.errors import UsageError
 
 NoiseSource = Literal["counts", "subsampled"]
 
@@ -26,8 +27,11 @@ class Noise:
         device: Where draws are wanted.
 
     Attributes:
-        keep: Probability that an occurrence of each word stays a target [V].
+        keep: Probability that an occurrence of each word stays a target [V], on the host.
         expected_positives: How many do, each time the text is read [V].
+
+    Raises:
+        UsageError: There is nothing to learn from.
     """
 
     def __init__(
@@ -39,7 +43,8 @@ class Noise:
         device: torch.device,
     ) -> None:
         keep = vocabulary.keep_probability(subsample)
-        self.keep = torch.from_numpy(keep).float().to(device)
+        _refuse_empty(vocabulary, keep, subsample)
+        self.keep = torch.from_numpy(keep).float()
         counts = vocabulary.counts * keep if source == "subsampled" else vocabulary.counts
         self.expected_positives = torch.from_numpy(vocabulary.counts * keep).float().to(device)
         noise = _distribution(counts, power)
@@ -61,8 +66,21 @@ class Noise:
         return torch.searchsorted(self._bounds, points).clamp_(max=len(self._bounds) - 1)
 
     def kept(self, words: Tensor, generator: torch.Generator) -> Tensor:
-        """Which occurrences stay when frequent words are thinned out [n]."""
-        return torch.rand(len(words), device=words.device, generator=generator) < self.keep[words]
+        """Which occurrences stay when frequent words are thinned out [n]; all on the host."""
+        return torch.rand(len(words), generator=generator) < self.keep[words]
+
+
+def _refuse_empty(vocabulary: Vocabulary, keep: NDArray[np.float64], subsample: float) -> None:
+    if not vocabulary.counts.any():
+        raise UsageError(
+            f"None of the {len(vocabulary)} words of the vocabulary occurs in the text, so there is nothing "
+            "to learn from. Lower min_count, or use decontextual, which reads the words alone."
+        )
+    left = float(vocabulary.counts @ keep)
+    if left < 1:
+        raise UsageError(
+            f"subsample={subsample:g} thins the text out to {left:.2g} words. Raise it, for example to 1e-5."
+        )
 
 
 def _distribution(counts: NDArray[np.generic], power: float) -> NDArray[np.float64]:

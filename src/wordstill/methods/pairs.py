@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from wordstill.methods.noise import Noise
-from wordstill.teacher.states import WordStates
+from wordstill.teacher.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class Examples:
     def pick(self, order: Tensor) -> Examples:
         """Some of them, by number."""
         return Examples(self.centres[order], self.rows[order], self.weights[order])
+
+    def on(self, move: Callable[[Tensor], Tensor]) -> Examples:
+        """The same on a device, as ``move`` brings tensors there."""
+        return Examples(move(self.centres), move(self.rows), move(self.weights))
 
     def split(self, size: int) -> list[Examples]:
         """Pieces of so many centres, in order."""
@@ -57,20 +62,19 @@ class WindowRule(Protocol):
         ...
 
 
-def window_examples(
-    states: WordStates, rule: WindowRule, noise: Noise, generator: torch.Generator
-) -> Examples:
-    """Every known word of the running text with the known words around it in its sentence.
+def window_examples(batch: Batch, rule: WindowRule, noise: Noise, generator: torch.Generator) -> Examples:
+    """Every known word of the running text with the known words around it in its sentence; on the host.
 
     Frequent words are thinned out both as centres and as neighbours, as in word2vec; the text that the
     teacher reads stays whole. Centres without any neighbour are left out.
     """
-    running = states.batch.running
-    ids, sentence = states.word_ids[:running].long(), states.word_sentence[:running]
+    running = batch.running
+    ids = torch.from_numpy(batch.word_ids[:running]).long()
+    sentence = torch.from_numpy(batch.word_sentence[:running])
     usable = ids >= 0
     usable = usable & noise.kept(ids.clamp(min=0), generator)
     centres = torch.nonzero(usable).flatten()
-    offsets, weights = _offsets(rule, ids.device)
+    offsets, weights = _offsets(rule)
     places = centres[:, None] + offsets
     inside = (places >= 0) & (places < running)
     places = places.clamp(0, max(running - 1, 0))
@@ -96,13 +100,13 @@ def single_pairs(examples: Examples) -> Examples:
     )
 
 
-def _offsets(rule: WindowRule, device: torch.device) -> tuple[Tensor, Tensor]:
+def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
     """Places of the slots beside the centre [P], and their weights [P]."""
     with_self = rule.shifted or rule.self_weight > 0
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or with_self]
     own = 1.0 if rule.shifted else rule.self_weight
     weights = [1.0 if place else own for place in offsets]
-    return torch.tensor(offsets, device=device), torch.tensor(weights, device=device)
+    return torch.tensor(offsets), torch.tensor(weights)
 
 
 def _skipped(position: Tensor, offsets: Tensor, window: int) -> Tensor:

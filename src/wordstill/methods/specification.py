@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from wordstill.teacher.layers import resolve_layers
 
 LAYER = "layer"
 PRESET = "preset"
+LARGEST = 2**31 - 1
 UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
 
 
@@ -83,10 +85,20 @@ class _Request:
         return UNSAFE_IN_NAMES.sub("_", "-".join(parts))
 
     def config(self, layer: int) -> Any:
-        """The method's settings with one layer."""
+        """The method's settings with one layer.
+
+        Raises:
+            UsageError: They are out of range or do not go together.
+        """
         has_layer = LAYER in get_type_hints(self.method.config_type)
         settings = {**self.method.presets.get(self.preset or "", {}), **self.settings}
-        return self.method.config_type(**settings, **({LAYER: layer} if has_layer else {}))
+        try:
+            return self.method.config_type(**settings, **({LAYER: layer} if has_layer else {}))
+        except UsageError as error:
+            # Settings that several methods share do not know which one was asked for.
+            if str(error).startswith(self.name):
+                raise
+            raise UsageError(f"{self.name}: {error}") from None
 
     def specs(self, depth: int) -> list[MethodSpec]:
         """One for each layer."""
@@ -117,11 +129,21 @@ def _request(text: str, methods: Mapping[str, type[Method]]) -> _Request:
         if key not in hints:
             raise unknown_name(f"setting of {name}", key, hints)
     settings = {
-        key: read_value(given[key], hint, f"{name}:{key}")
+        key: _number_in_reach(read_value(given[key], hint, f"{name}:{key}"), f"{name}:{key}")
         for key, hint in hints.items()
         if key in given and key != LAYER
     }
     return _Request(name, methods[name], settings, given.get(LAYER), preset)
+
+
+def _number_in_reach(value: Any, where: str) -> Any:
+    """The value, unless it is a number that no setting can have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{where} must be a finite number; got {value}.")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        digits = len(str(abs(value)))
+        raise UsageError(f"{where} must be a whole number up to {LARGEST:,}; got one of {digits} digits.")
+    return value
 
 
 def _split(text: str, name: str) -> dict[str, str]:

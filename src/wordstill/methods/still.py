@@ -15,7 +15,7 @@ from torch import Tensor
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.linear import centred, principal_directions, ridge, symmetric_power, unit_rows
-from wordstill.methods.sums import Moments, RowSums
+from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
@@ -138,14 +138,14 @@ class Still(Method):
         known, layer = states.known, self.config.layer
         ids, sentence = states.word_ids[known], states.word_sentence[known]
         sentences = states.sentences(layer)
-        self.states.add(ids, states.words(layer)[known])
-        self.contexts.add(ids, sentences[sentence])
-        self.spread.add(sentences, torch.bincount(sentence, minlength=len(sentences)))
+        self.states.add(ids, states.words(layer), known)
+        self.contexts.add(ids, sentences, sentence)
+        self.spread.add(sentences, occurrences(sentence, len(sentences)))
 
     def observe_alone(self, states: WordStates) -> None:
         """Keep the states of words."""
         known = states.known
-        self.alone.add(states.word_ids[known], states.words(self.config.layer)[known])
+        self.alone.add(states.word_ids[known], states.words(self.config.layer), known)
 
     def finish(self) -> WordVectors:
         """Shrink, whiten and reduce, block by block of words."""

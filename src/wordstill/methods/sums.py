@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 import torch
@@ -29,16 +30,25 @@ class RowSums:
     def __init__(self, rows: int, width: int, device: torch.device) -> None:
         self.sums = torch.zeros(rows, width, device=device)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+        self._scatter = _kernel() if device.type == "cuda" else None
 
-    def add(self, rows: Tensor, values: Tensor) -> None:
+    def add(self, rows: Tensor, values: Tensor, places: Tensor | None = None) -> None:
         """Add one vector to each named row; a row may be named often.
 
         A batch's vectors for one row are summed before they meet the table, so that the rounding of a
         frequent word grows with the number of batches and not of occurrences.
+
+        Args:
+            rows: [n].
+            values: [m, width].
+            places: Which of the values is added to each row [n]; None takes them one after another.
         """
+        if self._scatter is not None:
+            self._scatter(self.sums, self.counts, rows, values, places)
+            return
         distinct, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
-        sums = torch.zeros(len(distinct), values.shape[1], device=values.device).index_add_(0, place, values)
-        self.sums[distinct] += sums
+        sums = torch.zeros(len(distinct), values.shape[1], device=values.device)
+        self.sums[distinct] += sums.index_add_(0, place, values if places is None else values[places])
         self.counts[distinct] += counts
 
     def pooled(self, rows: slice = slice(None)) -> Tensor:
@@ -68,10 +78,11 @@ class RowExtremes:
         self.best = torch.full((rows, width), worst, device=device)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
 
-    def add(self, rows: Tensor, values: Tensor) -> None:
-        """Observe one vector for each named row."""
-        self.best.scatter_reduce_(0, rows[:, None].expand_as(values), values, self.reduction)
-        self.counts += torch.bincount(rows, minlength=len(self.counts))
+    def add(self, rows: Tensor, values: Tensor, places: Tensor | None = None) -> None:
+        """Observe one vector for each named row; `RowSums.add` says what the arguments are."""
+        chosen = values if places is None else values[places]
+        self.best.scatter_reduce_(0, rows[:, None].expand_as(chosen), chosen, self.reduction)
+        self.counts.index_add_(0, rows, torch.ones_like(rows))
 
     def pooled(self) -> Tensor:
         """[rows, width] the extremes; zeros where nothing was observed."""
@@ -124,3 +135,17 @@ class Moments:
         theirs = other.state_dict()
         for name, mine in self.state_dict().items():
             mine += theirs[name]
+
+
+def occurrences(numbers: Tensor, size: int) -> Tensor:
+    """[size] how often each number is among those given; a GPU is not waited for, unlike by bincount."""
+    counts = torch.zeros(size, dtype=torch.int64, device=numbers.device)
+    return counts.index_add_(0, numbers, torch.ones_like(numbers))
+
+
+def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], None] | None:
+    try:
+        from wordstill.methods.sum_kernels import add_rows
+    except ImportError:
+        return None
+    return add_rows

@@ -9,11 +9,23 @@ from typing import Any, Literal
 from wordstill.errors import UsageError
 from wordstill.methods.learner import LearnerConfig
 from wordstill.methods.noise import NoiseSource
+from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind
 
 Start = Literal["orthogonal", "xavier"]
 Objective = Literal["pairwise", "summed", "attended", "attended-in-groups"]
 DrawnFor = Literal["pair", "centre", "window"]
+
+RANGES = {
+    "dim": Range(1, 16_384),
+    "window": Range(1, 1_000),
+    "right": Range(0, 1_000),
+    "self_weight": Range(0, 1_000_000),
+    "pairs": Range(1, 1_000_000),
+    "projection_rate": Range(0, 1_000_000),
+    "clip": Range(0, 1_000_000, above=True),
+    "whiten": Range(0, 1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +76,7 @@ class WindowConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.window < 1 or self.self_weight < 0:
-            raise UsageError(
-                "window must be at least 1 and self_weight at least 0; got "
-                f"{self.window} and {self.self_weight}."
-            )
+        check_ranges(self, RANGES)
         if self.objective == "attended-in-groups" and self.pairs is None:
             raise UsageError(
                 "objective=attended-in-groups is over the pairs of a step; set pairs, e.g. pairs=5."

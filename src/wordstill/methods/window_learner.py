@@ -71,17 +71,16 @@ class WindowLearner(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
         """Learn from the kept centres of a batch, in random order."""
-        words = self._whitened(states)
-        examples = window_examples(states, self.config, self.noise, generator)
+        words, chance = self._whitened(states), self.on_host()
+        examples = window_examples(states.batch, self.config, self.noise, chance)
         if not len(examples.centres):
             return
-        inputs = self.inputs(states, words)
         if self.config.pairs is not None:
-            for chosen in single_pairs(examples).split(self.config.pairs):
-                yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
-            return
-        order = torch.randperm(len(examples.centres), device=self.setup.device, generator=generator)
-        for chosen in examples.pick(order).split(self.config.batch):
+            examples = single_pairs(examples)
+        else:
+            examples = examples.pick(torch.randperm(len(examples.centres), generator=chance))
+        inputs = self.inputs(states, words)
+        for chosen in examples.on(states.to_device).split(self.config.pairs or self.config.batch):
             yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
 
     def vectors(self) -> Tensor:
@@ -114,7 +113,7 @@ class WindowLearner(Learner):
         if self.config.drawn_for == "pair":
             count *= examples.rows.shape[1]
         step = self.gradients(inputs, examples, self.draw(len(inputs), count, generator))
-        self.positives.add(examples.rows[examples.weights != 0])
+        self.positives.add(examples.rows, examples.weights != 0)
         self._apply(step)
         return step.loss
 

@@ -16,7 +16,9 @@ from wordstill.methods.learner import STEPS, Learner, LearnerConfig
 from wordstill.methods.noise import NoiseSource
 from wordstill.methods.objectives import pairwise
 from wordstill.methods.rows import OptimiserKind, joined
+from wordstill.methods.sums import occurrences
 from wordstill.methods.whitening import RunningWhitener
+from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]
@@ -151,18 +153,23 @@ class X2Static(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
         """Learn from the kept targets of a batch, in random order."""
-        targets = states.known
-        targets = targets[self.noise.kept(states.word_ids[targets], generator)]
-        order = torch.randperm(len(targets), device=targets.device, generator=generator)
+        targets = states.to_device(self._targets(states.batch))
         contexts = sentence_contexts(states, self.config, self.setup.sentence_ends)
         self._whiten(states)
-        for chosen in torch.split(targets[order], self.config.batch):
+        for chosen in torch.split(targets, self.config.batch):
             words = states.word_ids[chosen].long()
             yield self._step(self._transform(contexts(chosen)), words, generator), len(chosen)
 
     def vectors(self) -> Tensor:
         """The table, in whitened axes if contexts are whitened."""
         return self.rows.weights
+
+    def _targets(self, batch: Batch) -> Tensor:
+        """Numbers of the words of a batch that are kept as targets, in random order; on the host."""
+        chance, ids = self.on_host(), torch.from_numpy(batch.word_ids)
+        known = torch.nonzero(ids >= 0).flatten()
+        kept = known[self.noise.kept(ids[known], chance)]
+        return kept[torch.randperm(len(kept), generator=chance)]
 
     def _step(self, queries: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
         negatives = self._draw(len(words), generator)
@@ -190,7 +197,7 @@ class X2Static(Learner):
             return
         sentences = states.sentences(self.config.layer)
         # A sentence is the context of each of its words.
-        uses = torch.bincount(states.word_sentence[states.known], minlength=len(sentences))
+        uses = occurrences(states.word_sentence[states.known], len(sentences))
         change = self.whitener.observe(sentences, uses)
         if change is not None:
             self.rows.weights.copy_(self.rows.weights @ change)

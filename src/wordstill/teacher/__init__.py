@@ -2,6 +2,7 @@
 
 from wordstill.teacher.batch import Batch
 from wordstill.teacher.batches import BatchConfig, TextBatches, WordListBatches
+from wordstill.teacher.loaded import LoadedBatch
 from wordstill.teacher.pieces import piece_source
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.teacher import Teacher, TeacherConfig
@@ -9,6 +10,7 @@ from wordstill.teacher.teacher import Teacher, TeacherConfig
 __all__ = [
     "Batch",
     "BatchConfig",
+    "LoadedBatch",
     "Teacher",
     "TeacherConfig",
     "TextBatches",

@@ -15,12 +15,13 @@ from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch
 from wordstill.teacher.piece_table import PieceSource, TextPieceTable
-from wordstill.teacher.planning import plan_texts, within_budget
+from wordstill.teacher.planning import plan_texts, within_budget, within_sum
 from wordstill.teacher.positions import ResumableBatches
 from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
 from wordstill.teacher.tokenisation import Pieces, Subwords
 
 WINDOW_FORMS = 1 << 18
+BATCHES_IN_WINDOW = 8
 WORDS_AT_ONCE = 8192
 Unit = Literal["paragraph", "sentence"]
 
@@ -35,6 +36,8 @@ class BatchConfig:
     """Longest text in sub-words, special tokens counted."""
     unit: Unit = "paragraph"
     """What the teacher reads as one text: a whole paragraph, or each sentence by itself."""
+    packed: bool = False
+    """Whether texts lie end to end, without padding."""
 
     def __post_init__(self) -> None:
         if self.budget < 1:
@@ -82,12 +85,13 @@ class TextBatches(ResumableBatches):
         lengths = self.source.sentence_lengths(int(bounds[0]), int(bounds[-1]))
         room = 0 if self.config.unit == "sentence" else self.assembler.room
         texts, totals = plan_texts(lengths, bounds, start, room, self._measure)
-        chosen = _batched(totals, self.assembler, self.config.budget)
+        chosen = _batched(totals, self.assembler, self.config)
         return [partial(self._batch, texts[rows]) for rows in chosen]
 
     def _window_end(self, start: int) -> int:
         paragraphs, sentences = self.corpus.paragraphs, self.corpus.sentences
-        wanted = sentences[paragraphs[start]] + WINDOW_FORMS
+        forms = max(WINDOW_FORMS, BATCHES_IN_WINDOW * self.config.budget)
+        wanted = sentences[paragraphs[start]] + forms
         sentence = int(np.searchsorted(sentences, wanted, side="right")) - 1
         paragraph = int(np.searchsorted(paragraphs, sentence, side="right")) - 1
         return min(max(paragraph, start + 1), len(self.corpus))
@@ -122,14 +126,14 @@ class WordListBatches(ResumableBatches):
         return len(self.words)
 
     def _window_end(self, start: int) -> int:
-        return min(start + WORDS_AT_ONCE, len(self.words))
+        return min(start + max(WORDS_AT_ONCE, self.config.budget), len(self.words))
 
     def _window(self, start: int) -> list[Callable[[], Batch]]:
         stop = self._window_end(start)
         # A leading blank gives byte-level tokenizers the shape that a word has inside a text.
         texts = [f" {word}" for word in self.words[start:stop]]
         pieces = self.subwords.encode(texts)
-        chosen = _batched(np.diff(pieces.offsets), self.assembler, self.config.budget)
+        chosen = _batched(np.diff(pieces.offsets), self.assembler, self.config)
         characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         return [partial(self._batch, pieces, rows, characters[rows], start) for rows in chosen]
 
@@ -160,9 +164,13 @@ class WordListBatches(ResumableBatches):
         )
 
 
-def _batched(lengths: Ints, assembler: Assembler, budget: int) -> list[Ints]:
-    """Numbers of the texts of each batch, from long to short; texts without sub-words are left out."""
+def _batched(lengths: Ints, assembler: Assembler, config: BatchConfig) -> list[Ints]:
+    """Numbers of the texts of each batch, from long to short; texts without sub-words are left out.
+
+    Texts of like length are read together: so little is padded, and packed attention has even work.
+    """
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 0]
-    padded = np.minimum(lengths[order], assembler.room) + assembler.specials
-    return [order[chosen] for chosen in within_budget(padded, budget)]
+    whole = np.minimum(lengths[order], assembler.room) + assembler.specials
+    cut = within_sum if config.packed else within_budget
+    return [order[chosen] for chosen in cut(whole, config.budget)]

@@ -41,11 +41,13 @@ def room_beside_specials(limit: int, subwords: Subwords) -> int:
     return limit - specials
 
 
-def _positions(model: Any) -> int | None:
-    declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    if not declared:
-        return None
-    # RoBERTa and its kin number positions from the padding id on, so they have fewer than they declare.
+def first_position(model: Any) -> int:
+    """Number of a text's first position: RoBERTa and its kin count from the padding id on."""
     embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
     padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-    return int(declared) - (0 if padding is None else int(padding) + 1)
+    return 0 if padding is None else int(padding) + 1
+
+
+def _positions(model: Any) -> int | None:
+    declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return int(declared) - first_position(model) if declared else None

@@ -58,6 +58,18 @@ def within_budget(lengths: Ints, budget: int) -> Iterator[slice]:
         start += count
 
 
+def within_sum(lengths: Ints, budget: int) -> Iterator[slice]:
+    """Slices of texts as they come, each at most ``budget`` together.
+
+    A text that is over the budget alone is a slice of its own.
+    """
+    before, start = offsets_of(lengths), 0
+    while start < len(lengths):
+        end = int(np.searchsorted(before, before[start] + budget, side="right")) - 1
+        yield slice(start, max(end, start + 1))
+        start = max(end, start + 1)
+
+
 def _greedy_texts(lengths: Ints, row: Ints, base: int, room: int) -> Ints:
     first, last, paragraph = row.tolist()
     cuts, filled = [first], 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 import torch
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.teacher.batch import Batch
-
-Pooling = Literal["mean", "max", "min"]
+from wordstill.teacher.loaded import LoadedBatch, Loader
+from wordstill.teacher.pooling import Pooling, RangeMeans, range_extremes
 
 
 class WordStates:
@@ -24,39 +23,36 @@ class WordStates:
     Args:
         batch: What the teacher read.
         hidden: For each wanted layer the packed states [P, d] in the teacher's precision.
+
+    Attributes:
+        word_ids: Vocabulary id of each word [W], -1 outside the vocabulary.
+        word_sentence: Number of each word's sentence [W].
+        known: Numbers of the words that are in the vocabulary [K].
     """
 
-    def __init__(self, batch: Batch, hidden: Mapping[int, Tensor]) -> None:
-        self.batch = batch
+    def __init__(self, batch: Batch | LoadedBatch, hidden: Mapping[int, Tensor]) -> None:
         self.hidden = dict(hidden)
         self.device = next(iter(self.hidden.values())).device
-        self.word_ids = self._tensor(batch.word_ids)
-        self.word_sentence = self._tensor(batch.word_sentence)
-        self._word_range = self._tensor(batch.word_first), self._tensor(batch.word_last)
-        self._sentence_range = self._tensor(batch.sentence_first), self._tensor(batch.sentence_last)
+        self.loaded = Loader(self.device)(batch) if isinstance(batch, Batch) else batch
+        self.loaded.await_arrival()
+        self.batch = self.loaded.batch
+        self.word_ids, self.word_sentence = self.loaded.word_ids, self.loaded.word_sentence
+        self.known = self.loaded.known
         self._cache: dict[tuple[object, ...], Tensor] = {}
-        self._prefix: tuple[int, Tensor] | None = None
+        self._pool: tuple[int, RangeMeans] | None = None
 
     @property
     def width(self) -> int:
         """Size of a state."""
         return int(next(iter(self.hidden.values())).shape[1])
 
-    @property
-    def known(self) -> Tensor:
-        """Numbers of the words that are in the vocabulary."""
-        key = ("known",)
-        if key not in self._cache:
-            self._cache[key] = torch.nonzero(self.word_ids >= 0).flatten()
-        return self._cache[key]
-
     def words(self, layer: int, pooling: Pooling = "mean") -> Tensor:
         """[W, d] each word's state: its sub-words pooled. Words without sub-words have zeros."""
         key = ("words", layer, pooling)
         if key not in self._cache:
-            first, last = self._word_range
+            first, last = self.loaded.word_first, self.loaded.word_last
             if pooling == "mean":
-                self._cache[key] = range_means(self._prefix_sums(layer), first, last)
+                self._cache[key] = self._means(layer)(first, last)
             else:
                 self._cache[key] = range_extremes(self.hidden[layer], first, last, pooling)
         return self._cache[key]
@@ -65,20 +61,19 @@ class WordStates:
         """[S, d] mean over a sentence's sub-words, special tokens left out."""
         key = ("sentences", layer)
         if key not in self._cache:
-            self._cache[key] = range_means(self._prefix_sums(layer), *self._sentence_range)
+            self._cache[key] = self._means(layer)(self.loaded.sentence_first, self.loaded.sentence_last)
         return self._cache[key]
 
     def texts(self, layer: int) -> Tensor:
         """[B, d] mean over all sub-words of a text, its special tokens among them."""
         key = ("texts", layer)
         if key not in self._cache:
-            bounds = self._tensor(self.batch.texts)
-            self._cache[key] = range_means(self._prefix_sums(layer), bounds[:-1], bounds[1:])
+            self._cache[key] = self._means(layer)(self.loaded.texts[:-1], self.loaded.texts[1:])
         return self._cache[key]
 
     def ranges(self, layer: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Tensor:
         """[R, d] means over any ranges of sub-words; zeros for an empty one."""
-        return range_means(self._prefix_sums(layer), self._tensor(first), self._tensor(last))
+        return self._means(layer)(self._tensor(first), self._tensor(last))
 
     def windows(self, layer: int, left: int, right: int, include_self: bool) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
@@ -98,46 +93,25 @@ class WordStates:
         low = np.maximum(np.searchsorted(sentence[:running], sentence, side="left"), first_word - left)
         high = np.minimum(np.searchsorted(sentence[:running], sentence, side="right"), last_word + right)
 
-        state_sums = prefix_sums(words)
         seen = np.concatenate([[0], np.cumsum(present)])
-        sums = state_sums[self._tensor(high)] - state_sums[self._tensor(low)]
-        sizes = seen[high] - seen[low]
+        means = RangeMeans(words)
+        sizes, sums = seen[high] - seen[low], means(self._tensor(low), self._tensor(high), sums=True)
         if not include_self:
-            sums = sums - (state_sums[self._tensor(last_word)] - state_sums[self._tensor(first_word)])
             sizes = sizes - (seen[last_word] - seen[first_word])
-        return (sums / self._tensor(np.maximum(sizes, 1))[:, None]).float()
+            sums = sums - means(self._tensor(first_word), self._tensor(last_word), sums=True)
+        return sums / self._tensor(np.maximum(sizes, 1))[:, None]
 
-    def _prefix_sums(self, layer: int) -> Tensor:
-        # One layer's sums are kept: they are the largest thing here, and methods walk layer by layer.
-        if self._prefix is None or self._prefix[0] != layer:
-            self._prefix = (layer, prefix_sums(self.hidden[layer]))
-        return self._prefix[1]
+    def _means(self, layer: int) -> RangeMeans:
+        # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.
+        if self._pool is None or self._pool[0] != layer:
+            self._pool = (layer, RangeMeans(self.hidden[layer]))
+        return self._pool[1]
+
+    def to_device(self, values: Tensor) -> Tensor:
+        """Something from the host, without waiting for what a GPU still has to do."""
+        # Only from pinned memory does a copy not wait.
+        pinned = values.pin_memory() if self.device.type == "cuda" and values.numel() else values
+        return pinned.to(self.device, non_blocking=True)
 
     def _tensor(self, array: NDArray[np.integer]) -> Tensor:
-        whole = np.ascontiguousarray(array, dtype=np.int64)
-        return torch.from_numpy(whole).to(self.device, non_blocking=True)
-
-
-def prefix_sums(values: Tensor) -> Tensor:
-    """[n + 1, d] sums of the first rows; in float64 a difference of two is exact enough for any range."""
-    sums = torch.zeros(values.shape[0] + 1, values.shape[1], dtype=torch.float64, device=values.device)
-    torch.cumsum(values.double(), dim=0, out=sums[1:])
-    return sums
-
-
-def range_means(sums: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """[R, d] means of the rows ``first`` to ``last`` (exclusive); zeros for an empty range."""
-    return ((sums[last] - sums[first]) / (last - first).clamp(min=1)[:, None]).float()
-
-
-def range_extremes(values: Tensor, first: Tensor, last: Tensor, pooling: Pooling) -> Tensor:
-    """[R, d] extreme value of each column in the rows ``first`` to ``last``; zeros for an empty range."""
-    lengths = last - first
-    owner = torch.repeat_interleave(torch.arange(len(first), device=values.device), lengths)
-    inside = torch.arange(len(owner), device=values.device) - torch.repeat_interleave(
-        lengths.cumsum(0) - lengths, lengths
-    )
-    rows = values[first[owner] + inside].float()
-    result = torch.zeros(len(first), values.shape[1], device=values.device)
-    index = owner[:, None].expand_as(rows)
-    return result.scatter_reduce_(0, index, rows, "amax" if pooling == "max" else "amin", include_self=False)
+        return self.to_device(torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)))

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, unknown_name
 from wordstill.teacher.batch import Batch
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.fingerprint import fingerprint
+from wordstill.teacher.finite import FiniteWatch
+from wordstill.teacher.forward import Forward
 from wordstill.teacher.half_precision import PROBE_TEXT, bfloat16_if_close
 from wordstill.teacher.limits import text_limit
+from wordstill.teacher.loaded import LoadedBatch, Loader
 from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.outputs import wanted_states
+from wordstill.teacher.packing import pack_if_same, trial_batch
+from wordstill.teacher.ragged import Ints
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.tokenisation import Subwords
+
+ATTENTIONS = ("auto", "packed", "padded")
+WORTH_COMPILING = 1e16
+"""Words times weights of a pass of about a minute on a large GPU."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,12 @@ class TeacherConfig:
     """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
+    attention: str = "auto"
+    """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs on a GPU
+    where that changes nothing in the model's states."""
+    compiled: bool | None = None
+    """On a GPU, join small operations of the model's blocks into few, which takes some seconds at the start;
+    None does so where the text is long enough to repay them."""
 
 
 class Teacher:
@@ -72,7 +86,11 @@ class Teacher:
         self.dtype: torch.dtype = self.model.dtype
         self._known_pieces = int(self.model.get_input_embeddings().num_embeddings)
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
-        self._pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
+        pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
+        self.forward = Forward(self.model, self.depth, config.name, pad_id)
+        self.load = Loader(self.device)
+        self._watch = FiniteWatch()
+        self._choose_attention()
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
@@ -90,37 +108,85 @@ class Teacher:
         """Number of weights."""
         return sum(weight.numel() for weight in self.model.parameters())
 
-    @torch.inference_mode()
-    def encode(self, batch: Batch, layers: tuple[int, ...]) -> WordStates:
-        """States of the wanted layers for one batch; padding is added and taken away here.
+    @property
+    def packs(self) -> bool:
+        """Whether texts are read end to end, so that padding costs nothing."""
+        return self.forward.packs
+
+    def encode(self, batch: Batch | LoadedBatch, layers: tuple[int, ...]) -> WordStates:
+        """States of the wanted layers for one batch; on a GPU they are still to come when this returns.
 
         Raises:
-            TeacherError: The model gives no hidden states, or some that are not finite.
+            TeacherError: The model gives no hidden states, or some of this or, on a GPU, of an earlier batch
+                are not finite.
         """
-        self._refuse_unknown_pieces(batch)
-        lengths = batch.lengths
-        filled = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(filled.shape, self._pad_id, dtype=np.int64)
-        ids[filled] = batch.pieces
-        padded = not filled.all()
-        mask = torch.from_numpy(filled).to(self.device)
-        output = self.model(
-            input_ids=torch.from_numpy(ids).to(self.device),
-            attention_mask=mask.long() if padded else None,
-            output_hidden_states=layers != (self.depth,),
+        loaded = self.load(batch) if isinstance(batch, Batch) else batch
+        self._refuse_unknown_pieces(loaded.batch)
+        loaded.await_arrival()
+        hidden = self.forward(loaded, layers)
+        self._refuse_non_finite(self._watch.look(hidden, loaded.batch), layers)
+        return WordStates(loaded, hidden)
+
+    def get_ready(self, words: int, layers: tuple[int, ...]) -> None:
+        """Compile the model, if the settings say so or so many words are worth it.
+
+        Args:
+            words: How many will be read.
+            layers: Which layers will be wanted; states between blocks cannot be had from compiled ones.
+        """
+        wanted = self.config.compiled
+        if wanted is None:
+            wanted = words * self.parameters > WORTH_COMPILING
+        if not wanted or self.device.type != "cuda" or not self.packs or layers != (self.depth,):
+            return
+        try:
+            self.forward.compile()
+            self.encode(trial_batch(self._probe(), self.limit), layers)
+        except Exception as error:  # A compiler may be missing, or fail in ways of its own.
+            self.forward.compile(False)
+            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            warnings.warn(
+                f"{self.config.name} runs as it is, about a tenth slower: it cannot be compiled ({reason}).",
+                stacklevel=2,
+            )
+
+    def verify(self, layers: tuple[int, ...]) -> None:
+        """Wait until all batches have been read.
+
+        Raises:
+            TeacherError: The states of one of them are not finite.
+        """
+        self._refuse_non_finite(self._watch.settle(), layers)
+
+    def _choose_attention(self) -> None:
+        wanted = self.config.attention
+        if wanted not in ATTENTIONS:
+            raise unknown_name("attention", wanted, ATTENTIONS)
+        if wanted == "padded" or (wanted == "auto" and self.device.type != "cuda"):
+            return
+        reason = pack_if_same(self.forward, self._probe(), self.limit, self.device)
+        if reason is None:
+            return
+        if wanted == "packed":
+            raise TeacherError(
+                f"{self.config.name} cannot read packed texts: {reason}. Use attention=padded."
+            )
+        warnings.warn(
+            f"{self.config.name} reads padded texts, which takes longer: it cannot read packed ones "
+            f"({reason}).",
+            stacklevel=4,
         )
-        hidden = wanted_states(output, layers, self.depth, self.config.name)
-        packed = {layer: states[mask] if padded else states.flatten(0, 1) for layer, states in hidden.items()}
-        self._refuse_non_finite(packed, batch)
-        return WordStates(batch, packed)
+
+    def _probe(self) -> Ints:
+        """A short text with its special tokens."""
+        subwords = self.subwords
+        text = subwords.encode([PROBE_TEXT]).ids[: self.limit - len(subwords.prefix + subwords.suffix)]
+        return np.array([*subwords.prefix, *text.tolist(), *subwords.suffix], dtype=np.int64)
 
     def _in_precision(self, model: Any) -> Any:
         dtype = choose_precision(self.config.dtype, self.device)
         if self.config.dtype == "auto" and self.device.type == "cpu" and dtype is torch.bfloat16:
-            subwords = self.subwords
-            text = subwords.encode([PROBE_TEXT]).ids[: self.limit - len(subwords.prefix + subwords.suffix)]
-            pieces = torch.tensor([*subwords.prefix, *text.tolist(), *subwords.suffix])
-            return bfloat16_if_close(model, pieces, self.depth, self.config.name)
+            return bfloat16_if_close(model, torch.from_numpy(self._probe()), self.depth, self.config.name)
         return model.to(self.device, dtype)
 
     def _refuse_unknown_pieces(self, batch: Batch) -> None:
@@ -131,10 +197,12 @@ class Teacher:
                 f"{self._known_pieces}. The tokenizer belongs to another model."
             )
 
-    def _refuse_non_finite(self, hidden: dict[int, Tensor], batch: Batch) -> None:
-        for layer, states in hidden.items():
-            if bool(torch.isfinite(states.sum())):
-                continue
+    def _refuse_non_finite(self, batch: Batch | None, layers: tuple[int, ...]) -> None:
+        if batch is None:
+            return
+        loaded = self.load(batch)
+        loaded.await_arrival()
+        for layer, states in self.forward(loaded, layers).items():
             bad = torch.nonzero(~torch.isfinite(states).all(dim=1)).flatten()
             if len(bad) == 0:
                 continue

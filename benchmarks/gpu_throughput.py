@@ -1,0 +1,285 @@
+"""Sub-words per second on a GPU: the teacher alone, and the engine with methods on top, in one run.
+
+Models have the shape of a known one and random weights, which serve for speed; all read the same text with
+the embedded teacher's tokenizer. A pass is timed from its first batch to its last, after a few batches of
+warming up; it includes reading the store and building batches, but not preparing the text. The product rate
+is that of a square product of 8,192 in bfloat16, measured in the same run; the share of it counts the
+products of the teacher's linear layers and of its attention only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.common import Row, met, save, show
+from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
+from wordstill.engine import Engine, Stage
+from wordstill.methods import METHODS, Setup, read_specs
+from wordstill.teacher import Batch, BatchConfig, Teacher, TeacherConfig, TextBatches, piece_source
+from wordstill.teacher.budget import usual_budget
+from wordstill.teacher.embedded import embedded_teacher
+
+BENCHMARK = "gpu_throughput"
+TITLE = "Speed on a GPU"
+SHAPES: dict[str, tuple[str, dict[str, int]]] = {
+    "BERT-base": ("bert", {}),
+    "BERT-large": (
+        "bert",
+        {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
+    ),
+    "RoBERTa-base": ("roberta", {"max_position_embeddings": 514}),
+    "GPT-2": ("gpt2", {}),
+    "MiniLM": (
+        "bert",
+        {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+    ),
+}
+ALL = ("still", "ase", "x2static", "bert-skipgram", "context-to-vec")
+MIXES: dict[str, tuple[str, ...]] = {
+    "teacher alone": (),
+    "still, ase": ("still", "ase"),
+    "x2static": ("x2static",),
+    "x2static, own negatives": ("x2static:shared=0",),
+    "bert-skipgram": ("bert-skipgram",),
+    "context-to-vec": ("context-to-vec",),
+    "all five": ALL,
+}
+TARGETS = {"still, ase": 0.90, "x2static": 0.85, "x2static, own negatives": 0.85, "all five": 0.65}
+LEAST_RATES = {"BERT-base": 2.4e6, "MiniLM": 6e6}
+FULL = ("BERT-base",)
+FEW = ("teacher alone", "still, ase")
+"""Mixes that are measured with every shape; the others with one."""
+WARM_UP = 6
+PRODUCT = 8192
+
+
+@dataclass(frozen=True)
+class Text:
+    """A prepared text, and what names its words."""
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+
+
+class Counted:
+    """Batches, the first few or all of them several times over, and the number of their sub-words."""
+
+    def __init__(self, batches: TextBatches, first: int | None = None) -> None:
+        self.batches, self.first, self.subwords = batches, first, 0
+
+    def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], Batch]]:
+        """Count while passing on."""
+        for after, batch in itertools.islice(self.batches.since(position), self.first):
+            self.subwords += len(batch.pieces)
+            yield after, batch
+
+
+def main() -> None:
+    """Measure, print and save."""
+    options = _options()
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        corpus = prepare([options.text], Path(folder) / "store")
+        text = Text(corpus, Vocabulary.build(corpus, VocabularyConfig()))
+        shapes = [measure_shape(shape, text, options) for shape in options.shape]
+    result = {
+        "gpu": torch.cuda.get_device_name(),
+        "words": text.corpus.n_words,
+        "product_tflops": product_rate() / 1e12,
+        "shapes": shapes,
+    }
+    show(rows(result), remarks(result))
+    save(BENCHMARK, result)
+
+
+def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> dict[str, Any]:
+    """All mixes of methods with one teacher."""
+    teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
+    budget = options.budget or usual_budget(teacher.device, teacher.width)
+    batches = text_batches(teacher, text, BatchConfig(budget, teacher.limit, packed=teacher.packs))
+    mixes = {}
+    for name in options.mix if shape in FULL else FEW:
+        repeats = options.repeat if name in options.repeated else 1
+        mixes[name] = measure_mix(teacher, text, batches, MIXES[name], repeats)
+        print(f"{shape}, {name}: {mixes[name]}", flush=True)
+    return {
+        "shape": shape,
+        "packed": teacher.packs,
+        "flops_per_subword": flops_per_subword(teacher, batches),
+        "mixes": mixes,
+    }
+
+
+def measure_mix(
+    teacher: Teacher, text: Text, batches: TextBatches, specs: tuple[str, ...], repeats: int
+) -> dict[str, Any]:
+    """Seconds of a pass, its sub-words, and the peak memory."""
+    words = text.corpus.n_words
+    setup = Setup(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=repeats)
+    chosen = read_specs(specs, METHODS, teacher.depth) if specs else []
+    methods = {spec.label: spec.build(setup) for spec in chosen}
+    torch.cuda.reset_peak_memory_stats()
+    seconds, subwords = 0.0, 0
+    for first, times in ((WARM_UP, 1), (None, repeats)):
+        counted = Counted(batches, first)
+        stages = [
+            Stage("text", counted, list(methods.values()), alone=False, words=text.corpus.n_words)
+            for _ in range(times)
+        ]
+        for stage in stages:
+            stage.layers = (teacher.depth,)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        Engine(teacher, methods, stages).run()
+        torch.cuda.synchronize()
+        seconds, subwords = time.perf_counter() - start, counted.subwords
+    return {
+        "seconds": round(seconds, 3),
+        "subwords": subwords,
+        "passes": repeats,
+        "peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2),
+        "budget": batches.config.budget,
+    }
+
+
+def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Teacher:
+    """A teacher of a known shape on the GPU."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    kind, sizes = SHAPES[shape]
+    torch.manual_seed(0)
+    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))
+    known = AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
+    teacher = Teacher(model, known, TeacherConfig(shape, "cuda", max_length=512, compiled=compiled))
+    teacher.get_ready(0, (teacher.depth,))
+    return teacher
+
+
+def product_rate() -> float:
+    """Operations per second of a large product in bfloat16."""
+    left, right = (torch.randn(PRODUCT, PRODUCT, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    times = []
+    for _ in range(8):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(5):
+            left @ right
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 5e3)
+    return float(2 * PRODUCT**3 / sorted(times)[len(times) // 2])
+
+
+def text_batches(teacher: Teacher, text: Text, config: BatchConfig) -> TextBatches:
+    """The text as the teacher reads it, in a random order that learners need."""
+    source = piece_source(text.corpus, teacher.subwords)
+    return TextBatches(text.corpus, text.vocabulary, source, teacher.subwords, config, order=1)
+
+
+def flops_per_subword(teacher: Teacher, batches: TextBatches) -> float:
+    """Products of linear layers and of attention for one sub-word, on average over some texts."""
+    linear = sum(
+        2 * weight.numel()
+        for name, weight in teacher.model.named_parameters()
+        if weight.dim() == 2 and "embed" not in name and "pooler" not in name and ".wte." not in name
+    )
+    lengths = np.concatenate([batch.lengths for _, batch in itertools.islice(batches.since((0, 0)), 8)])
+    seen = float((lengths.astype(float) ** 2).sum() / lengths.sum())
+    return float(linear + 4 * seen * teacher.width * teacher.depth)
+
+
+def rows(result: dict[str, Any]) -> list[Row]:
+    """The table."""
+    table: list[Row] = [("", "sub-words/s", "of the teacher alone", "of the product rate", "peak memory")]
+    for shape in result["shapes"]:
+        alone = _rate(shape["mixes"]["teacher alone"])
+        for name, mix in shape["mixes"].items():
+            share = _rate(mix) * shape["flops_per_subword"] / (result["product_tflops"] * 1e12)
+            table.append(
+                (
+                    f"{shape['shape']}, {name}",
+                    f"{_rate(mix):,.0f}",
+                    f"{_rate(mix) / alone:.0%}",
+                    f"{share:.0%}" if name == "teacher alone" else "",
+                    f"{mix['peak_gb']:.1f} GB",
+                )
+            )
+    return table
+
+
+def remarks(result: dict[str, Any]) -> list[str]:
+    """What was read, and how each target ended."""
+    said = [
+        f"{result['gpu']}; {result['words']:,} words; a product runs at "
+        f"{result['product_tflops']:.0f} TFLOP/s."
+    ]
+    for shape in result["shapes"]:
+        name, mixes = shape["shape"], shape["mixes"]
+        alone = _rate(mixes["teacher alone"])
+        if name in LEAST_RATES:
+            least = LEAST_RATES[name]
+            said.append(
+                f"{name} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}."
+            )
+        if name == "BERT-base":
+            said += [
+                f"{name} with {mix}: {_rate(mixes[mix]) / alone:.1%} of the teacher alone, target "
+                f"{target:.0%}: {met(_rate(mixes[mix]) >= target * alone)}."
+                for mix, target in TARGETS.items()
+                if mix in mixes
+            ]
+            said += _five_in_one(mixes)
+    return said
+
+
+def _five_in_one(mixes: dict[str, Any]) -> list[str]:
+    single = ["x2static", "bert-skipgram", "context-to-vec"]
+    if any(name not in mixes for name in [*single, "still, ase", "all five"]):
+        return []
+    # A run of `still` or of `ase` alone takes no less than one teacher pass.
+    apart = sum(_seconds(mixes[name]) for name in single) + 2 * _seconds(mixes["teacher alone"])
+    ratio = _seconds(mixes["all five"]) / apart
+    return [
+        f"Five methods in one pass take {ratio:.2f} of the time of five passes, each with one method "
+        f"(`still` and `ase` counted as a teacher pass each); limit 0.5: {met(ratio <= 0.5)}."
+    ]
+
+
+def _rate(mix: dict[str, Any]) -> float:
+    return float(mix["subwords"] / mix["seconds"])
+
+
+def _seconds(mix: dict[str, Any]) -> float:
+    return float(mix["seconds"] / mix["passes"])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{BENCHMARK}", description=__doc__)
+    parser.add_argument("text", type=Path, help="a text of any format that wordstill reads")
+    parser.add_argument("--shape", action="append", choices=SHAPES)
+    parser.add_argument("--mix", action="append", choices=MIXES)
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="passes over the text, for the mixes named by --repeated"
+    )
+    parser.add_argument("--repeated", action="append", default=[], choices=MIXES)
+    parser.add_argument("--budget", type=int)
+    parser.add_argument(
+        "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
+    )
+    parser.add_argument("--eager", action="store_true", help="do not compile the model")
+    options = parser.parse_args()
+    options.shape, options.mix = options.shape or list(SHAPES), options.mix or list(MIXES)
+    return options
+
+
+if __name__ == "__main__":
+    main()

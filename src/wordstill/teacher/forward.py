@@ -1,0 +1,131 @@
+"""One run of the model over a batch: texts packed end to end where the model can, else padded."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from wordstill.errors import TeacherError
+from wordstill.teacher.blocks import blocks_of, states_before
+from wordstill.teacher.limits import first_position
+from wordstill.teacher.loaded import LoadedBatch
+from wordstill.teacher.outputs import wanted_states
+from wordstill.teacher.packed_attention import NAME, Packing, packed, register
+from wordstill.teacher.ragged import Ints
+
+
+class Forward:
+    """Gives the packed states of the wanted layers, and runs no block above them.
+
+    Args:
+        model: A transformers model, ready to run.
+        depth: Number of its last layer.
+        name: The teacher's name, for messages.
+        pad_id: What stands behind a text that is shorter than its neighbours; it is masked.
+
+    Attributes:
+        packs: Whether texts are packed; `pack` sets it.
+    """
+
+    def __init__(self, model: Any, depth: int, name: str, pad_id: int) -> None:
+        self.model, self.depth, self.name, self.pad_id = model, depth, name, pad_id
+        self.packs = False
+        self.blocks = blocks_of(model, depth)
+        self.first_position = first_position(model)
+        self._usual_attention = getattr(model.config, "_attn_implementation", None)
+
+    @torch.inference_mode()
+    def __call__(self, batch: LoadedBatch, layers: tuple[int, ...]) -> dict[int, Tensor]:
+        """[P, d] states of each wanted layer.
+
+        Raises:
+            TeacherError: The model gives no hidden states, or one text is too much for the GPU's memory.
+        """
+        return self._in_parts(batch.pieces, batch.texts, batch.batch.lengths, layers)
+
+    def compile(self, wanted: bool = True) -> None:
+        """Join small operations of each block into few, or not any more; the next batch takes seconds longer.
+
+        A model's blocks are alike, so one compilation serves for all of them.
+        """
+        for block in self.blocks or []:
+            block.compile(dynamic=True)
+            if not wanted:
+                block._compiled_call_impl = None
+
+    def pack(self, wanted: bool) -> None:
+        """Let the model read packed texts, or padded ones again.
+
+        Raises:
+            ValueError: The model does not let its attention be replaced.
+        """
+        if wanted:
+            register()
+        self.model.set_attn_implementation(NAME if wanted else self._usual_attention)
+        self.packs = wanted
+
+    def _in_parts(
+        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+    ) -> dict[int, Tensor]:
+        """Texts [P] that begin at ``texts`` [B + 1], all together or, where memory is short, half by half."""
+        with suppress(torch.cuda.OutOfMemoryError):
+            return (self._packed if self.packs else self._padded)(pieces, texts, lengths, layers)
+        torch.cuda.empty_cache()
+        count = len(lengths) // 2
+        if not count:
+            raise TeacherError(
+                f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
+                "sub-words. Free some, give a smaller max_length, or use device cpu."
+            )
+        warn_once(
+            f"The memory of the GPU is too small for a batch of {len(pieces)} sub-words; it is read in "
+            "parts, which takes longer. Give a smaller budget."
+        )
+        cut = int(lengths[:count].sum())
+        first = self._in_parts(pieces[:cut], texts[: count + 1], lengths[:count], layers)
+        second = self._in_parts(pieces[cut:], texts[count:] - cut, lengths[count:], layers)
+        return {layer: torch.cat([states, second[layer]]) for layer, states in first.items()}
+
+    def _packed(
+        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+    ) -> dict[int, Tensor]:
+        starts = texts[:-1].repeat_interleave(texts.diff(), output_size=len(pieces))
+        positions = torch.arange(len(pieces), device=pieces.device) - starts + self.first_position
+        with packed(Packing(lengths.tolist(), texts.int())):
+            hidden = self._run(layers, input_ids=pieces[None], position_ids=positions[None])
+        return {layer: states[0] for layer, states in hidden.items()}
+
+    def _padded(
+        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+    ) -> dict[int, Tensor]:
+        filled = np.arange(lengths.max()) < lengths[:, None]
+        padded = not filled.all()
+        mask = torch.from_numpy(filled).to(pieces.device)
+        ids = torch.full(mask.shape, self.pad_id, dtype=torch.int64, device=pieces.device)
+        ids[mask] = pieces
+        hidden = self._run(layers, input_ids=ids, attention_mask=mask.long() if padded else None)
+        return {layer: states[mask] if padded else states.flatten(0, 1) for layer, states in hidden.items()}
+
+    def _run(self, layers: tuple[int, ...], **inputs: Any) -> dict[int, Tensor]:
+        """[texts, sub-words, d] of each wanted layer."""
+        if layers == (self.depth,) or self.blocks is None:
+            output = self.model(**inputs, output_hidden_states=layers != (self.depth,))
+            return wanted_states(output, layers, self.depth, self.name)
+        below = [layer for layer in layers if layer < self.depth]
+        with states_before(self.blocks, below, stop=self.depth not in layers) as seen:
+            seen[self.depth] = wanted_states(self.model(**inputs), (self.depth,), self.depth, self.name)[
+                self.depth
+            ]
+        return seen
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Say something the first time only."""
+    warnings.warn(message, stacklevel=3)

@@ -1,0 +1,110 @@
+"""Attention over texts that lie end to end in one row: each sees only itself, and nothing is padded.
+
+It is registered with transformers' attention interface, so any model that uses the interface can take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+NAME = "wordstill_packed"
+FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
+"""What some models add to attention and the packed kernel does not know."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where texts lie in a row of sub-words."""
+
+    lengths: list[int]
+    """Sub-words of each of the B texts."""
+    bounds: Tensor
+    """[B + 1] int32, where each text begins, on the model's device."""
+
+
+class CannotPack(Exception):
+    """The model asks for a kind of attention that the packed kernel does not have."""
+
+
+_current: ContextVar[Packing] = ContextVar("packing")
+
+
+@contextmanager
+def packed(packing: Packing) -> Iterator[None]:
+    """Inside, attention keeps to these texts."""
+    token = _current.set(packing)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def register() -> None:
+    """Make the kind of attention known to transformers under `NAME`."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attend)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    sliding_window: int | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Attention in the form that transformers calls it: [1, heads, P, d] each; gives [1, P, heads, d].
+
+    Raises:
+        CannotPack: The model wants more than this.
+    """
+    packing = _current.get()
+    longest = max(packing.lengths)
+    if any(others.get(name) is not None for name in FOREIGN) or (sliding_window or longest) < longest:
+        raise CannotPack(f"{type(module).__name__} has a kind of attention of its own")
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+        return _on_gpu(query, key, value, packing, longest, scaling, causal), None
+    return _text_by_text(query, key, value, packing, scaling, causal), None
+
+
+def _on_gpu(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    packing: Packing,
+    longest: int,
+    scaling: float | None,
+    causal: bool,
+) -> Tensor:
+    rows = [each[0].transpose(0, 1) for each in (query, key, value)]
+    # The operator below torch.nn.attention.varlen, whose own arguments change from release to release.
+    attended: Tensor = torch.ops.aten._flash_attention_forward(
+        *rows, packing.bounds, packing.bounds, longest, longest, 0.0, causal, False, scale=scaling
+    )[0]
+    return attended[None]
+
+
+def _text_by_text(
+    query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float | None, causal: bool
+) -> Tensor:
+    parts = zip(*(torch.split(each, packing.lengths, dim=2) for each in (query, key, value)))
+    grouped = query.shape[1] != key.shape[1]
+    attended = [
+        scaled_dot_product_attention(text, keys, values, is_causal=causal, scale=scaling, enable_gqa=grouped)
+        for text, keys, values in parts
+    ]
+    return torch.cat(attended, dim=2).transpose(1, 2)
