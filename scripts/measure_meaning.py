@@ -4,7 +4,9 @@ Example: python scripts/measure_meaning.py STORE --masked MODEL --vectors TABLE 
 
 What is in the working folder already, triples, states and encoders of the same settings, is not made again.
 With --only-targets FILE the targets are chosen and written, nothing else; FILE can then stand for STORE, on a
-machine with a GPU that has no room or time for the whole text.
+machine with a GPU that has no room or time for the whole text. With several --variant the one that tells the
+senses of WiC best apart, on its training and development pairs, is marked as chosen. The JSON file is written
+after every step, so that a run that is cut off leaves what it has.
 """
 
 from __future__ import annotations
@@ -12,19 +14,24 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import platform
 import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import torch
-from measure import commit, hardware
+from meaning_variants import variant, wic_development
 
 from wordstill.corpus import Corpus
+from wordstill.files import atomic_file
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triples, Use, train_encoder
 from wordstill.meaning.building import BuildConfig
+from wordstill.meaning.ctranslate import load_translator
 from wordstill.meaning.liu import LiuTransform
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.pairs import PairConfig, Sources, make_triples
@@ -32,11 +39,17 @@ from wordstill.meaning.reading import StateReader
 from wordstill.meaning.representation import Representation
 from wordstill.meaning.targets import TargetConfig
 from wordstill.meaning.tasks import evaluate
-from wordstill.meaning.tasks.suite import EvaluationConfig
-from wordstill.meaning.translation import RoundTrip, Translator
+from wordstill.meaning.tasks.suite import TASKS, Evaluation, EvaluationConfig
+from wordstill.meaning.translation import RoundTrip
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
+PAPER = "paper"
+DEVELOPMENT = "development, area under the curve of WiC"
+ABLATION = ", without negatives"
+LIU = "Liu et al. 2020"
+KINDS = ("meaning", "meaning-centred", "context")
+WORDS = "paws-words"
 SECONDS: dict[str, float] = {}
 
 
@@ -49,48 +62,95 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     vectors = WordVectors.load(options.vectors)
     triples = triples_of(options, vectors)
+    facts: dict[str, Any] = {
+        "command": shlex.join(["python", *sys.argv]),
+        "commit": options.commit,
+        "hardware": hardware(),
+        "translators": [facts_of(name) for name in (options.there, options.back) if name],
+        "triples": {name: value for name, value in triples.header.items() if name != "format"},
+    }
+    write(options, facts)
+    if options.stop_after_triples:
+        return
     teacher = Teacher.from_config(
         TeacherConfig(options.teacher or options.masked, options.device, options.dtype)
     )
-    encoders = {
-        name: encoder_of(options, name, triples, teacher, negatives=negatives)
-        for name, negatives in (("meaning", True), ("without-negatives", False))
-        if negatives or not options.no_ablation
-    }
+    encoders = trained(options, triples, teacher, facts)
     reader = next(iter(encoders.values())).reader
-    kinds = encoders["meaning"].representations()
-    representations = {
-        "raw": kinds["raw"],
-        "raw-centred": kinds["raw-centred"],
-        **liu(options, reader, vectors),
+    representations = {**raw(encoders), **liu(options, reader, vectors), **distilled(encoders)}
+    facts["encoding, beside reading the states"] = {
+        name: round(encoding_cost(encoder, triples), 3)
+        for name, encoder in encoders.items()
+        if not name.endswith(ABLATION)
     }
-    for name, encoder in encoders.items():
-        suffix = "" if name == "meaning" else ", without negatives"
-        for kind, represent in encoder.representations().items():
-            if not kind.startswith("raw"):
-                representations[f"{kind}{suffix}"] = represent
+    write(options, facts)
     with timed("tasks"):
-        figures = evaluate(
-            reader, representations, options.task, EvaluationConfig(options.unit, options.limit)
-        )
-    print(figures.markdown())
-    facts = {
-        "command": shlex.join(["python", *sys.argv]),
-        "commit": options.commit or commit(),
-        "hardware": hardware(),
-        "seconds": {name: round(seconds, 2) for name, seconds in SECONDS.items()},
-        "triples": {name: value for name, value in triples.header.items() if name != "format"},
-        "encoders": {name: dict(encoder.provenance)["result"] for name, encoder in encoders.items()},
-        "encoding, beside reading the states": round(encoding_cost(encoders["meaning"], triples), 3),
-        "figures": figures.as_dict(),
+        result = evaluated(options, reader, representations, facts["chosen"])
+    print(result.markdown())
+    write(options, {**facts, "figures": result.as_dict()})
+
+
+def evaluated(
+    options: argparse.Namespace,
+    reader: StateReader,
+    representations: dict[str, Representation],
+    chosen: str,
+) -> Evaluation:
+    """All tasks; cosines of words, which take long, only for what the paper's table has, and the chosen."""
+    config = EvaluationConfig(options.unit, options.limit)
+    tasks = options.task or TASKS
+    main = [task for task in tasks if task != WORDS]
+    figures = evaluate(reader, representations, main, config).as_dict() if main else {}
+    if WORDS in tasks:
+        names = (PAPER, PAPER + ABLATION, chosen, chosen + ABLATION)
+        shown = {"raw", LIU, *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names)}
+        few = {name: represent for name, represent in representations.items() if name in shown}
+        for name, values in evaluate(reader, few, [WORDS], config).as_dict().items():
+            figures.setdefault(name, {}).update(values)
+    return Evaluation(figures)
+
+
+def trained(
+    options: argparse.Namespace, triples: Triples, teacher: Teacher, facts: dict[str, Any]
+) -> dict[str, MeaningEncoder]:
+    """Encoders of every variant, and the ablations of the paper's settings and of the best variant."""
+    base = base_config(options)
+    configs = dict([(PAPER, base), *(variant(base, text) for text in options.variant or ())])
+    encoders: dict[str, MeaningEncoder] = {}
+    for name, config in configs.items():
+        encoders[name] = encoder_of(options, name, triples, teacher, config)
+    with timed("development"):
+        reader = encoders[PAPER].reader
+        areas = wic_development(reader, {**raw(encoders), **distilled(encoders)})
+    facts[DEVELOPMENT] = {name: round(area, 4) for name, area in areas.items()}
+    chosen = max(encoders, key=lambda name: areas[f"meaning ({name})"])
+    facts["chosen"] = chosen
+    print(DEVELOPMENT, facts[DEVELOPMENT])
+    print(f"chosen: {chosen}")
+    for name in dict.fromkeys((PAPER, chosen)) if not options.no_ablation else ():
+        config = replace(configs[name], negatives=False)
+        encoders[name + ABLATION] = encoder_of(options, name + ABLATION, triples, teacher, config)
+    facts["encoders"] = {
+        name: {"settings": asdict(configs[name.removesuffix(ABLATION)]), **dict(encoder.provenance)["result"]}
+        for name, encoder in encoders.items()
     }
-    options.out.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(
-        json.dumps(
-            {key: facts[key] for key in ("seconds", "encoders", "encoding, beside reading the states")},
-            indent=1,
-        )
-    )
+    return encoders
+
+
+def raw(encoders: dict[str, MeaningEncoder]) -> dict[str, Representation]:
+    """The mean of the layers, as it is and without the mean vector."""
+    kinds = encoders[PAPER].representations()
+    return {kind: kinds[kind] for kind in ("raw", "raw-centred")}
+
+
+def distilled(encoders: dict[str, MeaningEncoder]) -> dict[str, Representation]:
+    """Meanings and contexts of all encoders, meanings also without their mean vectors."""
+    return {
+        f"{kind} ({name})": represent
+        for name, encoder in encoders.items()
+        for kind, represent in encoder.representations().items()
+        if kind in KINDS
+    }
 
 
 def arguments() -> argparse.Namespace:
@@ -109,6 +169,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--back", help="translator back into it")
     parser.add_argument("--work", required=True, type=Path, help="folder for what is made on the way")
     parser.add_argument("--out", required=True, type=Path, help="JSON file to make")
+    parser.add_argument("--stop-after-triples", action="store_true", help="train nothing yet")
+    parser.add_argument("--enough", type=int, help="triples after which no more targets are taken")
+    parser.add_argument("--triples-seconds", type=float, help="time after which none are taken")
+    parser.add_argument("--train-seconds", type=float, help="time of each training at the most")
+    parser.add_argument(
+        "--variant",
+        action="append",
+        metavar="NAME:FIELD=VALUE,...",
+        help="train these settings too, such as standardised:scaling=standardised,learning_rate=2e-4",
+    )
     parser.add_argument("--count", type=int, default=PairConfig.count, help="targets to choose")
     parser.add_argument("--similarity", type=float, default=BuildConfig.similarity)
     parser.add_argument("--probability", type=float, default=BuildConfig.probability)
@@ -130,7 +200,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--unit", default=EvaluationConfig.unit)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
+    parser.add_argument("--commit", default="unknown", help="what is checked out")
     return parser.parse_args()
 
 
@@ -144,7 +214,18 @@ def triples_of(options: argparse.Namespace, vectors: WordVectors) -> Triples:
         with timed("choosing targets"):
             sources = sources_of(options, config)
         with timed("triples"):
-            make_triples(sources, masked, vectors, path, config, paraphraser=trip, report=show)
+            triples = make_triples(
+                sources,
+                masked,
+                vectors,
+                path,
+                config,
+                paraphraser=trip,
+                report=show,
+                enough=options.enough,
+                seconds=options.triples_seconds,
+            )
+        SECONDS["triples per second"] = len(triples) / SECONDS["triples"]
     triples = Triples.read(path)
     header = triples.header
     print(f"{len(triples):,} triples of {header['targets']:,} targets; dropped: {header['dropped']}")
@@ -181,31 +262,34 @@ def round_trip(options: argparse.Namespace) -> RoundTrip | None:
     if options.there is None:
         return None
     pair = (
-        Translator.from_pretrained(name, device=options.device, dtype=options.dtype)
+        load_translator(name, device=options.device, dtype=options.dtype)
         for name in (options.there, options.back)
     )
     return RoundTrip(*pair)
 
 
-def encoder_of(
-    options: argparse.Namespace, name: str, triples: Triples, teacher: Teacher, *, negatives: bool
-) -> MeaningEncoder:
-    """An encoder from the working folder, or a newly trained one."""
-    path = options.work / name
-    if path.exists():
-        return MeaningEncoder.load(path, teacher=teacher)
-    config = TrainConfig(
+def base_config(options: argparse.Namespace) -> TrainConfig:
+    """The settings that variants change."""
+    return TrainConfig(
         batch=options.batch,
         learning_rate=options.learning_rate,
         warm_up=options.warm_up,
         min_delta=options.min_delta,
         max_epochs=options.max_epochs,
         seed=options.seed,
-        negatives=negatives,
         distiller=DistillerConfig(feedforward=options.feedforward, layer_embeddings=options.layer_embeddings),
     )
+
+
+def encoder_of(
+    options: argparse.Namespace, name: str, triples: Triples, teacher: Teacher, config: TrainConfig
+) -> MeaningEncoder:
+    """An encoder from the working folder, or a newly trained one."""
+    path = options.work / name.replace(", ", "-").replace(" ", "-")
+    if path.exists():
+        return MeaningEncoder.load(path, teacher=teacher)
     with timed(f"states and training, {name}"):
-        encoder, trained = train_encoder(
+        encoder, result = train_encoder(
             triples,
             teacher,
             path,
@@ -213,9 +297,10 @@ def encoder_of(
             layers=options.layers,
             states=options.work / "states",
             other_teacher=True,
+            seconds=options.train_seconds,
         )
-    SECONDS[f"an epoch, {name}"] = trained.seconds_per_epoch
-    print(name, trained.facts())
+    SECONDS[f"an epoch, {name}"] = result.seconds_per_epoch
+    print(name, result.facts(), flush=True)
     return encoder
 
 
@@ -224,8 +309,8 @@ def liu(options: argparse.Namespace, reader: StateReader, vectors: WordVectors) 
     if not options.liu_sentences:
         return {}
     texts = sentences_of(options)
-    with timed("Liu et al. 2020"):
-        return {"Liu et al. 2020": LiuTransform.fit_texts(reader, texts, vectors)}
+    with timed(LIU):
+        return {LIU: LiuTransform.fit_texts(reader, texts, vectors)}
 
 
 def sentences_of(options: argparse.Namespace) -> list[str]:
@@ -255,10 +340,34 @@ def encoding_cost(encoder: MeaningEncoder, triples: Triples) -> float:
     return best["meaning"] / best["raw"]
 
 
+def hardware() -> str:
+    """The device that did the work."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()}, {torch.get_num_threads()} threads"
+
+
 def synchronise() -> None:
     """Wait for the GPU, if there is one."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+
+
+def facts_of(translator: str) -> dict[str, Any]:
+    """What was measured when a translator was trained, if it was trained here."""
+    path = Path(translator) / "measured.json"
+    measured = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {"name": translator, **{key: value for key, value in measured.items() if key != "examples"}}
+
+
+def write(options: argparse.Namespace, facts: dict[str, Any]) -> None:
+    """Write what is known so far."""
+    seconds = {name: round(value, 2) for name, value in SECONDS.items()}
+    print(json.dumps({"seconds": seconds}), flush=True)
+    with atomic_file(options.out) as handle:
+        handle.write(
+            (json.dumps({"seconds": seconds, **facts}, indent=1, ensure_ascii=False) + "\n").encode()
+        )
 
 
 def show(done: int, total: int) -> None:

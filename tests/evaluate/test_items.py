@@ -103,3 +103,9 @@ def test_what_cannot_be_compared():
         compare(Items("spearman", near, gold), Items("spearman", near[:9], gold[:9]), seed=0)
     nothing = Items("spearman", np.full(200, np.nan), gold)
     assert compare(Items("spearman", near, gold), nothing, seed=0) is None
+
+
+def test_a_handful_of_items_tells_no_tables_apart():
+    first, second = np.ones(5), np.zeros(5)
+    assert compare(Items("mean", first), Items("mean", second), seed=0) is None
+    assert compare(Items("mean", np.ones(6)), Items("mean", np.zeros(6)), seed=0).p_value < 0.05

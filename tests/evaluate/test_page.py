@@ -151,3 +151,10 @@ def test_drawings_of_odd_values():
 )
 def test_sizes_of_text(words, text):
     assert svg.size_text(words) == text
+
+
+def test_intervals_below_zero_stay_right_of_the_labels():
+    drawn = svg.bars([svg.Bar("a table", 2.0, -40.0, 44.0)], [svg.colour(0)])
+    label_end = float(re.search(r'<text x="([\d.]+)"', drawn)[1])
+    starts = [float(x) for x in re.findall(r'<line x1="([-\d.]+)"', drawn)]
+    assert min(starts) > label_end

@@ -75,7 +75,13 @@ def test_absent_words(folder, random_vectors):
 
 def test_a_relation_without_typical_pairs_is_left_out(folder, random_vectors):
     score = load(folder).run(random_vectors("abcdefghij"))
-    assert score.n == 0 and "no relation has" in score.problem
+    assert score.n == 0 and "0 of the 2 relations have" in score.problem
+
+
+def test_one_relation_is_no_mean_over_relations(folder, random_vectors):
+    score = load(folder).run(random_vectors("abcdefghkl"))
+    assert (score.value, score.n) == (None, 1)
+    assert score.problem.startswith("1 of the 2 relations have 3 covered pairs")
 
 
 @pytest.mark.parametrize(

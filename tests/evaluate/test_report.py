@@ -83,8 +83,8 @@ def test_uneven_coverage_is_said():
     uneven = Evaluation(
         {"a": {"men": score("men", 1.0)}, "b": {"men": score("men", 2.0, 3)}}, Protocol("p"), 0
     )
-    assert "not over the same pairs" not in notes(even)
-    assert "not over the same pairs" in notes(uneven)
+    assert "not over the same items" not in notes(even)
+    assert "not over the same items" in notes(uneven)
 
 
 def test_odd_names_do_not_break_a_table():
@@ -127,3 +127,10 @@ def test_comparisons_in_a_sentence():
     one = Comparison("rg65", "a", "b", -3.04, Interval(-5.0, -1.0), 0.01, 60)
     assert comparison_line(one) == "RG-65: a differs from b by -3.0 [-5.0, -1.0], p = 0.010, 60 items of both"
     assert "does not differ reliably" in comparison_line(replace(one, p_value=0.2))
+
+
+def test_notes_say_what_the_figures_of_trained_tasks_hold():
+    plain = score("cr", 70.0)
+    trained = Evaluation({"a": {"cr": replace(plain, task="probe")}}, Protocol("p"), 0)
+    assert "coverage is of running words" in notes(trained)
+    assert "running words" not in notes(Evaluation({"a": {"cr": plain}}, Protocol("p"), 0))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,9 +68,27 @@ def test_the_oracle_is_never_worse(sets):
     assert study == again != layer_study(evaluate(layers, sets), seed=5)
 
 
+def without_keys(evaluation: Evaluation) -> Evaluation:
+    scores = {
+        table: {name: replace(score, items=replace(score.items, keys=None)) for name, score in by_set.items()}
+        for table, by_set in evaluation.scores.items()
+    }
+    return replace(evaluation, scores=scores)
+
+
+def test_a_pair_is_in_the_same_half_of_every_set(sets, tmp_path):
+    lines = (line.split("\t") for line in Path(sets[0]).read_text().splitlines())
+    turned = tmp_path / "turned.tsv"
+    turned.write_text("".join(f"{b.upper()}\t{a}\t{score}\n" for a, b, score in reversed(list(lines))))
+    layers = {"a": table(1.0, 0, seed=5), "b": table(1.0, 1, seed=6)}
+    first, second = layer_study(evaluate(layers, [sets[0], turned])).choices
+    assert first.chosen_value == pytest.approx(second.chosen_value)
+    assert (first.chosen, first.oracle) == (second.chosen, second.oracle)
+
+
 def test_halves_by_hand(sets):
     layers = {"a": table(1.0, 0, seed=5), "b": table(1.0, 1, seed=6)}
-    evaluation = evaluate(layers, sets[:1])
+    evaluation = without_keys(evaluate(layers, sets[:1]))
     study = layer_study(evaluation, seed=0)
     items = evaluation.scores[study.choices[0].chosen][sets[0]].items
     size = len(items.predicted)

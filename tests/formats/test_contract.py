@@ -267,6 +267,7 @@ numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @example(words=ODD_WORDS, value=0.1)
 @example(words=BLANK_WORDS, value=1.0)
 @example(words=["section 5"], value=1.0)
+@example(words=["\ufeff", "\ufeff\ufeff", "a"], value=1.0)
 @example(words=["chapter 1", "chapter 2.5"], value=0.5)
 def test_any_word_and_number_comes_back_or_is_refused(case, words, value):
     words = [word for word in words if not re.search(rf"[\ud800-\udfff]|{case.unwritten}", word)]
@@ -338,56 +339,6 @@ def test_a_foreign_file_is_named_for_what_it_is(case, kind, tmp_path):
             formats.read(path, name)
 
 
-def test_a_folder_that_holds_no_vectors(tmp_path):
-    with pytest.raises(FormatError, match="holds no vectors"):
-        formats.read(tmp_path)
-
-
-def test_an_unknown_format_is_answered_with_the_known_ones(tmp_path):
-    with pytest.raises(UsageError, match="Did you mean 'word2vec-text'"):
-        formats.read(tmp_path, "word2vec-txt")
-    with pytest.raises(UsageError, match=r"Known: .*word2vec-binary"):
-        formats.write(table(), tmp_path / "x", "nonsense")
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("table", "wordstill"),
-        ("table.wordstill", "wordstill"),
-        ("table.TXT", "word2vec-text"),
-        ("table.vec", "word2vec-text"),
-        ("table.bin", "word2vec-binary"),
-        ("table.glove", "glove-text"),
-        ("v1.5.glove.txt", "glove-text"),
-    ],
-)
-def test_the_suffix_chooses_the_format_for_writing(file, name):
-    assert formats.by_suffix(Path(file)).name == name
-
-
-def test_an_unknown_suffix_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"ending in '.pkl'.*\.bin.*name the format"):
-        formats.write(table(), tmp_path / "table.pkl")
-
-
-def test_a_folder_is_never_replaced_by_a_file(tmp_path):
-    (tmp_path / "table.txt").mkdir()
-    with pytest.raises(UsageError, match="is a folder"):
-        formats.write(table(), tmp_path / "table.txt", overwrite=True)
-
-
-@pytest.mark.parametrize(("missing", "message"), [("read", "not read"), ("write", "not written")])
-def test_a_format_may_go_one_way_only(monkeypatch, tmp_path, missing, message):
-    one_way = formats.Format("one-way", (".one",), **{missing: None})
-    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, one_way))
-    with pytest.raises(UsageError, match=message):
-        if missing == "read":
-            formats.read(tmp_path / "x.one", "one-way")
-        else:
-            formats.write(table(), tmp_path / "x.one")
-
-
 MANY = 1_000_000
 
 
@@ -400,18 +351,3 @@ def test_a_million_columns(case, tmp_path):
     assert again.words == ("a", "b")
     assert again.dim == MANY
     assert again.matrix[1, -1] == 2.5
-
-
-def test_the_page_of_formats_says_the_same():
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in page.splitlines()
-        if line.startswith("| `") and line.count("|") == 9
-    ]
-    assert [row[0].strip("`") for row in rows] == [known.name for known in FORMATS]
-    for known, (_, _, ends, read, write, records, float16, _) in zip(FORMATS, rows):
-        assert re.findall("`([^`]+)`", ends) == [suffix for suffix in known.suffixes if suffix]
-        assert (read == "yes", write == "yes") == (known.read is not None, known.write is not None)
-        assert (records == "yes", float16.startswith("yes")) == (known.records, known.float16)
-        assert ("int8" in float16) == (known.write_int8 is not None)

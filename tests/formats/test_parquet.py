@@ -79,3 +79,14 @@ def test_a_bomb_of_equal_rows_is_refused(tmp_path, monkeypatch):
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
     with pytest.raises(FormatError, match="unpack to more than"):
         formats.read(tmp_path / "x.parquet")
+
+
+def test_a_bomb_of_long_lists_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("wordstill.formats.compression.FREE_BYTES", 1 << 16)
+    dim = 500_000
+    flat = pa.array(np.zeros(2 * dim, np.float32))
+    lists = pa.ListArray.from_arrays(pa.array([0, dim, 2 * dim], pa.int32()), flat)
+    parquet.write_table(pa.table({"word": pa.array(["a", "b"]), "vector": lists}), tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 20_000
+    with pytest.raises(FormatError, match="unpack to more than"):
+        formats.read(tmp_path / "x.parquet")

@@ -69,6 +69,20 @@ def test_line_ends_and_trailing_blanks(tmp_path, header, end):
     np.testing.assert_array_equal(vectors.matrix, np.float32([[1.5, 2], [3, -0.4]]))
 
 
+@pytest.mark.parametrize("header", ["", "2 2\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header):
+    path = tmp_path / "marked.txt"
+    path.write_text(f"{header}a 1 2\nb 3 4\n", encoding="utf-8-sig")
+    assert WordVectors.load(path).words == ("a", "b")
+
+
+@pytest.mark.parametrize("name", [*BOTH, "projector"])
+def test_a_word_that_begins_with_a_mark_keeps_it(tmp_path, name):
+    words = ["\ufeff", "\ufeffa", "a"]
+    WordVectors(words, np.eye(3, dtype=np.float32)).save(tmp_path / "out", name)
+    assert WordVectors.load(tmp_path / "out").words == tuple(words)
+
+
 def test_empty_lines_at_the_end(tmp_path):
     assert read(tmp_path, "2 2\na 1 2\nb 3 4\n\n \n").words == ("a", "b")
 

@@ -144,3 +144,28 @@ def test_a_distiller_of_one_vector_is_degenerate(distillers):
     assert found.context_others < 0.95
     with pytest.warns(UserWarning, match="degenerate solution"):
         found.warn()
+
+
+def test_scaled_states_are_what_is_reconstructed():
+    torch.manual_seed(1)
+    distillers = Distillers(3, 16, DistillerConfig(heads=4, dropout=0.0, scaling="standardised")).eval()
+    states = torch.randn(6, 3, 3, 16) * torch.tensor([1.0, 5.0, 0.01])[:, None] + 3.0
+    distillers.find_scale(states[:, 0])
+    scaled = (states[:, 0] - distillers.shift) * distillers.scale
+    original = distil(distillers, states)[0]
+    torch.testing.assert_close(original.target, scaled.mean(dim=1))
+    torch.testing.assert_close(original.meaning, distillers.meaning(scaled))
+    torch.testing.assert_close(distillers.representation("meaning")(states[:, 0]), original.meaning)
+    torch.testing.assert_close(distillers.representation("raw")(states[:, 0]), states[:, 0].mean(dim=1))
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(UsageError, match="scaling"):
+        DistillerConfig(scaling="whitened")  # type: ignore[arg-type]
+
+
+def test_how_many_negatives_are_told_from_positives(distillers):
+    states = torch.randn(8, 3, 3, 16)
+    states[:6, 1] = states[:6, 0]
+    states[6:, 2] = states[6:, 0]
+    assert diagnose(distillers, states).told_apart == pytest.approx(0.75)

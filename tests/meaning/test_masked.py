@@ -38,6 +38,14 @@ def test_predictions_are_those_of_the_model_with_a_mask(masked):
             assert candidate.probability == pytest.approx(probability, rel=1e-3)
 
 
+def test_only_probable_words(masked):
+    every = masked.predict(USES[:2], top=50)
+    least = every[0][10].probability
+    found = masked.predict(USES[:2], top=50, least=least)
+    assert found == [[word for word in words if word.probability > least] for words in every]
+    assert 0 < len(found[0]) < 50
+
+
 @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "xlmr"])
 def test_whole_words(tiny_teacher, kind):
     subwords = tiny_teacher(kind).subwords

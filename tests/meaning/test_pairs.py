@@ -121,6 +121,20 @@ def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, t
     assert out.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.parametrize("limit", [{"enough": 3}, {"seconds": 0.0}])
+def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(pairs, "BLOCK", 8)
+    sources = Sources.of_file(file, CONFIG)
+    whole = make_triples(sources, masked, table, tmp_path / "whole.jsonl", CONFIG)
+    triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG, **limit)
+    header = triples.header
+    assert 0 < len(triples) < len(whole)
+    assert header["targets"] % 8 == 0
+    assert len(triples) + sum(header["dropped"].values()) == header["targets"] < len(sources.uses)
+    assert list(triples) == whole[: len(triples)]
+    assert not (tmp_path / "triples.jsonl.partial").exists()
+
+
 def test_other_settings_do_not_go_on(masked, table, file, tmp_path):
     sources = Sources.of_file(file, CONFIG)
     out = tmp_path / "triples.jsonl"

@@ -157,3 +157,21 @@ def test_every_triple_is_seen_once_in_an_epoch_and_none_of_the_validation(triple
     trained_on = np.concatenate(seen[:12])
     assert len(trained_on) == len(set(trained_on.tolist())) == 360
     assert not set(trained_on.tolist()) & set(seen[12].tolist())
+
+
+def test_no_longer_than_asked_for(triples):
+    trained = train(triples, QUICK, seconds=0.0)
+    assert [step for step, _ in trained.history] == [1]
+    assert np.isfinite(trained.best)
+
+
+@pytest.mark.parametrize("scaling", ["scaled", "standardised"])
+def test_layers_of_any_size_count_alike(toy_states, scaling):
+    states = toy_states(400)
+    states[:, :, 1] = 0.01 * states[:, :, 1] + 0.5
+    trained = train(InMemory(states), replace(QUICK, distiller=replace(SHAPE, scaling=scaling)))
+    found = trained.distillers.scaled(states[:, 0])
+    sizes = found.square().mean(dim=(0, 2)).sqrt()
+    torch.testing.assert_close(sizes, torch.ones(2), rtol=0.1, atol=0.0)
+    means = found.mean(dim=0).norm(dim=1)
+    assert (means < 1.0).all() == (scaling == "standardised")

@@ -67,3 +67,9 @@ def test_every_word_has_its_place(text):
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     covered = "".join(text[start:end] for start, end in spans)
     assert covered == "".join(text.split())
+
+
+def test_an_excerpt_of_a_long_text():
+    text = "a" * 70 + " bank " + "b" * 70
+    assert Use("The bank.", 4, 8).excerpt() == "The [bank]."
+    assert Use(text, 71, 75).excerpt(3) == "…aa [bank] bb…"

@@ -105,7 +105,7 @@ def test_settings_reach_the_steps():
     ("chain", "message"),
     [
         ("", "Unknown transform ''."),
-        ("center", "Unknown transform 'center'. Did you mean 'centre'?"),
+        ("center", "Unknown transform 'center'. Did you mean 'centre'"),
         ("centre,", "Unknown transform ''."),
         ("dim=3", "'dim=3' in 'dim=3' cannot be read. Expected a chain such as"),
         ("pca:dim", "'dim' in 'pca:dim' cannot be read."),

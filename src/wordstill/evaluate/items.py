@@ -12,19 +12,24 @@ from numpy.typing import NDArray
 from wordstill.errors import DataError
 from wordstill.evaluate.statistics import (
     RESAMPLES,
+    Correlation,
     Floats,
     Interval,
     PairedTest,
     paired_test,
     pearson,
     percentiles,
+    ratios,
     resampled_correlations,
     resampled_means,
+    resampled_ratios,
     spearman,
 )
 
-Statistic = Literal["spearman", "pearson", "mean"]
+Statistic = Literal["spearman", "pearson", "mean", "ratio"]
 FEWEST_ITEMS = 3
+FEWEST_COMPARED = 6
+"""Even if all agree, fewer items cannot tell two tables apart at 5 % (2 / 2^6 is 3 %)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +38,22 @@ class Items:
 
     statistic: Statistic
     predicted: Floats
-    """A similarity, or for a mean 1 for right and 0 for wrong; NaN for an item that is left out."""
+    """A similarity, or for a mean or ratio how much of the item is right; NaN for one that is left out."""
     gold: Floats | None = None
     """What people said, for a correlation."""
     groups: NDArray[np.int64] | None = None
     """Which sub-corpus each item belongs to; the figure is then the mean of the sub-corpora's figures."""
     weighted: bool = False
     """Whether a sub-corpus counts as often as it has items, instead of once."""
+    keys: tuple[str, ...] | None = None
+    """What each item is, for those that may stand in several sets: its words, in any case and order."""
+    counts: Floats | None = None
+    """For a ratio: what each item adds to the sum above and to the one below, (trainings, items, 2)."""
+
+    @classmethod
+    def of_ratio(cls, counts: Floats) -> Items:
+        """Items whose figure is one sum over another, such as the F1 of spans."""
+        return cls("ratio", ratios(counts).mean(axis=0), counts=counts)
 
     @property
     def scored(self) -> NDArray[np.bool_]:
@@ -64,7 +78,7 @@ class Items:
         masks = (
             [scored] if self.groups is None else [scored & (self.groups == group) for group in self._names()]
         )
-        fewest = 1 if self.statistic == "mean" else FEWEST_ITEMS
+        fewest = 1 if self.gold is None else FEWEST_ITEMS
         return [self._taken(mask) for mask in masks if mask.sum() >= fewest]
 
     def _names(self) -> list[int]:
@@ -76,7 +90,8 @@ class Items:
 
     def _taken(self, mask: NDArray[np.bool_]) -> Items:
         gold = None if self.gold is None else self.gold[mask]
-        return Items(self.statistic, self.predicted[mask], gold)
+        counts = None if self.counts is None else self.counts[:, mask]
+        return Items(self.statistic, self.predicted[mask], gold, counts=counts)
 
 
 def compare(first: Items, second: Items, seed: int, resamples: int = RESAMPLES) -> PairedTest | None:
@@ -86,12 +101,14 @@ def compare(first: Items, second: Items, seed: int, resamples: int = RESAMPLES) 
     both = first.scored & second.scored
     first, second = first.only(both), second.only(both)
     difference = first.value() - second.value()
-    if np.isnan(difference):
+    if np.isnan(difference) or both.sum() < FEWEST_COMPARED:
         return None
     return paired_test(difference, _resampled([first, second], seed, resamples))
 
 
 def _figure(part: Items) -> float:
+    if part.counts is not None:
+        return float(ratios(part.counts.sum(axis=1)).mean())
     if part.gold is None:
         return float(part.predicted.mean())
     measure = spearman if part.statistic == "spearman" else pearson
@@ -115,8 +132,11 @@ def _resampled(models: Sequence[Items], seed: int, resamples: int) -> Floats:
 
 
 def _resampled_part(parts: Sequence[Items], seed: int, resamples: int) -> Floats:
+    if counts := [part.counts for part in parts if part.counts is not None]:
+        return resampled_ratios(counts, seed, resamples)
     predicted = np.stack([part.predicted for part in parts])
-    gold, statistic = parts[0].gold, parts[0].statistic
-    if gold is None or statistic == "mean":
+    gold = parts[0].gold
+    if gold is None:
         return resampled_means(predicted, seed, resamples)
-    return resampled_correlations(gold, predicted, seed, resamples, statistic)
+    kind: Correlation = "spearman" if parts[0].statistic == "spearman" else "pearson"
+    return resampled_correlations(gold, predicted, seed, resamples, kind)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 TRAINING = 10
+FEWEST_RELATIONS = 2
 
 
 class RelationTask:
@@ -132,6 +133,9 @@ def _parts(items: Items, choices: list[float]) -> tuple[Part, ...]:
 def _problem(coverage: Coverage, items: Items) -> str | None:
     if coverage.used == 0:
         return f"none of the {coverage.total} pairs is covered"
-    if not items.scored.any():
-        return f"no relation has {FEWEST_ITEMS} covered pairs and a covered typical one"
+    if (relations := int(items.scored.sum())) < FEWEST_RELATIONS:
+        return (
+            f"{relations} of the {len(items.predicted)} relations have {FEWEST_ITEMS} covered pairs and a "
+            f"covered typical one; a mean over relations needs at least {FEWEST_RELATIONS}"
+        )
     return None

@@ -9,6 +9,7 @@ from wordstill.evaluate.evaluation import Comparison, Evaluation
 from wordstill.evaluate.published import best_published
 from wordstill.evaluate.score import Score
 from wordstill.evaluate.studies import LayerStudy
+from wordstill.evaluate.task import TRAINING
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -96,12 +97,16 @@ def latex(evaluation: Evaluation, *, published: bool = False) -> str:
 def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
     sentences = [
-        "Figure × 100, [95 % bootstrap interval over pairs], pairs with both words in the table / all pairs.",
-        evaluation.protocol.describe(evaluation.tasks),
+        "Figure × 100, [95 % bootstrap interval over items], items with every word in the table / all items."
     ]
+    if not {*TRAINING, "probe"}.isdisjoint(evaluation.tasks):
+        sentences.append(
+            "Of tasks that train, ± is the standard deviation over seeds, and coverage is of running words."
+        )
+    sentences.append(evaluation.protocol.describe(evaluation.tasks))
     if uneven(evaluation):
         sentences.append(
-            "Coverage differs between tables, so figures in one row are not over the same pairs."
+            "Coverage differs between tables, so figures in one row are not over the same items."
         )
     if published:
         sentences.append(
@@ -170,7 +175,8 @@ def comparison_line(one: Comparison) -> str:
 
 def layer_rows(study: LayerStudy) -> list[list[str]]:
     """A study of layers as a table of text."""
-    rows = [["set", "chosen on the development half", "best overall", "best on the test half itself"]]
+    overall = f"layer {study.layers[study.overall]}, best overall on the development halves"
+    rows = [["set", "chosen on the development half", overall, "best on the test half itself"]]
     for choice in study.choices:
         rows.append(
             [

@@ -67,7 +67,9 @@ class SimilarityTask:
         """Score a table; the seed is that of the bootstrap interval."""
         protocol = resolve(protocol)
         found = self._lookup(vectors, protocol)
-        items = Items("spearman", self._cosines(found, protocol), self.dataset.pairs.gold)
+        pairs = self.dataset.pairs
+        keys = tuple("\t".join(sorted((a.lower(), b.lower()))) for a, b in zip(pairs.first, pairs.second))
+        items = Items("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
         coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.pairs))
         source = Source(self.kind, self.name, self.metric, protocol, self.dataset.source, self.dataset.sha256)
         return make_score(source, items, coverage, _problem(coverage, items), seed)

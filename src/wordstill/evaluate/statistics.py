@@ -1,4 +1,4 @@
-"""Correlations and means, their bootstrap intervals, and a paired test between two models.
+"""Correlations, means and ratios of sums, their bootstrap intervals, and a paired test between two models.
 
 The bootstrap draws items with replacement and works each resample out anew. A resample is kept as the number
 of times each item was drawn, so its mid-ranks are cumulative sums over the items in sorted order: no resample
@@ -8,7 +8,7 @@ it says nothing of the spread over training seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -104,6 +104,29 @@ def resampled_means(models: Floats, seed: int, resamples: int = RESAMPLES) -> Fl
     drawn = np.random.default_rng(seed).multinomial(items, counts / items, size=resamples)
     means: Floats = drawn @ values.T / items
     return means
+
+
+def resampled_ratios(models: Sequence[Floats], seed: int, resamples: int = RESAMPLES) -> Floats:
+    """Ratios of sums of models in every resample, shape (resamples, models).
+
+    Args:
+        models: Each of shape (trainings, items, 2): what an item adds to the sum above and to the one below.
+            The figure of a resample is the mean over trainings.
+        seed: Of the draws, which are the same for all models.
+        resamples: How many.
+    """
+    blocks = [
+        np.stack([ratios(np.einsum("ri,kic->rkc", counts, model)).mean(axis=1) for model in models], axis=1)
+        for counts in _draws(models[0].shape[1], seed, resamples)
+    ]
+    return np.concatenate(blocks)
+
+
+def ratios(sums: Floats) -> Floats:
+    """First over second of the last axis; 0 where the second is 0."""
+    above, below = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    ratio: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return ratio
 
 
 def resampled_correlations(

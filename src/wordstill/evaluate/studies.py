@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,7 +135,14 @@ def _halves(
 
 
 def _first_half(items: Items, seed: int) -> NDArray[np.bool_]:
-    """Which items are in the development half: of every group the same share."""
+    """Which items are in the development half: of every group the same share.
+
+    Sets share pairs, and splits of a set all of them. A pair that has a key is in the same half of every set,
+    so that no layer is scored on what another set's half has chosen it by.
+    """
+    if items.keys is not None:
+        digests = (blake2b(f"{seed}\t{key}".encode(), digest_size=1).digest() for key in items.keys)
+        return np.array([digest[0] % 2 == 0 for digest in digests], dtype=np.bool_)
     size = len(items.predicted)
     order = np.random.default_rng(seed).permutation(size)
     groups = np.zeros(size, dtype=np.int64) if items.groups is None else items.groups

@@ -27,6 +27,7 @@ def evaluate(
     seed: int = 0,
     *,
     suite: str | None = None,
+    progress: bool = False,
 ) -> Evaluation:
     """Score vectors on data sets.
 
@@ -39,6 +40,7 @@ def evaluate(
             which others were asked for.
         suite: The name of a group of sets, of which those that are found are scored before ``sets``. If
             neither is given, it is ``similarity``.
+        progress: Show a bar with the rate and the time left for every task that trains.
     """
     tables = dict(vectors) if isinstance(vectors, Mapping) else {SINGLE_TABLE: vectors}
     if not tables:
@@ -46,7 +48,7 @@ def evaluate(
     rules = resolve(protocol)
     chosen, missing = _chosen(sets, suite)
     # All sets are read before any is scored: a broken file is told at once.
-    tasks = {str(name): make_task(name) for name in chosen}
+    tasks = {str(name): make_task(name, progress=progress) for name in chosen}
     scores = {
         table: {name: task.run(table_vectors, rules, seed) for name, task in tasks.items()}
         for table, table_vectors in tables.items()

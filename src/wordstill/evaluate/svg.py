@@ -49,7 +49,7 @@ def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> s
     left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
     row, top = 22, 6
     height = top + row * len(items) + 8
-    low = min(0.0, *(item.value for item in items))
+    low = min(0.0, *(item.low if item.low is not None else item.value for item in items))
     high = max(1.0, *(item.high if item.high is not None else item.value for item in items))
     scale = (width - left - 60) / (high - low)
     zero = left - low * scale

@@ -60,20 +60,24 @@ TASKS: Mapping[str, str] = {
 """The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
 
 OWN_FILE_KIND = "similarity"
+TRAINING = ("classification", "tagging", "parent")
+"""Kinds that train long enough to have a bar."""
 
 
-def make_task(name: str | Path) -> Task:
+def make_task(name: str | Path, *, progress: bool = False) -> Task:
     """The task of a data set.
 
     Args:
         name: A set of the registry; ``NAME:KIND`` for another kind of task on it; a set of the user's
             ``sets.toml``; ``KIND:PATH`` for a file of the user's own; or the path of a file of pairs.
+        progress: Show a bar with the rate and the time left while the task trains.
     """
     kind, given = _resolve(name)
     if kind not in TASKS:
         raise unknown_name("kind of task", kind, TASKS)
     module, _, attribute = TASKS[kind].partition(":")
-    task: Task = getattr(importlib.import_module(module), attribute)(given)
+    make = getattr(importlib.import_module(module), attribute)
+    task: Task = make(given, progress=progress) if kind in TRAINING else make(given)
     return task
 
 

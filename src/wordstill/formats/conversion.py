@@ -60,7 +60,7 @@ def trim(vectors: WordVectors, config: TrimConfig) -> WordVectors:
 def read_word_list(path: Path) -> tuple[str, ...]:
     """Words from a text file, one on each line, without repetitions."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,17 @@ LINE_END = b" \r\n"
 NUMBER = re.compile(
     rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
 )
+
+
+def skip_mark(handle: io.BufferedReader) -> None:
+    """Skip the byte-order mark that some editors put before UTF-8 text."""
+    if handle.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        handle.read(len(codecs.BOM_UTF8))
+
+
+def mark_before(word: str) -> bytes:
+    """What stands before a word that begins a file: a mark if it has one itself, since reading skips one."""
+    return codecs.BOM_UTF8 if word.startswith(codecs.BOM_UTF8.decode()) else b""
 
 
 def line_blocks(path: Path, handle: IO[bytes]) -> Iterator[list[bytes]]:

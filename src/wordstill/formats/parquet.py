@@ -24,6 +24,7 @@ MAGIC = b"PAR1"
 WORD, VECTOR, COUNT, PROVENANCE = "word", "vector", "count", b"wordstill"
 ROW_GROUP_NUMBERS = 1 << 22
 BATCH_ROWS = 1 << 12
+BYTES_OF_A_VALUE = 4
 NUMBERS = ("halffloat", "float", "double", "int8")
 
 
@@ -94,9 +95,11 @@ def _columns(path: Path, names: list[str]) -> list[str]:
 def _refuse_bomb(path: Path, file: Any) -> None:
     """Rows that repeat each other take no room in the file, so what they unpack to is asked beforehand."""
     size = path.stat().st_size
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     refuse_bomb(path, sum(group.total_byte_size for group in groups), size)
-    refuse_bomb(path, 4 * file.metadata.num_rows * max(1, _list_size(file.schema_arrow)), size)
+    # A column chunk counts the numbers in its lists, however few bytes stand for them.
+    values = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+    refuse_bomb(path, BYTES_OF_A_VALUE * values, size)
 
 
 def _list_size(schema: Any) -> int:

@@ -16,7 +16,7 @@ from wordstill.errors import FormatError, UsageError
 from wordstill.files import atomic_folder, refuse_foreign
 from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
 from wordstill.formats.compression import open_bytes
-from wordstill.formats.lines import NUMBER, line_blocks
+from wordstill.formats.lines import NUMBER, line_blocks, mark_before, skip_mark
 from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.record import RECORD, read_record, write_record
 from wordstill.formats.sniff import head, not_this
@@ -58,6 +58,8 @@ def write(vectors: WordVectors, path: Path) -> None:
         with (folder / METADATA).open("wb") as words:
             if vectors.counts is not None:
                 words.write("\t".join(HEADER).encode("ascii") + b"\n")
+            else:
+                words.write(mark_before(vectors.words[0]))
             words.writelines(f"{word}{count}\n".encode() for word, count in zip(vectors.words, counts))
         with (folder / VECTORS).open("wb") as out:
             for block in vectors.blocks():
@@ -117,6 +119,7 @@ def _read_words(path: Path, rows: int, how: Reading) -> tuple[list[str], NDArray
     """The words, and the counts if there is a column of that name."""
     lines: list[bytes] = []
     with open_bytes(path, how) as handle:
+        skip_mark(handle)
         for block in line_blocks(path, handle):
             lines += block
     try:

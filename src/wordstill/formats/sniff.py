@@ -46,9 +46,9 @@ class Header(NamedTuple):
 
 
 def head(path: Path) -> bytes:
-    """The first bytes of a file."""
+    """The first bytes of a file, without the byte-order mark of UTF-8 text."""
     with open_bytes(path) as handle:
-        return handle.read(HEAD_BYTES)
+        return handle.read(HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
 
 
 def header_of(line: bytes) -> Header | None:

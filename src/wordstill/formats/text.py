@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats.base import GrowingMatrix, encode_word, make_table
 from wordstill.formats.compression import create_bytes, open_bytes
-from wordstill.formats.lines import LINE_END, NUMBER, count_numbers, line_blocks
+from wordstill.formats.lines import LINE_END, NUMBER, count_numbers, line_blocks, mark_before, skip_mark
 from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import Header, header_of, is_text, known_kind, not_this
 from wordstill.vectors import WordVectors
@@ -38,6 +38,7 @@ def read_table(path: Path, how: Reading = STRICT, *, header: bool) -> WordVector
         header: Whether a first line of two whole numbers is a header (rows and dimension) or a row.
     """
     with open_bytes(path, how) as handle:
+        skip_mark(handle)
         start = handle.peek()
         if known_kind(start):
             raise not_this(path, start, "text of vectors")
@@ -66,6 +67,8 @@ def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
     with create_bytes(path) as handle:
         if header:
             handle.write(f"{len(vectors)} {vectors.dim}\n".encode("ascii"))
+        else:
+            handle.write(mark_before(vectors.words[0]))
         for block in vectors.blocks():
             for vector, (row, word) in zip(block, words):
                 handle.write(_written(word, row) + (numbers % tuple(vector.tolist())).encode("ascii"))

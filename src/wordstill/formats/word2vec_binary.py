@@ -129,7 +129,8 @@ def _word(path: Path, encoded: bytes, offset: int) -> str:
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: the word at byte {offset} is not UTF-8: {encoded[:40]!r}. "
-            "The header may be wrong about the dimension, or the file is in another encoding."
+            "The header may be wrong about the dimension, a word may have a blank in it, or the file is "
+            "in another encoding."
         ) from None
 
 

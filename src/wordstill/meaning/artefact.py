@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from wordstill.errors import DataError, FormatError, TeacherError
+from wordstill.errors import FormatError, TeacherError
 from wordstill.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
 from wordstill.formats.tensors import map_tensors, write_tensors
 from wordstill.meaning.distiller import DistillerConfig, Distillers
@@ -126,8 +126,6 @@ def _distillers(path: Path, config: dict[str, Any]) -> Distillers:
         )
     except (OSError, TypeError, RuntimeError) as error:
         raise FormatError(f"{path} is not a whole encoder: {error}. Train it again.") from error
-    except DataError:
-        raise
     return distillers
 
 

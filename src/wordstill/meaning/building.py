@@ -105,11 +105,12 @@ class TripleBuilder:
 
     def _sorted_out(self, word: str, predicted: Sequence[Candidate]) -> tuple[str | None, str | None]:
         """The most probable other word with the same meaning, and the one with another meaning."""
+        itself = word.casefold()
         words = [
             candidate.word
             for candidate in predicted
             if candidate.probability > self.config.probability
-            and candidate.word.casefold() != word.casefold()
+            and candidate.word.casefold() != itself
             and candidate.word in self.cosines
         ]
         if not words:

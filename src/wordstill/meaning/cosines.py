@@ -20,27 +20,32 @@ class WordCosines:
     """
 
     def __init__(self, vectors: WordVectors) -> None:
-        self.vectors = vectors
         self._unit = vectors.unit
+        self._rows = {word: row for row, word in enumerate(vectors.words)}
 
     def __contains__(self, word: str) -> bool:
-        return word in self.vectors or word.lower() in self.vectors
+        return self._row(word) >= 0
 
     def matrix(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
         """[first, second] cosines; 1 for words of the same letters, else 0 where one is not in the table."""
-        cosines: Cosines = self._rows(first) @ self._rows(second).T
-        folded = np.array([word.casefold() for word in second], dtype=object)
+        cosines: Cosines = self._vectors(first) @ self._vectors(second).T
+        columns: dict[str, list[int]] = {}
+        for column, word in enumerate(second):
+            columns.setdefault(word.casefold(), []).append(column)
         for row, word in enumerate(first):
-            cosines[row, folded == word.casefold()] = 1.0
+            for column in columns.get(word.casefold(), ()):
+                cosines[row, column] = 1.0
         return cosines
 
-    def _rows(self, words: Sequence[str]) -> Cosines:
-        rows = np.zeros((len(words), self.vectors.dim), dtype=np.float32)
-        for number, word in enumerate(words):
-            key = word if word in self.vectors else word.lower()
-            if key in self.vectors:
-                rows[number] = self._unit[self.vectors.index(key)]
-        return rows
+    def _vectors(self, words: Sequence[str]) -> Cosines:
+        rows = np.array([self._row(word) for word in words], dtype=np.int64)
+        vectors: Cosines = self._unit[rows]
+        vectors[rows < 0] = 0.0
+        return vectors
+
+    def _row(self, word: str) -> int:
+        row = self._rows.get(word)
+        return self._rows.get(word.lower(), -1) if row is None else row
 
 
 def nearly_the_same(first: str, second: str, distance: int) -> bool:

@@ -27,6 +27,8 @@ class Diagnosis:
     context_positive: float
     context_negative: float
     context_others: float
+    told_apart: float
+    """Part of the triples whose positive is nearer in meaning than the negative."""
 
     @property
     def separation(self) -> float:
@@ -75,4 +77,5 @@ def diagnose(distillers: Distillers, triples: Tensor) -> Diagnosis:
         )
         for other, theirs in zip(("positive", "negative", "others"), (*rest, mine.roll(1, dims=0)))
     }
-    return Diagnosis(**figures)
+    near, far = (cosine(original.meaning, other.meaning, dim=-1) for other in (positive, negative))
+    return Diagnosis(**figures, told_apart=float((near > far).float().mean()))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from wordstill.errors import UsageError
+from wordstill.errors import UsageError, unknown_name
 from wordstill.meaning.representation import Representation, layer_mean
 
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
+Scaling = Literal["none", "scaled", "standardised"]
+SCALINGS = ("none", "scaled", "standardised")
+SMALLEST = 1e-6
 ROWS_AT_ONCE = 16384
 """Attention kernels of GPUs do not start for more rows than 65,535."""
 
@@ -27,8 +31,14 @@ class DistillerConfig:
     layer_embeddings: bool = False
     """Whether a learned vector is added to the states of each layer. Without it, as in the paper, the
     distiller cannot tell the layers apart but by their states."""
+    scaling: Scaling = "none"
+    """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
+    with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
+    large ones do not make up the cosine; ``none`` is the paper's."""
 
     def __post_init__(self) -> None:
+        if self.scaling not in SCALINGS:
+            raise unknown_name("scaling", self.scaling, SCALINGS)
         if min(self.heads, self.feedforward) < 1 or not 0 <= self.dropout < 1:
             raise UsageError(
                 f"A distiller needs at least 1 head, a feedforward of at least 1 and a dropout below 1; got "
@@ -80,6 +90,10 @@ class Distillers(nn.Module):
     leaves it to chance, and cosines depend on it. ``centres`` holds the mean vector of each kind over the
     words of the training; the centred kinds are without it.
 
+    What a transformer layer gives has variance one. States that are much smaller can be reconstructed only by
+    meanings and contexts that point away from each other, and a layer of much smaller states than the others
+    has no part in the reconstruction; ``DistillerConfig.scaling`` is against both.
+
     Args:
         layers: How many states a word has.
         width: Size of a state.
@@ -88,6 +102,10 @@ class Distillers(nn.Module):
 
     centres: Tensor
     """[kinds, width], in the order of ``KINDS``; zeros before training."""
+    shift: Tensor
+    """[layers, width], taken from states first."""
+    scale: Tensor
+    """[layers, width], multiplied with them then."""
 
     def __init__(self, layers: int, width: int, config: DistillerConfig | None = None) -> None:
         super().__init__()
@@ -95,6 +113,14 @@ class Distillers(nn.Module):
         self.meaning = Distiller(layers, width, self.config)
         self.context = Distiller(layers, width, self.config)
         self.register_buffer("centres", torch.zeros(len(KINDS), width))
+        self.register_buffer("shift", torch.zeros(layers, width))
+        self.register_buffer("scale", torch.ones(layers, width))
+
+    def scaled(self, states: Tensor) -> Tensor:
+        """States as the distillers take them, and as they are reconstructed."""
+        if self.config.scaling == "none":
+            return states
+        return (states - self.shift) * self.scale
 
     def representation(self, kind: str = "meaning") -> Representation:
         """A map from states to vectors of one kind, for use and not for training.
@@ -104,8 +130,8 @@ class Distillers(nn.Module):
         """
         plain = kind.removesuffix(CENTRED)
         maps: dict[str, Representation] = {
-            "meaning": self.meaning,
-            "context": self.context,
+            "meaning": lambda states: self.meaning(self.scaled(states)),
+            "context": lambda states: self.context(self.scaled(states)),
             "raw": layer_mean,
         }
         distil = maps[plain]
@@ -121,6 +147,15 @@ class Distillers(nn.Module):
             return vectors if centre is None else vectors - centre.float()
 
         return apply
+
+    def find_scale(self, states: Tensor) -> None:
+        """Take what ``scaled`` needs from some words' states [n, layers, width]."""
+        if self.config.scaling == "standardised":
+            self.shift = states.mean(dim=0)
+            size = (states - self.shift).square().mean(dim=0).sqrt()
+        else:
+            size = states.square().mean(dim=(0, 2)).sqrt()[:, None].expand(-1, self.width)
+        self.scale = 1.0 / size.clamp(min=SMALLEST)
 
     def find_centres(self, states: Tensor) -> None:
         """Take the mean vectors of each kind over some words' states [n, layers, width]."""

@@ -34,7 +34,7 @@ class Parts(NamedTuple):
 
 def distil(distillers: Distillers, triples: Tensor) -> list[Parts]:
     """Distil triples [n, roles, layers, width] in one go; one entry for each role."""
-    states = triples.transpose(0, 1).flatten(0, 1)
+    states = distillers.scaled(triples.transpose(0, 1).flatten(0, 1))
     count = len(triples)
     whole = (distillers.meaning(states), distillers.context(states), layer_mean(states))
     return [Parts(*parts) for parts in zip(*(torch.split(vectors, count) for vectors in whole))]

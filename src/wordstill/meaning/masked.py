@@ -19,8 +19,8 @@ from wordstill.teacher.alignment import align
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.limits import room_beside_specials, text_limit
 from wordstill.teacher.planning import within_budget
-from wordstill.teacher.ragged import Ints
-from wordstill.teacher.tokenisation import Subwords
+from wordstill.teacher.ragged import Ints, offsets_of, owners
+from wordstill.teacher.tokenisation import Pieces, Subwords
 
 CPU_BUDGET, GPU_BUDGET = 2048, 32768
 
@@ -67,6 +67,7 @@ class MaskedModel:
         self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
         self._words = whole_words(self.subwords)
         self._pad = self.subwords.pad_id
+        self._around = (self.subwords.prefix, self.subwords.suffix)
         self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
         allowed = torch.tensor([word is not None for word in self._words])
         size = int(self.model.get_output_embeddings().weight.shape[0])
@@ -84,10 +85,17 @@ class MaskedModel:
         model, tokenizer = load_pretrained(name, "AutoModelForMaskedLM", "masked language model")
         return cls(model, tokenizer, str(name), device=device, dtype=dtype)
 
-    def predict(self, uses: Sequence[Use], top: int = 100) -> list[list[Candidate] | None]:
+    def predict(
+        self, uses: Sequence[Use], top: int = 100, least: float = 0.0
+    ) -> list[list[Candidate] | None]:
         """For each use, whole words that fit its place, the most probable first.
 
         None where the tokenizer drops the word, or the text is over the model's limit.
+
+        Args:
+            uses: Words in texts.
+            top: Most words for each.
+            least: Only words of a higher probability.
         """
         ids, places = self._masked(uses)
         found: list[list[Candidate] | None] = [None] * len(uses)
@@ -97,40 +105,45 @@ class MaskedModel:
         for chosen in within_budget(lengths[order], self._budget):
             rows = order[chosen]
             best, which = self._forward([ids[row] for row in rows], places[rows], top)
-            for row, probabilities, pieces in zip(rows.tolist(), best, which):
+            counts = (best > least).sum(dim=1).tolist()
+            for row, count, probabilities, pieces in zip(rows.tolist(), counts, best, which):
                 found[row] = [
                     Candidate(str(self._words[piece]), probability)
-                    for probability, piece in zip(probabilities, pieces)
-                    if probability > 0
+                    for probability, piece in zip(probabilities[:count].tolist(), pieces[:count].tolist())
                 ]
         return found
 
-    def _masked(self, uses: Sequence[Use]) -> tuple[list[list[int] | None], Ints]:
+    def _masked(self, uses: Sequence[Use]) -> tuple[list[Ints | None], Ints]:
         """Sub-words of each text with the mask in the target's place, and where the mask is."""
-        subwords = self.subwords
-        pieces = subwords.encode([use.text for use in uses])
-        ids: list[list[int] | None] = []
-        places = np.zeros(len(uses), dtype=np.int64)
-        for number, (use, low, high) in enumerate(zip(uses, pieces.offsets[:-1], pieces.offsets[1:])):
-            row = pieces.ids[low:high]
-            first, last = align(pieces.starts[low:high], pieces.ends[low:high], [use.start], [use.end])
-            length = len(row) - int(last[0] - first[0]) + 1
-            if first[0] >= last[0] or length > self.room:
-                ids.append(None)
-                continue
-            places[number] = len(subwords.prefix) + int(first[0])
-            before, after = row[: first[0]].tolist(), row[last[0] :].tolist()
-            ids.append([*subwords.prefix, *before, self.mask_id, *after, *subwords.suffix])
-        return ids, places
+        prefix, suffix = (np.array(part, dtype=np.int64) for part in self._around)
+        pieces = self.subwords.encode([use.text for use in uses])
+        first, last = self._ranges(uses, pieces)
+        before = first - pieces.offsets[:-1]
+        lengths = np.diff(pieces.offsets) - (last - first) + 1
+        ids: list[Ints | None] = [None] * len(uses)
+        for number in np.flatnonzero((first < last) & (lengths <= self.room)).tolist():
+            low, high = pieces.offsets[number], pieces.offsets[number + 1]
+            left, right = pieces.ids[low : first[number]], pieces.ids[last[number] : high]
+            ids[number] = np.concatenate([prefix, left, [self.mask_id], right, suffix])
+        return ids, before + len(prefix)
+
+    def _ranges(self, uses: Sequence[Use], pieces: Pieces) -> tuple[Ints, Ints]:
+        """The sub-words of each target, counted from the first text's first."""
+        base = offsets_of(np.array([len(use.text) for use in uses], dtype=np.int64))
+        base_of_piece = base[owners(np.diff(pieces.offsets))]
+        places = np.array([(use.start, use.end) for use in uses], dtype=np.int64).reshape(-1, 2)
+        return align(
+            pieces.starts + base_of_piece,
+            pieces.ends + base_of_piece,
+            places[:, 0] + base[:-1],
+            places[:, 1] + base[:-1],
+        )
 
     @torch.inference_mode()
-    def _forward(
-        self, rows: Sequence[list[int] | None], places: Ints, top: int
-    ) -> tuple[list[list[float]], list[list[int]]]:
-        lengths = torch.tensor([len(row or ()) for row in rows])
-        padded = torch.full((len(rows), int(lengths.max())), self._pad)
-        for number, row in enumerate(rows):
-            padded[number, : lengths[number]] = torch.tensor(row)
+    def _forward(self, rows: Sequence[Ints | None], places: Ints, top: int) -> tuple[Tensor, Tensor]:
+        texts = [torch.from_numpy(row) for row in rows if row is not None]
+        padded = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=self._pad)
+        lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         with _head_at(self.model, torch.from_numpy(places).to(self.device)):
             logits = self.model(
@@ -139,7 +152,7 @@ class MaskedModel:
         # The probabilities are over the whole vocabulary; what is no whole word is left out afterwards.
         probabilities = torch.softmax(logits.float(), dim=-1).masked_fill(self._banned, 0.0)
         best, which = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
-        return best.tolist(), which.tolist()
+        return best.cpu(), which.cpu()
 
 
 def whole_words(subwords: Subwords) -> list[str | None]:

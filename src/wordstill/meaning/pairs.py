@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,7 +29,8 @@ from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
 from wordstill.meaning.use import Use
 from wordstill.vectors import WordVectors
 
-BLOCK = 2048
+BLOCK, GPU_BLOCK = 2048, 16384
+"""Targets in a block. A GPU wants many sentences of one length at once."""
 RECORD = "pairs.json"
 
 
@@ -89,6 +91,8 @@ def make_triples(
     paraphraser: Paraphraser | None = None,
     overwrite: bool = False,
     report: Callable[[int, int], None] | None = None,
+    enough: int | None = None,
+    seconds: float | None = None,
 ) -> Triples:
     """Make triples and write them to a file; a call that was stopped goes on where it was.
 
@@ -103,6 +107,8 @@ def make_triples(
         paraphraser: Says sentences in other words, such as a round trip.
         overwrite: Whether to replace a file, and to throw away what a call with other settings has done.
         report: Told after each block how many targets are done, and of how many.
+        enough: No more targets are taken once there are so many triples.
+        seconds: No more targets are taken once so much time has passed.
 
     Raises:
         UsageError: The file exists, or the translators are for another language.
@@ -114,18 +120,23 @@ def make_triples(
         raise UsageError("Paraphrases are given already; leave the translators out.")
     maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
     folder = path.with_name(f"{path.name}.partial")
-    facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors)}
+    size = BLOCK if masked.device.type == "cpu" else GPU_BLOCK
+    facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}
     _begin(folder, facts, overwrite=overwrite)
-    total = len(sources.uses)
-    for first in range(0, total, BLOCK):
-        block = folder / f"{first:09d}.jsonl"
+    total, done, triples, started = len(sources.uses), 0, 0, time.monotonic()
+    while done < total:
+        block = folder / f"{done:09d}.jsonl"
         if not block.exists():
-            lines, dropped = maker.block(first, min(first + BLOCK, total))
+            lines, dropped = maker.block(done, min(done + size, total))
             with atomic_file(block) as handle:
                 handle.write("".join(f"{line}\n" for line in (json.dumps(dropped), *lines)).encode())
+        triples += block.read_bytes().count(b"\n") - 1
+        done = min(done + size, total)
         if report is not None:
-            report(min(first + BLOCK, total), total)
-    _join(folder, path, facts)
+            report(done, total)
+        if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
+            break
+    _join(folder, path, {**facts, "targets": done})
     remove(folder)
     return Triples.read(path)
 
@@ -150,7 +161,7 @@ class _Maker:
     def block(self, first: int, last: int) -> tuple[list[str], dict[str, int]]:
         """Lines of the triples of some targets, and how many targets gave none, by reason."""
         uses = self.sources.uses[first:last]
-        predicted = self.masked.predict(uses, self.builder.config.candidates)
+        predicted = self.masked.predict(uses, self.builder.config.candidates, self.builder.config.probability)
         built = [
             self.builder.build(use, words, paraphrase, how=str(self.mode))
             for use, words, paraphrase in zip(uses, predicted, self._paraphrases(first, last))
@@ -185,6 +196,10 @@ def _begin(folder: Path, facts: Mapping[str, Any], *, overwrite: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(record) as handle:
             handle.write(json.dumps(facts, ensure_ascii=False).encode())
+
+
+def _reached(value: float, limit: float | None) -> bool:
+    return limit is not None and value >= limit
 
 
 def _join(folder: Path, path: Path, facts: Mapping[str, Any]) -> None:

@@ -89,7 +89,9 @@ class TrainingCheckpoint:
         best.update({name: weight.to(device) for name, weight in _below(tensors, "best/").items()})
         for name, parameter in distillers.named_parameters():
             moments = {moment: tensors[f"{moment}/{name}"].to(device) for moment in MOMENTS}
-            optimizer.state[parameter] = {"step": torch.tensor(float(progress.step)), **moments}
+            # The fused optimiser of GPUs counts its steps there.
+            step = torch.tensor(float(progress.step), device=device)
+            optimizer.state[parameter] = {"step": step, **moments}
         torch.set_rng_state(tensors["random/cpu"])
         if "random/cuda" in tensors and device.type == "cuda":
             torch.cuda.set_rng_state(tensors["random/cuda"])

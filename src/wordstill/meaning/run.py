@@ -29,6 +29,7 @@ def train_encoder(
     states: Path | None = None,
     other_teacher: bool = False,
     overwrite: bool = False,
+    seconds: float | None = None,
 ) -> tuple[MeaningEncoder, Trained]:
     """Train distillers over a teacher and save them; a call that was stopped goes on where it was.
 
@@ -41,6 +42,7 @@ def train_encoder(
         states: Folder for the teacher's states, kept for further trainings; None throws them away.
         other_teacher: Whether the teacher may be another than the masked model that the triples come from.
         overwrite: Whether to replace a folder, and to throw away what a call with other settings has done.
+        seconds: Train no longer than this.
 
     Raises:
         DataError: The triples are those of another teacher, or what is in the folders is.
@@ -56,7 +58,7 @@ def train_encoder(
         remove(work)
     cache = StateCache.build(states or work / STATES, reader, triples)
     work.mkdir(parents=True, exist_ok=True)
-    trained = train(cache, config, device=teacher.device, checkpoint=work / CHECKPOINT)
+    trained = train(cache, config, device=teacher.device, checkpoint=work / CHECKPOINT, seconds=seconds)
     encoder = MeaningEncoder(
         teacher,
         trained.distillers,

@@ -108,6 +108,7 @@ def train(
     device: torch.device | str = "cpu",
     checkpoint: Path | None = None,
     every: float = 60.0,
+    seconds: float | None = None,
 ) -> Trained:
     """Train distillers on states of triples until the validation loss no longer falls.
 
@@ -117,6 +118,7 @@ def train(
         device: Where to train.
         checkpoint: File to save the training in and to go on from if it is there.
         every: Seconds between two savings.
+        seconds: Stop after so much time at the latest; None trains on while the loss falls.
 
     Raises:
         UsageError: There are too few triples.
@@ -129,7 +131,7 @@ def train(
     with _own_randomness(config.seed, torch.device(device)):
         run = _Run(states, config, torch.device(device))
         file = None if checkpoint is None else TrainingCheckpoint(checkpoint, run.recipe())
-        return run.until_done(file, every)
+        return run.until_done(file, every, seconds)
 
 
 class _Run:
@@ -141,8 +143,13 @@ class _Run:
         self.validation, self.training = np.sort(order[:held_out]), np.sort(order[held_out:])
         self.resident = _on_gpu(states, device)
         self.distillers = Distillers(*states.shape, config.distiller).to(device)
+        if config.distiller.scaling != "none":
+            self.distillers.find_scale(self._take(self.training[:CENTRE_WORDS])[:, 0])
         self.optimizer = torch.optim.AdamW(
-            self.distillers.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+            self.distillers.parameters(),
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=device.type == "cuda",
         )
         self.steps_per_epoch = -(-len(self.training) // config.batch)
         self.check_every = max(1, self.steps_per_epoch // config.checks_per_epoch)
@@ -155,7 +162,7 @@ class _Run:
         facts = {"config": asdict(self.config), "triples": len(self.states), "probe": float(probe)}
         return json.dumps({**facts, "shape": list(self.states.shape), "device": self.device.type})
 
-    def until_done(self, file: TrainingCheckpoint | None, every: float) -> Trained:
+    def until_done(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> Trained:
         if file is not None:
             self.progress = file.restore(self.distillers, self.optimizer, self.best) or self.progress
         started, saved, first_step = time.monotonic(), time.monotonic(), self.progress.step
@@ -170,7 +177,8 @@ class _Run:
                     saved = time.monotonic()
                 if stop.is_set():
                     raise KeyboardInterrupt
-                if self.progress.waited >= self.config.patience:
+                late = seconds is not None and time.monotonic() - started >= seconds
+                if late or self.progress.waited >= self.config.patience:
                     break
         if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
             self._check()

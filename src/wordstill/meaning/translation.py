@@ -35,6 +35,24 @@ class Paraphraser(Protocol):
         ...
 
 
+class Translates(Protocol):
+    """Something that translates sentences."""
+
+    @property
+    def name(self) -> str:
+        """Identifies it."""
+        ...
+
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        """Source and target, where they are known."""
+        ...
+
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """Each sentence in the other language; empty where there is no translation."""
+        ...
+
+
 class Translator:
     """Any sequence-to-sequence model of transformers.
 
@@ -92,7 +110,7 @@ class Translator:
         for chosen in within_budget(lengths[order], self._budget):
             rows = order[chosen].tolist()
             batch = self.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
-            most = [self._most(int(lengths[row])) for row in rows]
+            most = [longest_translation(int(lengths[row]), self.limit) for row in rows]
             output = self.model.generate(
                 **batch.to(self.device),
                 num_beams=self.beams,
@@ -107,10 +125,6 @@ class Translator:
                 result[row] = " ".join(text.split())
         return result
 
-    def _most(self, length: int) -> int:
-        """How long a translation may become."""
-        return min(self.limit - 1, length * 3 // 2 + 10)
-
 
 class RoundTrip:
     """Translates into another language and back.
@@ -123,7 +137,7 @@ class RoundTrip:
         UsageError: The two do not belong together.
     """
 
-    def __init__(self, there: Translator, back: Translator) -> None:
+    def __init__(self, there: Translates, back: Translates) -> None:
         self.there, self.back = there, back
         self.name = f"{there.name} and {back.name}"
         self._probed = False
@@ -155,6 +169,11 @@ class RoundTrip:
                 f"{sentences[0][:60]!r} came {found[0][:60]!r}. Is one of them for another language, or "
                 "given in the wrong order?"
             )
+
+
+def longest_translation(length: int, limit: int) -> int:
+    """How many sub-words the translation of a sentence may have."""
+    return min(limit - 1, length * 3 // 2 + 10)
 
 
 def _surviving(sentence: str, other: str) -> float:

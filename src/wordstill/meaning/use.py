@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from wordstill.corpus.segment import Span, WordSegmenter
 from wordstill.errors import UsageError
@@ -59,6 +59,13 @@ class Use:
         """The text with brackets around the word."""
         return f"{self.text[: self.start]}[{self.word}]{self.text[self.end :]}"
 
+    def excerpt(self, characters: int = 60) -> str:
+        """The marked text, or of a long one what stands near the word."""
+        first, last = max(0, self.start - characters), self.end + characters
+        before, after = self.text[first : self.start], self.text[self.end : last]
+        dots = "…" if first else "", "…" if last < len(self.text) else ""
+        return f"{dots[0]}{before}[{self.word}]{after}{dots[1]}"
+
     def replaced(self, word: str) -> Use:
         """The same text with another word at this place, and nowhere else."""
         text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
@@ -71,9 +78,15 @@ def word_spans(text: str) -> list[Span]:
     position = 0
     for run in text.split():
         start = text.index(run, position)
-        spans.extend((start + first, start + last) for first, last in _segmenter().spans(run))
+        spans += [(start + first, start + last) for first, last in _run_spans(run)]
         position = start + len(run)
     return spans
+
+
+@lru_cache(maxsize=1 << 16)
+def _run_spans(run: str) -> list[Span]:
+    """Most runs of a text have come before."""
+    return _segmenter().spans(run)
 
 
 @cache

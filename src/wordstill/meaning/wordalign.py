@@ -30,15 +30,18 @@ def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
     rows, columns = cosines.shape
     if columns == 0:
         return None
-    places = np.abs(np.linspace(0, 1, rows)[:, None] - np.linspace(0, 1, columns)[None, :])
+    places = np.abs(_relative(rows)[:, None] - _relative(columns)[None, :])
     ranked = cosines - TIE * places
     best_of_row, best_of_column = ranked.argmax(axis=1), ranked.argmax(axis=0)
-    taken = {
-        int(column)
-        for row, column in enumerate(best_of_row)
-        if row != target and best_of_column[column] == row
-    }
-    for column in np.argsort(-ranked[target], kind="stable").tolist():
-        if column not in taken and cosines[target, column] >= threshold:
-            return int(column)
-    return None
+    mutual = best_of_column[best_of_row] == np.arange(rows)
+    mutual[target] = False
+    free = cosines[target] >= threshold
+    free[best_of_row[mutual]] = False
+    if not free.any():
+        return None
+    return int(np.where(free, ranked[target], -np.inf).argmax())
+
+
+def _relative(count: int) -> Cosines:
+    """Where each of so many words stands, from 0 to 1."""
+    return np.linspace(0.0, 1.0, count, dtype=np.float32)

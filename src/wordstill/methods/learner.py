@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -182,10 +184,11 @@ class Learner(Method):
 
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text."""
-        for loss, examples in self.steps(states, self._generator()):
-            self._loss += loss
-            self._examples += examples
-            self.clock.counts[STEPS] += 1
+        with fast_products():
+            for loss, examples in self.steps(states, self._generator()):
+                self._loss += loss
+                self._examples += examples
+                self.clock.counts[STEPS] += 1
         self.clock.counts[BATCHES] += 1
         self.clock.counts[WORDS] += states.batch.running
 
@@ -255,10 +258,24 @@ class Learner(Method):
         scores = table.scores(queries, rows)
         return scores if self._offsets is None else scores + self._offsets[rows]
 
-    def on_host(self) -> torch.Generator:
+    def host_chance(self) -> np.random.Generator:
         """For choices that the host makes, so that it knows their number without waiting for a GPU."""
-        return self._generator(torch.device("cpu"))
+        return np.random.default_rng(self._batch_seed)
 
-    def _generator(self, device: torch.device | None = None) -> torch.Generator:
-        mixed = (self.setup.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])
-        return torch.Generator(device or self.setup.device).manual_seed(mixed % 2**63)
+    def _generator(self) -> torch.Generator:
+        return torch.Generator(self.setup.device).manual_seed(self._batch_seed)
+
+    @property
+    def _batch_seed(self) -> int:
+        return ((self.setup.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])) % 2**63
+
+
+@contextmanager
+def fast_products() -> Iterator[None]:
+    """Inside, a GPU rounds the factors of float32 products to TF32, which no step can tell from its noise."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -44,7 +44,7 @@ class Noise:
     ) -> None:
         keep = vocabulary.keep_probability(subsample)
         _refuse_empty(vocabulary, keep, subsample)
-        self.keep = torch.from_numpy(keep).float()
+        self.keep = keep.astype(np.float32)
         counts = vocabulary.counts * keep if source == "subsampled" else vocabulary.counts
         self.expected_positives = torch.from_numpy(vocabulary.counts * keep).float().to(device)
         noise = _distribution(counts, power)
@@ -65,9 +65,10 @@ class Noise:
         # The last bound can fall short of 1 by rounding.
         return torch.searchsorted(self._bounds, points).clamp_(max=len(self._bounds) - 1)
 
-    def kept(self, words: Tensor, generator: torch.Generator) -> Tensor:
+    def kept(self, words: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.bool_]:
         """Which occurrences stay when frequent words are thinned out [n]; all on the host."""
-        return torch.rand(len(words), generator=generator) < self.keep[words]
+        stays: NDArray[np.bool_] = chance.random(len(words), dtype=np.float32) < self.keep[words]
+        return stays
 
 
 def _refuse_empty(vocabulary: Vocabulary, keep: NDArray[np.float64], subsample: float) -> None:

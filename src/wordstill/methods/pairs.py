@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.methods.noise import Noise
 from wordstill.teacher.batch import Batch
+from wordstill.teacher.ragged import Ints
 
 
 @dataclass(frozen=True)
@@ -62,33 +65,32 @@ class WindowRule(Protocol):
         ...
 
 
-def window_examples(batch: Batch, rule: WindowRule, noise: Noise, generator: torch.Generator) -> Examples:
+def window_examples(batch: Batch, rule: WindowRule, noise: Noise, chance: np.random.Generator) -> Examples:
     """Every known word of the running text with the known words around it in its sentence; on the host.
 
     Frequent words are thinned out both as centres and as neighbours, as in word2vec; the text that the
     teacher reads stays whole. Centres without any neighbour are left out.
     """
     running = batch.running
-    ids = torch.from_numpy(batch.word_ids[:running]).long()
-    sentence = torch.from_numpy(batch.word_sentence[:running])
-    usable = ids >= 0
-    usable = usable & noise.kept(ids.clamp(min=0), generator)
-    centres = torch.nonzero(usable).flatten()
+    ids, sentence = batch.word_ids[:running], batch.word_sentence[:running]
+    usable = (ids >= 0) & noise.kept(np.maximum(ids, 0), chance)
+    centres = np.flatnonzero(usable)
     offsets, weights = _offsets(rule)
     places = centres[:, None] + offsets
     inside = (places >= 0) & (places < running)
-    places = places.clamp(0, max(running - 1, 0))
+    places = places.clip(0, max(running - 1, 0))
     present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
     if rule.shifted:
-        first = torch.searchsorted(sentence, sentence, side="left")
+        first = np.searchsorted(sentence, sentence, side="left")
         present &= ~_skipped(centres - first[centres], offsets, rule.window)
     slots = present * weights
     filled = slots != 0
-    keep = filled.any(dim=1)
+    keep = filled.any(axis=1)
     centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
     # argmax finds the first filled slot.
-    spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
-    return Examples(centres, ids[torch.where(filled, places, spare)], slots)
+    spare = np.take_along_axis(places, filled.argmax(axis=1)[:, None], axis=1)
+    rows = ids[np.where(filled, places, spare)].astype(np.int64)
+    return Examples(*map(torch.from_numpy, (centres, rows, slots)))
 
 
 def single_pairs(examples: Examples) -> Examples:
@@ -100,20 +102,21 @@ def single_pairs(examples: Examples) -> Examples:
     )
 
 
-def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
+def _offsets(rule: WindowRule) -> tuple[Ints, NDArray[np.float32]]:
     """Places of the slots beside the centre [P], and their weights [P]."""
     with_self = rule.shifted or rule.self_weight > 0
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or with_self]
     own = 1.0 if rule.shifted else rule.self_weight
     weights = [1.0 if place else own for place in offsets]
-    return torch.tensor(offsets), torch.tensor(weights)
+    return np.array(offsets), np.array(weights, dtype=np.float32)
 
 
-def _skipped(position: Tensor, offsets: Tensor, window: int) -> Tensor:
+def _skipped(position: Ints, offsets: Ints, window: int) -> NDArray[np.bool_]:
     """[B, P] slots that the released code leaves out.
 
     It numbers the words of a window from the window's start, and leaves out the one whose number there is the
     centre's number in the sentence. Only where the window starts with the sentence that is the centre.
     """
-    start = (position - window).clamp(min=0)
-    return position[:, None] + offsets - start[:, None] == position[:, None]
+    start = np.maximum(position - window, 0)
+    skipped: NDArray[np.bool_] = position[:, None] + offsets - start[:, None] == position[:, None]
+    return skipped

@@ -71,14 +71,14 @@ class WindowLearner(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
         """Learn from the kept centres of a batch, in random order."""
-        words, chance = self._whitened(states), self.on_host()
+        words, chance = self._whitened(states), self.host_chance()
         examples = window_examples(states.batch, self.config, self.noise, chance)
         if not len(examples.centres):
             return
         if self.config.pairs is not None:
             examples = single_pairs(examples)
         else:
-            examples = examples.pick(torch.randperm(len(examples.centres), generator=chance))
+            examples = examples.pick(torch.from_numpy(chance.permutation(len(examples.centres))))
         inputs = self.inputs(states, words)
         for chosen in examples.on(states.to_device).split(self.config.pairs or self.config.batch):
             yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,7 +37,7 @@ class X2StaticConfig(LearnerConfig):
     rate: float = 0.05
     final_rate: float = 1.0
     balance: float = 1.0
-    batch: int = 2048
+    batch: int = 8192
     averaged: Averaged = "subwords"
     """Whether a context is the mean of a sentence's sub-words or of its words."""
     leave_out: bool = False
@@ -78,6 +79,7 @@ PAPER: Mapping[str, Any] = {
     "optimiser": "adam",
     "rate": 1e-3,
     "final_rate": 1.0,
+    "batch": 2048,
     "averaged": "words",
     "whiten": None,
     "start": "uniform",
@@ -166,10 +168,9 @@ class X2Static(Learner):
 
     def _targets(self, batch: Batch) -> Tensor:
         """Numbers of the words of a batch that are kept as targets, in random order; on the host."""
-        chance, ids = self.on_host(), torch.from_numpy(batch.word_ids)
-        known = torch.nonzero(ids >= 0).flatten()
-        kept = known[self.noise.kept(ids[known], chance)]
-        return kept[torch.randperm(len(kept), generator=chance)]
+        chance, known = self.host_chance(), np.flatnonzero(batch.word_ids >= 0)
+        kept = known[self.noise.kept(batch.word_ids[known], chance)]
+        return torch.from_numpy(chance.permutation(kept))
 
     def _step(self, queries: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
         negatives = self._draw(len(words), generator)

@@ -18,6 +18,7 @@ RECORD = "transforms"
 """Where a table's provenance lists what was done to it, in order."""
 WORDS = "words"
 DIGEST_LETTERS = 16
+WORDS_AT_ONCE = 1 << 16
 
 
 class Transform(ABC):
@@ -103,7 +104,8 @@ class Transform(ABC):
         """A short digest of what was learnt."""
         digest = hashlib.sha256()
         for key, array in sorted(self.learnt.items()):
-            digest.update(f"{key} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+            digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:DIGEST_LETTERS]
 
     @property
@@ -168,8 +170,9 @@ def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
 def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:
     """[32] a digest of words in their order, for what is learnt about each single one."""
     digest = hashlib.sha256()
-    for word in words:
-        digest.update(word.encode("utf-8", "surrogatepass") + b"\0")
+    for start in range(0, len(words), WORDS_AT_ONCE):
+        joined = "\0".join(words[start : start + WORDS_AT_ONCE]) + "\0"
+        digest.update(joined.encode("utf-8", "surrogatepass"))
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 

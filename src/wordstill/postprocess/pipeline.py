@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
@@ -142,8 +143,8 @@ def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Names with their settings; a part such as ``dim=200`` belongs to the name before it."""
     name, given = "", dict[str, str]()
     for part in (part.strip() for part in text.split(",")):
-        head, colon, rest = (piece.strip() for piece in part.partition(":"))
-        if not colon and "=" in part:
+        head, _, rest = (piece.strip() for piece in part.partition(":"))
+        if "=" in head:
             rest = part
         else:
             if name:
@@ -164,7 +165,8 @@ def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _transform(name: str, given: Mapping[str, str]) -> Transform:
     kind = TRANSFORMS[name]
-    hints = get_type_hints(kind.config_type)
+    types = get_type_hints(kind.config_type)
+    hints = {field.name: types[field.name] for field in fields(kind.config_type)}
     for key in given:
         if key not in hints:
             raise (

@@ -8,6 +8,7 @@ from wordstill.postprocess.centre import Centre, Unit
 from wordstill.postprocess.joining import Average, Concatenate
 from wordstill.postprocess.pca import Pca
 from wordstill.postprocess.quantise import Quantise
+from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
 from wordstill.postprocess.uncovec import Uncovec
 from wordstill.postprocess.vocabulary import MergeCase, Trim
 from wordstill.postprocess.whiten import Whiten
@@ -26,5 +27,8 @@ TRANSFORMS: dict[str, type[Transform]] = {
         MergeCase,
         Concatenate,
         Average,
+        Faruqui,
+        ContextGraph,
+        CounterFit,
     )
 }

@@ -10,7 +10,7 @@ from wordstill.evaluate.extrinsic.config import CnnConfig  # noqa: E402
 from wordstill.evaluate.extrinsic.word_table import Sentences  # noqa: E402
 
 
-def made(width: int = 3, *, tuned: bool = False):
+def made(width: int = 3, *, tuned: bool = False, once: bool = True):
     """A classifier and sentences of several lengths, one of them empty."""
     torch.manual_seed(0)
     matrix = torch.randn(30, 8)
@@ -18,7 +18,7 @@ def made(width: int = 3, *, tuned: bool = False):
     config = CnnConfig(filters=7, width=width, tuned=tuned)
     random = np.random.default_rng(0)
     sentences = Sentences.of([random.integers(1, 30, size=size).tolist() for size in (6, 1, 0, 4)])
-    return ConvolutionalClassifier(matrix, 3, config).eval(), sentences
+    return ConvolutionalClassifier(matrix, 3, config, once=once).eval(), sentences
 
 
 def plain_scores(model, sentences):
@@ -35,9 +35,10 @@ def plain_scores(model, sentences):
     return torch.stack(rows)
 
 
+@pytest.mark.parametrize("once", [True, False])
 @pytest.mark.parametrize("width", [1, 3, 5])
-def test_scores_and_gradients_are_those_of_a_convolution(width):
-    model, sentences = made(width, tuned=True)
+def test_scores_and_gradients_are_those_of_a_convolution(width, once):
+    model, sentences = made(width, tuned=True, once=once)
     rows = torch.from_numpy(sentences.padded(np.arange(4), model.margin))
     fast, slow = model(rows), plain_scores(model, sentences)
     torch.testing.assert_close(fast, slow, atol=1e-5, rtol=1e-4)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from wordstill.evaluate.extrinsic.metrics import (
     Span,
     accuracy,
-    f1_of,
-    interval_of,
+    as_sums,
+    figure_of,
     macro_f1,
-    ratio_of,
     span_counts,
     spans,
     to_bioes,
 )
+from wordstill.evaluate.items import Items, compare
 
 WORKED = {
     "nothing": ("O O", []),
@@ -58,8 +58,8 @@ def test_span_f1_of_a_worked_example():
     predicted = [["B-PER", "O", "O", "B-LOC"], ["B-ORG", "I-ORG"]]
     counts = span_counts(gold, predicted)
     assert counts.tolist() == [[1, 2, 2], [0, 1, 1]]
-    assert f1_of(counts.sum(axis=0)) == pytest.approx(2 * (1 / 3) * (1 / 3) / (2 / 3))
-    assert f1_of(np.zeros(3)) == 0
+    assert figure_of(counts) == pytest.approx(2 * (1 / 3) * (1 / 3) / (2 / 3))
+    assert figure_of(np.zeros((4, 3), dtype=np.int64)) == 0
 
 
 def test_labels_agree_with_scikit_learn():
@@ -75,10 +75,25 @@ def test_the_interval_is_that_of_plain_resampling(columns):
     random = np.random.default_rng(0)
     counts = random.integers(1, 9, size=(2, 60, columns))
     counts[..., 0] = np.minimum(counts[..., 0], counts[..., 1:].min(axis=-1))
-    measure = ratio_of if columns == 2 else f1_of
-    low, high = interval_of(counts, seed=5, resamples=300)
-    random = np.random.default_rng(5)
-    drawn = [random.integers(0, 60, size=60) for _ in range(300)]
-    plain = [measure(counts[:, places].sum(axis=1)).mean() for places in drawn]
+    items = Items.of_ratio(as_sums(counts))
+    low, high = items.interval(seed=5, resamples=300)
+    drawn = np.random.default_rng(5).integers(0, 60, size=(300, 60))
+    plain = [figure_of(counts[:, places]).mean() for places in drawn]
     assert (low, high) == pytest.approx(tuple(np.percentile(plain, [2.5, 97.5])))
-    assert low < measure(counts.sum(axis=1)).mean() < high
+    assert items.value() == pytest.approx(figure_of(counts).mean())
+    assert low < items.value() < high
+
+
+def test_taggers_are_compared_on_the_same_sentences():
+    random = np.random.default_rng(0)
+    gold = random.integers(1, 5, size=300)
+    good, bad = (
+        np.stack([np.minimum(gold, random.binomial(gold, share)), gold, gold], axis=-1)[None]
+        for share in (0.9, 0.8)
+    )
+    test = compare(*(Items.of_ratio(as_sums(counts)) for counts in (good, bad)), seed=1)
+    assert test.difference == pytest.approx(figure_of(good)[0] - figure_of(bad)[0])
+    assert test.interval.low < test.difference < test.interval.high
+    assert test.p_value < 0.01
+    same = compare(*(Items.of_ratio(as_sums(good)) for _ in range(2)), seed=1)
+    assert (same.difference, same.p_value) == (0, 1)

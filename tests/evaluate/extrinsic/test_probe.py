@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +27,10 @@ def test_the_penalty_is_chosen_on_the_development_part():
     labels = (features[:, 0] + 0.5 * random.normal(size=400) > 0).astype(np.int64)
     parts = [(features[place], labels[place]) for place in (slice(100), slice(100, 250), slice(250, 400))]
     config = ProbeConfig(strengths=(1e-9, 0.05, 1e6))
-    predicted, strength = probe(parts[0], parts[1], parts[2][0], config)
-    assert strength == 0.05
+    predicted, settings = probe(parts[0], parts[1], parts[2][0], config)
+    assert settings == {"strength": 0.05, "converged": True}
     assert (predicted == parts[2][1]).mean() > 0.75
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hurried = probe(parts[0], parts[1], parts[2][0], replace(config, iterations=1))[1]
+    assert not hurried["converged"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from wordstill.errors import UsageError  # noqa: E402
+from wordstill.evaluate import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluate.extrinsic.config import NCRFPP, TaggerConfig  # noqa: E402
 from wordstill.evaluate.extrinsic.examples import Examples, Published  # noqa: E402
 from wordstill.evaluate.extrinsic.tag_coding import Surfaces, TaggedRows  # noqa: E402
@@ -125,3 +127,44 @@ def test_batch_mates_have_no_influence_on_a_sentence():
         torch.testing.assert_close(together[place, : len(row)], alone[0])
     part = TaggedRows(Sentences.of(rows), Sentences.of(rows))
     assert learner.predict(model, part).lengths.tolist() == [3, 9, 1]
+
+
+def test_spelling_every_word_gives_the_scores_of_spelling_each_once():
+    surfaces = Surfaces.of(("ab", "c", "abcd"), [1, 2, 3], {"ab", "c"})
+    torch.manual_seed(0)
+    matrix = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    model = TaggingLearner(matrix, surfaces, 3, QUICK, torch.device("cpu")).new_model().eval()
+    words, lengths = torch.tensor([[1, 2, 1], [3, 3, 0]]), torch.tensor([3, 2])
+    once = model(words, lengths)
+    model.once = False
+    torch.testing.assert_close(model(words, lengths), once)
+
+
+def test_evaluate_shows_the_progress_of_training(span_set, polar_vectors, tmp_path, monkeypatch, capsys):
+    train = span_set().content.train
+    lines = (
+        "".join(f"{word} {tag}\n" for word, tag in zip(words, tags))
+        for words, tags in zip(train.sentences, train.targets)
+    )
+    (tmp_path / "spans.txt").write_text("\n".join(lines))
+    monkeypatch.setattr(sys.modules[TaggingTask.__module__], "TaggerConfig", lambda: QUICK)
+    sets = [f"tagging:{tmp_path / 'spans.txt'}"]
+    (score,) = evaluate(polar_vectors, sets, progress=True).scores["vectors"].values()
+    assert score.value > 90
+    shown = capsys.readouterr().err
+    assert "spans.txt" in shown and "sentences/s" in shown
+    evaluate(polar_vectors, sets)
+    assert not capsys.readouterr().err
+
+
+def test_two_tables_are_tested_against_each_other(span_set, polar_vectors, random_vectors):
+    words = sorted({word for row in span_set().content.train.sentences for word in row})
+    task = TaggingTask(span_set(), replace(QUICK, epochs=1, seeds=1))
+    scores = {
+        name: {"spans": task.run(table)}
+        for name, table in {"good": polar_vectors, "empty": random_vectors(words)}.items()
+    }
+    (test,) = Evaluation(scores, PROTOCOLS["default"], 0).comparisons()
+    assert (test.first, test.second, test.dataset) == ("empty", "good", "spans")
+    assert test.difference == pytest.approx(scores["empty"]["spans"].value - scores["good"]["spans"].value)
+    assert test.n == 10

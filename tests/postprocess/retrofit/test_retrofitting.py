@@ -24,6 +24,7 @@ from wordstill.postprocess.retrofit import (
     read_lexicon,
     retrofitter,
 )
+from wordstill.postprocess.retrofit.context_graph import log_kernel
 from wordstill.postprocess.retrofit.graph import Graph
 from wordstill.postprocess.retrofit.relaxation import in_row_order
 from wordstill.vectors import WordVectors
@@ -108,30 +109,43 @@ def test_the_convex_objective_never_rises_and_ends_at_the_minimum(table, lexicon
     np.testing.assert_allclose(moved.matrix, again, atol=1e-5)
 
 
-def test_the_objective_is_the_sum_of_the_documentation(table, lexicon):
-    config = FaruquiConfig(lexicon=lexicon, passes=1, alpha=2.0)
-    step = Faruqui(config).fit(table)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_objective_is_the_sum_of_the_documentation(table, lexicon, name, order):
+    config = replace(CONFIGS[name], lexicon=lexicon, order=order, passes=3)
+    step = (Faruqui if isinstance(config, FaruquiConfig) else ContextGraph)(config).fit(table)
     graph = Graph.of(lexicon, table)
     links = graph.links.toarray().astype(float)
-    for passes, value in zip((0, 1), step.objective):
-        old, new = (
-            slow(table, lexicon, replace(config, passes=number))[graph.rows] for number in (0, passes)
-        )
-        held = (2.0 * links.sum(axis=1) * ((new - old) ** 2).sum(axis=1)).sum()
+    places = [slow(table, lexicon, replace(config, passes=number))[graph.rows] for number in range(4)]
+    for new, value in zip(places, step.objective, strict=True):
+        hold, pull, weights, importance = parts_of_the_objective(config, links, new, places[0])
+        held = hold * importance @ ((new - places[0]) ** 2).sum(axis=1)
         between = ((new[:, None] - new[None]) ** 2).sum(axis=2)
-        assert value == pytest.approx(held + (links * between).sum() / 2, rel=1e-6)
+        assert value == pytest.approx(
+            held + pull / 2 * importance @ (weights * between).sum(axis=1), rel=1e-5
+        )
+
+
+def parts_of_the_objective(config, links, new, old):
+    """How strongly words are held and pulled, the weights, and how often each word counts."""
+    degree = links.sum(axis=1)
+    if isinstance(config, FaruquiConfig):
+        if config.beta is None:
+            return config.alpha, 1.0, links / degree[:, None], degree
+        return config.alpha, config.beta, links, np.ones(len(degree))
+    centres = new if config.distances == "current" else old
+    near = old if config.distances == "original" else new
+    squared = ((centres[:, None] - near[None]) ** 2).sum(axis=2)
+    gamma = links * np.exp(log_kernel(squared, config.nu, config.sigma))
+    importance = degree if config.divisor == "count" else gamma.sum(axis=1)
+    return config.alpha, config.beta, gamma / importance[:, None], importance
 
 
 def test_groups_of_gauss_seidel_hold_no_neighbours_and_keep_the_order(table, lexicon):
     matrix = Graph.of(lexicon, table).links
     groups = in_row_order(matrix)
     assert len(groups) >= 5  # the clique
-    place = {
-        node: number
-        for number, group in enumerate(groups)
-        for links in group
-        for node in links.nodes.tolist()
-    }
+    place = {node: number for number, group in enumerate(groups) for node in group.tolist()}
     assert sorted(place) == list(range(matrix.shape[0]))
     for one, other in zip(*matrix.nonzero()):
         assert (place[one] < place[other]) == (one < other)

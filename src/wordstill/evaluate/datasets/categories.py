@@ -63,7 +63,7 @@ CATEGORIES: tuple[Dataset, ...] = (
         "ESSLLI-2008 2c, verbs",
         45,
         "ESSLLI 2008 lexical semantics workshop (Baroni, Evert & Lenci)",
-        copies=(Copy("categorization/ESSLLI-2008-2c.csv", _VERBS, f"{_FOLDER}/essli-2c.csv"),),
+        copies=(Copy("categorization/ESSLLI-2008-2c.csv", _VERBS, f"{_FOLDER}/essli-2008.csv"),),
         home="http://wordspace.collocations.de/doku.php/data:esslli2008:start",
         caveat="Nine classes; five behind the hyphen.",
     ),

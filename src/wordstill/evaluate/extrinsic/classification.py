@@ -146,8 +146,8 @@ class ProbeTask(_SentenceTask):
     ) -> tuple[list[Ids], dict[str, Any]]:
         train, dev, test = (mean_vectors(matrix, part) for part in parts)
         labels = targets.numbers
-        predicted, strength = probe((train, labels[0]), (dev, labels[1]), test, self.config)
-        return [predicted], {"strength": strength}
+        predicted, settings = probe((train, labels[0]), (dev, labels[1]), test, self.config)
+        return [predicted], settings
 
 
 def labelled_splits(dataset: Loaded[Published[str]], seed: int, limit: int | None) -> Splits[str]:

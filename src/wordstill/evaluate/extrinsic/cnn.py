@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.evaluate.extrinsic.config import CnnConfig
+from wordstill.evaluate.extrinsic.learner import on_device
 from wordstill.evaluate.extrinsic.word_table import PADDING, Ids, Sentences, length_sorted
 
 
@@ -20,16 +21,19 @@ class ConvolutionalClassifier(nn.Module):
 
     A convolution is linear, so each different word of a batch is multiplied by the filters once and the
     products are added up over the windows: the same numbers as a convolution over all words, for fewer
-    products. A window is centred on a word; outside the sentence stand zeros.
+    products. On a GPU products cost less than finding the different words, for which the CPU would have to
+    wait. A window is centred on a word; outside the sentence stand zeros.
 
     Args:
         matrix: Vectors, (rows, dim); the row ``PADDING`` is zeros.
         classes: How many.
         config: Its sizes.
+        once: Whether each different word of a batch is multiplied once only; by default not on a GPU.
     """
 
-    def __init__(self, matrix: Tensor, classes: int, config: CnnConfig) -> None:
+    def __init__(self, matrix: Tensor, classes: int, config: CnnConfig, *, once: bool | None = None) -> None:
         super().__init__()
+        self.once = once
         dim = matrix.shape[1]
         self.vectors = nn.Parameter(matrix.clone() if config.tuned else matrix, requires_grad=config.tuned)
         bound = 1 / math.sqrt(config.width * dim)
@@ -45,19 +49,28 @@ class ConvolutionalClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Scores of the classes, (sentences, classes), for rows of shape (sentences, words + 2 margins)."""
-        distinct, places = torch.unique(rows, return_inverse=True)
-        # The row of padding may be trained where the vectors are, but it must stay zeros.
-        known = self.vectors[distinct] * (distinct != PADDING)[:, None]
-        products = known @ self.filters  # (width, distinct, filters)
         words = rows.shape[1] - 2 * self.margin
         windows = self.bias.expand(len(rows), words, -1)
-        for step, product in enumerate(products):
-            windows = windows + nn.functional.embedding(places[:, step : step + words], product)
+        for part in self._products(rows, words):
+            windows = windows + part
         inside = rows[:, self.margin : self.margin + words] != PADDING
         # After ReLU zero is the least value, so it can stand for windows outside the sentence.
         pooled = (torch.relu(windows) * inside[:, :, None]).amax(dim=1)
         scores: Tensor = self.output(self.dropout(pooled))
         return scores
+
+    def _products(self, rows: Tensor, words: int) -> Iterator[Tensor]:
+        """For each place of a window the product of the word there, (sentences, words, filters)."""
+        once = not rows.is_cuda if self.once is None else self.once
+        distinct, places = torch.unique(rows, return_inverse=True) if once else (rows, None)
+        # The row of padding may be trained where the vectors are, but it must stay zeros.
+        known = self.vectors[distinct] * (distinct != PADDING)[..., None]
+        for step, weights in enumerate(self.filters):
+            product = known @ weights
+            if places is None:
+                yield product[:, step : step + words]
+            else:
+                yield nn.functional.embedding(places[:, step : step + words], product)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +119,7 @@ class ConvolutionLearner:
         labels = torch.from_numpy(part.labels).to(self.device)
         for places in length_sorted(part.sentences.lengths, self.config.batch, random):
             scores = model(self._rows(part.sentences, places))
-            yield nn.functional.cross_entropy(scores, labels[torch.from_numpy(places)]), len(places)
+            yield nn.functional.cross_entropy(scores, labels[on_device(places, self.device)]), len(places)
 
     def correct(self, model: nn.Module, part: LabelledRows) -> float:
         """Accuracy."""
@@ -130,4 +143,4 @@ class ConvolutionLearner:
         return len(part.labels)
 
     def _rows(self, sentences: Sentences, places: Ids) -> Tensor:
-        return torch.from_numpy(sentences.padded(places, self.config.width // 2)).to(self.device)
+        return on_device(sentences.padded(places, self.config.width // 2), self.device)

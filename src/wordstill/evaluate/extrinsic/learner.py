@@ -78,3 +78,8 @@ class Schedule(Protocol):
     def seeds(self) -> int:
         """How many trainings with the chosen settings."""
         ...
+
+
+def on_device(numbers: Ids, device: torch.device) -> Tensor:
+    """Numbers as a tensor there; the CPU does not wait for what a GPU still has to do."""
+    return torch.from_numpy(numbers).to(device, non_blocking=True)

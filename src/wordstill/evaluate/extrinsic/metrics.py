@@ -1,4 +1,4 @@
-"""Accuracy, macro-F1 and the F1 of spans, each with a bootstrap interval over sentences."""
+"""Accuracy, macro-F1 and the F1 of spans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluate.statistics import RESAMPLES, Interval, percentiles
+from wordstill.evaluate.statistics import ratios
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -73,35 +73,19 @@ def span_counts(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
-def f1_of(counts: Floats | Ids) -> Floats:
-    """F1 of counts whose last axis is (both, gold, predicted); 0 where there is no span at all."""
-    both, gold, predicted = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
-    f1: Floats = np.divide(2 * both, gold + predicted, out=np.zeros_like(both), where=gold + predicted > 0)
-    return f1
-
-
-def ratio_of(counts: Floats | Ids) -> Floats:
-    """First over second of counts whose last axis is (right, all)."""
-    right, every = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
-    ratio: Floats = np.divide(right, every, out=np.zeros_like(right), where=every > 0)
-    return ratio
-
-
-def interval_of(counts: Ids, seed: int, *, resamples: int = RESAMPLES) -> Interval:
-    """The percentile bootstrap interval over sentences of a measure that is a ratio of sums.
+def as_sums(counts: Ids) -> Floats:
+    """Counts as what a sentence adds to the sum above and to the one below, shape (..., 2).
 
     Args:
-        counts: (seeds of training, sentences, 2) for ``ratio_of`` or (..., 3) for ``f1_of``. The measure of a
-            resample is the mean over the seeds of training.
-        seed: Of the bootstrap.
-        resamples: How many.
+        counts: (right, all) words, or (both, gold, predicted) spans, whose F1 is twice the first over the sum
+            of the others.
     """
-    measure = ratio_of if counts.shape[-1] == 2 else f1_of
-    random = np.random.default_rng(seed)
-    sentences = counts.shape[1]
-    values = []
-    for _ in range(resamples):
-        drawn = np.bincount(random.integers(0, sentences, size=sentences), minlength=sentences)
-        sums = np.einsum("ksc,s->kc", counts, drawn)  # (seeds, 2 or 3)
-        values.append(measure(sums))
-    return percentiles(np.mean(values, axis=1))
+    if counts.shape[-1] == 2:
+        return counts.astype(np.float64)
+    both, gold, predicted = np.moveaxis(counts, -1, 0)
+    return np.stack([2 * both, gold + predicted], axis=-1).astype(np.float64)
+
+
+def figure_of(counts: Ids) -> Floats:
+    """Accuracy of words or F1 of spans over sentences, the axis before the last; 0 where there is nothing."""
+    return ratios(as_sums(counts).sum(axis=-2))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from wordstill.evaluate.extrinsic.config import ParentConfig
 from wordstill.evaluate.extrinsic.examples import Words
+from wordstill.evaluate.extrinsic.learner import on_device
 from wordstill.evaluate.extrinsic.word_table import Ids, Sentences, length_sorted
 from wordstill.teacher.alignment import align
 from wordstill.teacher.limits import room_beside_specials, text_limit
@@ -109,9 +110,9 @@ class ParentLearner:
         """Cross-entropy of every batch of one epoch."""
         targets = torch.from_numpy(part.targets).to(self.device)
         for places in length_sorted(part.pieces.lengths, self.config.batch, random):
-            chosen = torch.from_numpy(_targets_of(part, places))
+            chosen = on_device(_targets_of(part, places), self.device)
             scores = self._scores(model, part, places)
-            yield nn.functional.cross_entropy(scores, targets[chosen.to(self.device)]), len(places)
+            yield nn.functional.cross_entropy(scores, targets[chosen]), len(places)
 
     def correct(self, model: nn.Module, part: ParentRows) -> float:
         """Accuracy."""
@@ -139,8 +140,8 @@ class ParentLearner:
     def _scores(self, model: nn.Module, part: ParentRows, places: Ids) -> Tensor:
         """Scores of the classes for all sentences, or for all words in the order of ``_targets_of``."""
         assert isinstance(model, ParentWithHead)
-        ids = torch.from_numpy(part.pieces.padded(places, fill=self.subwords.pad_id)).to(self.device)
-        lengths = torch.from_numpy(part.pieces.lengths[places]).to(self.device)
+        ids = on_device(part.pieces.padded(places, fill=self.subwords.pad_id), self.device)
+        lengths = on_device(part.pieces.lengths[places], self.device)
         inside = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
         output = model.parent(input_ids=ids, attention_mask=inside.long())
         states = wanted_states(output, (self.depth,), self.depth, self.name)[self.depth]
@@ -149,7 +150,7 @@ class ParentLearner:
         else:
             sentence = np.repeat(np.arange(len(places)), part.firsts.lengths[places])
             word = part.firsts.rows[_targets_of(part, places)]
-            pooled = states[torch.from_numpy(sentence), torch.from_numpy(word)]
+            pooled = states[on_device(sentence, self.device), on_device(word, self.device)]
         scores: Tensor = model.head(model.dropout(pooled))
         return scores
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def mean_vectors(matrix: Floats, sentences: Sentences) -> Floats:
 
 def probe(
     train: tuple[Floats, Ids], dev: tuple[Floats, Ids], test: Floats, config: ProbeConfig
-) -> tuple[Ids, float]:
+) -> tuple[Ids, dict[str, Any]]:
     """Choose the penalty on the development part, train on both parts, and predict.
 
     Features are brought to mean 0 and deviation 1 over the part that is learnt from.
@@ -40,7 +41,8 @@ def probe(
         config: Penalties to choose from.
 
     Returns:
-        The class of each test sentence, and the chosen inverse strength.
+        The class of each test sentence, and the settings: the chosen inverse strength, and whether the last
+        fit had converged after the given iterations.
     """
     accuracies = [
         float((_fitted(*train, strength, config).predict(dev[0]) == dev[1]).mean())
@@ -48,16 +50,21 @@ def probe(
     ]
     chosen = config.strengths[int(np.argmax(accuracies))]
     everything = np.concatenate([train[0], dev[0]]), np.concatenate([train[1], dev[1]])
-    predicted = _fitted(*everything, chosen, config).predict(test)
-    return np.asarray(predicted, dtype=np.int64), chosen
+    model = _fitted(*everything, chosen, config)
+    settings = {"strength": chosen, "converged": bool(max(model[-1].n_iter_) < config.iterations)}
+    return np.asarray(model.predict(test), dtype=np.int64), settings
 
 
 def _fitted(features: Floats, labels: Ids, strength: float, config: ProbeConfig) -> Any:
     try:
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
     except ImportError as error:
         raise MissingExtra("scikit-learn", "eval", "The linear probe") from error
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=config.iterations))
-    return model.fit(features, labels)
+    with warnings.catch_warnings():
+        # Whether the fit that counts has converged is kept with its score.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(features, labels)

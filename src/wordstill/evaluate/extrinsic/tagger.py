@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.evaluate.extrinsic.config import TaggerConfig
 from wordstill.evaluate.extrinsic.crf import Crf
+from wordstill.evaluate.extrinsic.learner import on_device
 from wordstill.evaluate.extrinsic.tag_coding import Surfaces, TaggedRows
 from wordstill.evaluate.extrinsic.word_table import PADDING, Ids, Sentences, length_sorted
 
@@ -29,8 +30,8 @@ class CharacterCnn(nn.Module):
 
     def forward(self, characters: Tensor) -> Tensor:
         """Numbers of characters, (words, characters)."""
-        longest = max(1, int((characters != PADDING).sum(dim=1).max()))
-        characters = characters[:, :longest]
+        if not characters.is_cuda:
+            characters = characters[:, : max(1, int((characters != PADDING).sum(dim=1).max()))]
         values: Tensor = self.filters(self.table(characters).transpose(1, 2))
         outside = (characters == PADDING)[:, None, :]
         # Of padding itself nothing may come, not even minus infinity.
@@ -50,6 +51,8 @@ class Tagger(nn.Module):
 
     def __init__(self, matrix: Tensor, surfaces: Surfaces, tags: int, config: TaggerConfig) -> None:
         super().__init__()
+        # On a GPU spelling every word costs less than waiting until the different ones are found.
+        self.once = not matrix.is_cuda
         self.vectors = nn.Parameter(matrix.clone() if config.tuned else matrix, requires_grad=config.tuned)
         self.rows = nn.Buffer(torch.from_numpy(surfaces.rows))
         self.characters = nn.Buffer(torch.from_numpy(surfaces.characters))
@@ -66,16 +69,19 @@ class Tagger(nn.Module):
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Scores (sentences, words, tags) for numbers of surfaces (sentences, words); lengths on the CPU."""
-        # Each different word of the batch is spelt once.
-        distinct, places = torch.unique(words, return_inverse=True)
-        known = torch.cat(
-            [self.vectors[self.rows[distinct]], self.spelling(self.characters[distinct])], dim=1
-        )
-        inputs = self.dropout(nn.functional.embedding(places, known))
+        inputs = self.dropout(self._known(words))
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
         scores: Tensor = self.output(self.dropout(states))
         return scores
+
+    def _known(self, words: Tensor) -> Tensor:
+        """Vectors and spellings, (sentences, words, dim + filters)."""
+        distinct, places = torch.unique(words, return_inverse=True) if self.once else (words.flatten(), None)
+        known = torch.cat(
+            [self.vectors[self.rows[distinct]], self.spelling(self.characters[distinct])], dim=1
+        )
+        return known.view(*words.shape, -1) if places is None else nn.functional.embedding(places, known)
 
 
 class TaggingLearner:
@@ -125,8 +131,8 @@ class TaggingLearner:
         assert isinstance(model, Tagger)
         for places in length_sorted(part.sentences.lengths, self.config.batch, random):
             words, lengths = self._batch(part.sentences, places)
-            tags = torch.from_numpy(part.tags.padded(places)).to(self.device)
-            losses = model.crf.loss(model(words, lengths), tags, lengths.to(self.device))
+            tags = on_device(part.tags.padded(places), self.device)
+            losses = model.crf.loss(model(words, lengths), tags, lengths.to(self.device, non_blocking=True))
             yield losses.sum() if self.config.optimiser == "sgd" else losses.mean(), len(places)
 
     @torch.inference_mode()
@@ -147,5 +153,5 @@ class TaggingLearner:
         return len(part.sentences)
 
     def _batch(self, sentences: Sentences, places: Ids) -> tuple[Tensor, Tensor]:
-        words = torch.from_numpy(sentences.padded(places)).to(self.device)
+        words = on_device(sentences.padded(places), self.device)
         return words, torch.from_numpy(sentences.lengths[places])

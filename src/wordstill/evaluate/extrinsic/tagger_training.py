@@ -9,7 +9,7 @@ from torch import nn
 
 from wordstill.evaluate.extrinsic.config import TaggerConfig
 from wordstill.evaluate.extrinsic.examples import Splits, Words
-from wordstill.evaluate.extrinsic.metrics import f1_of, ratio_of
+from wordstill.evaluate.extrinsic.metrics import figure_of
 from wordstill.evaluate.extrinsic.tag_coding import Surfaces, TagCoder, TaggedRows
 from wordstill.evaluate.extrinsic.tagger import TaggingLearner
 from wordstill.evaluate.extrinsic.training import Bar, Choice, fit, progress_bar
@@ -88,7 +88,7 @@ class _BestEpoch:
 
     def _look(self, epoch: int, model: nn.Module) -> bool:
         counts = self.coder.counts(self.gold, self.coder.decode(self.learner.predict(model, self.dev)))
-        figure = float((f1_of if self.coder.spans else ratio_of)(counts.sum(axis=0)))
+        figure = float(figure_of(counts))
         self.seen = epoch
         if figure > self.figure:
             self.figure, self.epoch, self.weights = figure, epoch, copy.deepcopy(model.state_dict())

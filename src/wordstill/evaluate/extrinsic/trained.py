@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wordstill.evaluate.extrinsic.examples import Published, Words
-from wordstill.evaluate.extrinsic.metrics import Ids, accuracy, f1_of, interval_of, macro_f1, ratio_of
+from wordstill.evaluate.extrinsic.metrics import Ids, accuracy, as_sums, figure_of, macro_f1
 from wordstill.evaluate.items import Items
 from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.protocol import Protocol
@@ -86,15 +86,16 @@ class Frame:
             settings: What was chosen.
             seed: Of the bootstrap, which draws sentences.
         """
-        measure = ratio_of if counts.shape[-1] == 2 else f1_of
-        figures = [POINTS * float(value) for value in measure(counts.sum(axis=1))]
-        low, high = interval_of(counts, seed)
+        figures = [POINTS * float(value) for value in figure_of(counts)]
+        items = Items.of_ratio(as_sums(counts))
+        low, high = items.interval(seed)
         return self._score(
             figures,
             Interval(POINTS * low, POINTS * high),
             n,
             parts=tuple(_seed_parts(self.metric, figures, n)),
             settings=settings,
+            items=items,
         )
 
     def _score(

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.postprocess.retrofit.graph import Graph, sparse
-from wordstill.postprocess.retrofit.kernel import LINKS_AT_ONCE
-from wordstill.postprocess.retrofit.relaxation import Floats
+from wordstill.postprocess.retrofit.distances import LINKS_AT_ONCE
+from wordstill.postprocess.retrofit.graph import Floats, Graph, sparse
 
 SCORE_BYTES = 64 << 20
 APART, TOGETHER = -1.0, 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
-from wordstill.postprocess.retrofit.graph import Csr
-from wordstill.postprocess.retrofit.kernel import log_kernel, squared_distances
-from wordstill.postprocess.retrofit.relaxation import Floats, Links, Pull
+from wordstill.postprocess.retrofit.distances import Distances
+from wordstill.postprocess.retrofit.graph import Csr, Links
+from wordstill.postprocess.retrofit.relaxation import Pull
 from wordstill.postprocess.retrofit.settings import RetrofitConfig, choice, positive
 
-Distances = Literal["original", "mixed", "current"]
 Divisor = Literal["sum", "count"]
 
 LARGEST_NU = 1e6
@@ -76,18 +76,12 @@ class ContextGraphConfig(RetrofitConfig):
     @property
     def convex(self) -> bool:
         """Whether the objective never rises."""
-        return self.fixed and self.divisor == "sum"
+        return self.distances == "original" and self.divisor == "sum"
 
-    @property
-    def fixed(self) -> bool:
-        """Whether the weights do not depend on where the words are now."""
-        return self.distances == "original"
-
-    def __call__(self, links: Links, current: Floats, original: Floats) -> Pull:
+    def __call__(self, links: Links, squared: NDArray[np.float64] | None) -> Pull:
         """The pull on some nodes."""
-        centres = current if self.distances == "current" else original
-        neighbours = original if self.distances == "original" else current
-        logs = log_kernel(squared_distances(links, centres, neighbours), self.nu, self.sigma)
+        assert squared is not None
+        logs = log_kernel(squared, self.nu, self.sigma)
         logs += np.log(links.weights.data)
         if self.divisor == "count":
             count = np.asarray(links.weights.sum(axis=1, dtype=np.float64)).ravel()
@@ -105,6 +99,21 @@ class ContextGraphConfig(RetrofitConfig):
 
 PRINTED = ContextGraphConfig(distances="current", divisor="count", order="gauss-seidel")
 RELEASED = ContextGraphConfig(distances="mixed", divisor="sum", order="gauss-seidel")
+
+
+def log_kernel(squared: NDArray[np.floating], nu: float, sigma: float = 1.0) -> NDArray[np.float64]:
+    """The logarithm of C (1 + d^2 / (sigma nu))^-(nu + 1), for squared distances."""
+    logs: NDArray[np.float64] = np.log1p(np.asarray(squared, dtype=np.float64) / (sigma * nu))
+    return log_normaliser(nu) - (nu + 1) * logs
+
+
+def log_normaliser(nu: float) -> float:
+    """The logarithm of C = 2 pi (Gamma((nu + 1) / 2) / (sqrt(nu pi) Gamma(nu / 2)))^2.
+
+    The gamma function itself leaves the range of float64 at nu = 342.
+    """
+    ratio = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - math.log(nu * math.pi) / 2
+    return math.log(2 * math.pi) + 2 * ratio
 
 
 def _spread(values: NDArray[np.float64], weights: Csr) -> NDArray[np.float64]:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from wordstill.errors import UsageError
 from wordstill.neighbours import unit_rows
 from wordstill.postprocess.retrofit.constraints import APART, TOGETHER, Bounds, Tension
-from wordstill.postprocess.retrofit.graph import Case, Graph
+from wordstill.postprocess.retrofit.graph import Case, Floats, Graph
 from wordstill.postprocess.retrofit.lexicon import Lexicon
 from wordstill.postprocess.retrofit.moving import Moving
-from wordstill.postprocess.retrofit.relaxation import Floats
 from wordstill.postprocess.retrofit.settings import choice, positive
 from wordstill.vectors import WordVectors
 

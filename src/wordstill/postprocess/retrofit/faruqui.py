@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wordstill.postprocess.retrofit.relaxation import Floats, Links, Pull
+from wordstill.postprocess.retrofit.graph import Links
+from wordstill.postprocess.retrofit.relaxation import Pull
 from wordstill.postprocess.retrofit.settings import RetrofitConfig, positive
 
 
@@ -47,11 +49,11 @@ class FaruquiConfig(RetrofitConfig):
         return True
 
     @property
-    def fixed(self) -> bool:
+    def distances(self) -> None:
         """The weights do not depend on the vectors."""
-        return True
+        return None
 
-    def __call__(self, links: Links, current: Floats, original: Floats) -> Pull:
+    def __call__(self, links: Links, squared: NDArray[np.float64] | None) -> Pull:
         """The pull on some nodes."""
         degree = np.asarray(links.weights.sum(axis=1, dtype=np.float64)).ravel()
         if self.beta is None:

@@ -12,6 +12,7 @@ from wordstill.errors import DataError, MissingExtra
 from wordstill.postprocess.retrofit.lexicon import Lexicon
 from wordstill.vectors import WordVectors
 
+Floats: TypeAlias = NDArray[np.float32]
 Csr: TypeAlias = Any
 """A ``scipy.sparse.csr_matrix``; scipy has no types of its own."""
 
@@ -53,6 +54,25 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Some nodes with their links."""
+
+    nodes: NDArray[np.int64]
+    """Shape (some,)."""
+    weights: Csr
+    """The lexicon's weights, (some, nodes)."""
+    places: NDArray[np.int64]
+    """Where in the whole matrix each link stands, shape (links,)."""
+
+    @classmethod
+    def of(cls, nodes: NDArray[np.int64], weights: Csr) -> Links:
+        """The rows of a matrix for some nodes."""
+        part = weights[nodes]
+        before = np.repeat(weights.indptr[nodes].astype(np.int64) - part.indptr[:-1], np.diff(part.indptr))
+        return cls(nodes, part, before + np.arange(part.nnz))
 
 
 def sparse() -> Any:

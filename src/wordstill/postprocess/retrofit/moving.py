@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
+from wordstill.neighbours import CACHED_ROWS
 from wordstill.postprocess.base import WORDS, Transform, require_dim, require_words, with_matrix, words_digest
+from wordstill.postprocess.retrofit.graph import Floats
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.relaxation import Floats
 from wordstill.postprocess.retrofit.sources import open_lexicon
 from wordstill.vectors import WordVectors
 
-ROWS, SHIFTS, LENGTHS, OBJECTIVE = "rows", "shifts", "lengths", "objective"
+ROWS, SHIFTS, LENGTHS, OBJECTIVE, ORIGINS = "rows", "shifts", "lengths", "objective", "origins"
+RELATIONS = {"antonyms": ("antonyms",)}
+"""What is read of a wordnet, by setting; for all others its synonyms."""
 
 
 class Moving(Transform):
@@ -24,6 +28,10 @@ class Moving(Transform):
 
     It applies to the words that it has learnt from. Undone by going back.
     """
+
+    def __init__(self, config: Any = None) -> None:
+        super().__init__(config)
+        self._origins: dict[str, Any] = {}
 
     @property
     def objective(self) -> tuple[float, ...]:
@@ -38,16 +46,18 @@ class Moving(Transform):
     def lexicon(self, setting: str) -> Lexicon:
         """The lexicon that a setting names or is."""
         given = getattr(self.config, setting)
-        if isinstance(given, Lexicon):
-            return given
-        if not given:
-            raise UsageError(f"{self.short_name}:{setting} must name a lexicon; got none.")
-        return open_lexicon(given)
+        if not isinstance(given, Lexicon):
+            if not given:
+                raise UsageError(f"{self.short_name}:{setting} must name a lexicon; got none.")
+            given = open_lexicon(given, relations=RELATIONS.get(setting, ("synonyms",)))
+        self._origins[setting] = dict(given.origin)
+        return given
 
     def settings(self) -> dict[str, Any]:
         """The settings as plain data; a lexicon is told by where it came from."""
+        origins = json.loads(self.state[ORIGINS].tobytes()) if self.state is not None else {}
         return {
-            name: dict(value.origin) if isinstance(value, Lexicon) else value
+            name: origins.get(name, dict(value.origin) if isinstance(value, Lexicon) else value)
             for name, value in vars(self.config).items()
         }
 
@@ -59,7 +69,7 @@ class Moving(Transform):
     def _moved(
         self, vectors: WordVectors, matrix: Floats
     ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
-        """Rows that move, their new vectors, and the objective of each pass.
+        """Rows that move, their new vectors in an array of its own, and the objective of each pass.
 
         Args:
             vectors: The table, for its words.
@@ -69,10 +79,13 @@ class Moving(Transform):
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         matrix = vectors.unit if self.config.unit else np.asarray(vectors.matrix, dtype=np.float32)
         rows, moved, objective = self._moved(vectors, matrix)
+        for block in _blocks(rows):
+            moved[block] -= matrix[rows[block]]
         state: dict[str, NDArray[Any]] = {
             ROWS: rows,
-            SHIFTS: moved - matrix[rows],
+            SHIFTS: moved,
             OBJECTIVE: np.array(objective),
+            ORIGINS: np.frombuffer(json.dumps(self._origins, sort_keys=True).encode(), dtype=np.uint8),
             WORDS: words_digest(vectors.words),
         }
         return {**state, LENGTHS: _lengths(vectors)} if self.config.unit else state
@@ -81,16 +94,23 @@ class Moving(Transform):
         require_dim(vectors, state[SHIFTS].shape[1], self.short_name)
         _require_same(vectors, state, self.short_name)
         matrix = np.array(vectors.unit if LENGTHS in state else vectors.matrix, dtype=np.float32)
-        matrix[state[ROWS]] += state[SHIFTS]
+        for block in _blocks(state[ROWS]):
+            matrix[state[ROWS][block]] += state[SHIFTS][block]
         return with_matrix(vectors, matrix)
 
     def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         require_words(vectors, state, self.short_name)
         matrix = np.array(vectors.matrix, dtype=np.float32)
-        matrix[state[ROWS]] -= state[SHIFTS]
+        for block in _blocks(state[ROWS]):
+            matrix[state[ROWS][block]] -= state[SHIFTS][block]
         if LENGTHS in state:
             matrix *= state[LENGTHS][:, None]
         return with_matrix(vectors, matrix)
+
+
+def _blocks(rows: NDArray[np.int64]) -> list[slice]:
+    """A few rows at a time, because a copy of all takes long."""
+    return [slice(start, start + CACHED_ROWS) for start in range(0, len(rows), CACHED_ROWS)]
 
 
 def _require_same(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:

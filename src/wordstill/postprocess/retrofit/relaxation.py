@@ -16,30 +16,22 @@ and Jacobi because the matrix of the system is diagonally dominant.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.postprocess.retrofit.graph import Csr
+from wordstill.postprocess.retrofit.distances import Distances, LinkDistances
+from wordstill.postprocess.retrofit.graph import Csr, Floats, Links
 
-Floats: TypeAlias = NDArray[np.float32]
 Order = Literal["jacobi", "gauss-seidel"]
 
-NODES_AT_ONCE = 512
-
-
-@dataclass(frozen=True, eq=False)
-class Links:
-    """Some nodes with their links."""
-
-    nodes: NDArray[np.int64]
-    """Shape (some,)."""
-    weights: Csr
-    """The lexicon's weights, (some, nodes)."""
+FIXED = (None, "original")
+"""Distances that do not change: with them, neither do the weights."""
+NODES_AT_ONCE, FEWEST_NODES = 512, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +52,12 @@ class Rule(Protocol):
     """How strongly neighbours pull."""
 
     @property
-    def fixed(self) -> bool:
-        """Whether the weights do not depend on where the nodes are now."""
+    def distances(self) -> Distances | None:
+        """Between which places of nodes it asks for distances; None for no distances."""
         ...
 
-    def __call__(self, links: Links, current: Floats, original: Floats) -> Pull:
-        """The pull on some nodes, all nodes being at ``current``, (nodes, dim)."""
+    def __call__(self, links: Links, squared: NDArray[np.float64] | None) -> Pull:
+        """The pull on some nodes, whose links have such squared distances, shape (links,)."""
         ...
 
 
@@ -88,25 +80,30 @@ def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Ord
         order: ``jacobi`` moves all at once, from where they were after the last pass; ``gauss-seidel`` one
             after the other in the order of the rows, each from where the others are by then.
     """
-    at_once = _Moves(rule, [_blocks(np.arange(len(original)), weights)], original)
-    in_turn = _Moves(rule, in_row_order(weights), original) if order == "gauss-seidel" else None
-    current, spare, objective = original.copy(), np.empty_like(original), []
+    in_turn = order == "gauss-seidel"
+    current = original.copy()
+    target = current if in_turn else np.empty_like(original)
+    groups = in_row_order(weights) if in_turn else [np.arange(len(original))]
     with ThreadPoolExecutor(_cores()) as pool:
-        for number in range(passes + 1):
-            last = number == passes
-            objective.append(at_once.run(pool, current, None if last or in_turn else spare))
-            if in_turn and not last:
-                in_turn.run(pool, current, current)
-            elif not last:
-                current, spare = spare, current
-    return Relaxed(current, tuple(objective))
+        between = LinkDistances("current", weights, original, pool)
+        asked = _asked(rule, weights, original, between, pool)
+        moves = _Moves(rule, groups, weights, original, asked)
+        objective = _Objective(rule, weights, original, asked, between)
+        values = [objective.at(current, pool)]
+        for _ in range(passes):
+            moves.run(pool, current, target)
+            current, target = target, current
+            for distances in (between,) if asked in (None, between) else (between, asked):
+                distances.update(current, in_turn=in_turn)
+            values.append(objective.at(current, pool))
+    return Relaxed(current, tuple(values))
 
 
-def in_row_order(weights: Csr) -> list[list[Links]]:
+def in_row_order(weights: Csr) -> list[NDArray[np.int64]]:
     """Groups of nodes that may move at once with the same result as one after the other in row order.
 
     A node comes one group after the last of its neighbours that stand before it, so no two nodes of a group
-    are neighbours, and each sees exactly those neighbours moved that precede it. Groups are lists of blocks.
+    are neighbours, and each sees exactly those neighbours moved that precede it.
     """
     starts, neighbours = weights.indptr.tolist(), weights.indices.tolist()
     level = [0] * weights.shape[0]
@@ -115,71 +112,95 @@ def in_row_order(weights: Csr) -> list[list[Links]]:
         level[node] = max(before, default=-1) + 1
     levels = np.array(level)
     nodes = np.argsort(levels, kind="stable")
-    groups = np.split(nodes, np.flatnonzero(np.diff(levels[nodes])) + 1)
-    return [_blocks(group, weights) for group in groups]
+    return np.split(nodes, np.flatnonzero(np.diff(levels[nodes])) + 1)
 
 
 class _Moves:
     """The moves of one pass: group after group of nodes, and the blocks of a group at once."""
 
-    def __init__(self, rule: Rule, groups: list[list[Links]], original: Floats) -> None:
-        self._rule, self._groups, self._original = rule, groups, original
-        self._fixed = (
-            [[rule(links, original, original) for links in group] for group in groups] if rule.fixed else None
-        )
+    def __init__(
+        self,
+        rule: Rule,
+        groups: list[NDArray[np.int64]],
+        weights: Csr,
+        original: Floats,
+        distances: LinkDistances | None,
+    ) -> None:
+        self._rule, self._original, self._distances = rule, original, distances
+        self._groups = [_blocks(group, weights) for group in groups]
+        self._fixed: list[list[Pull]] | None = None
+        if rule.distances in FIXED:
+            self._fixed = [[_pull(rule, links, distances) for links in group] for group in self._groups]
 
-    def run(self, pool: ThreadPoolExecutor, current: Floats, target: Floats | None) -> float:
-        """Write the new places of all nodes to ``target``, if there is one.
-
-        Gives the objective before, except where nodes move in place and there is no such moment.
-        """
-        objective, lengths = 0.0, None if target is current else _row_dots(current, current)
+    def run(self, pool: Executor, current: Floats, target: Floats) -> None:
+        """Write the new places of all nodes to ``target``, which may be ``current`` itself."""
+        work = partial(self._move, current, target)
         for number, group in enumerate(self._groups):
             pulls: list[Pull] | list[None] = self._fixed[number] if self._fixed else [None] * len(group)
-            work = partial(self._move, current, target, lengths)
-            done = pool.map(work, group, pulls) if len(group) > 1 else map(work, group, pulls)
-            objective += sum(done)
-        return objective
+            list(pool.map(work, group, pulls) if len(group) > 1 else map(work, group, pulls))
 
-    def _move(
+    def _move(self, current: Floats, target: Floats, links: Links, fixed: Pull | None) -> None:
+        pull = fixed or _pull(self._rule, links, self._distances, current if target is current else None)
+        moved = pull.weights @ current
+        moved *= (pull.pull / pull.scale).astype(np.float32)[:, None]
+        held = self._original[links.nodes]
+        held *= (pull.hold / pull.scale).astype(np.float32)[:, None]
+        moved += held
+        target[links.nodes] = moved
+
+
+class _Objective:
+    """The sum above, from the squared distances over links and from the beginning."""
+
+    def __init__(
         self,
-        current: Floats,
-        target: Floats | None,
-        lengths: NDArray[np.float64] | None,
-        links: Links,
-        fixed: Pull | None,
-    ) -> float:
-        pull = fixed or self._rule(links, current, self._original)
-        origin, sums = self._original[links.nodes], pull.weights @ current
-        objective = 0.0
-        if lengths is not None:
-            objective = _objective(pull, current[links.nodes], origin, sums, lengths)
-        if target is not None:
-            origin *= (pull.hold / pull.scale).astype(np.float32)[:, None]
-            sums *= (pull.pull / pull.scale).astype(np.float32)[:, None]
-            target[links.nodes] = origin + sums
-        return objective
+        rule: Rule,
+        weights: Csr,
+        original: Floats,
+        asked: LinkDistances | None,
+        between: LinkDistances,
+    ) -> None:
+        self._rule, self._original, self._asked, self._between = rule, original, asked, between
+        self._whole = Links(np.arange(len(original)), weights, np.arange(weights.nnz))
+        self._fixed = _pull(rule, self._whole, asked) if rule.distances in FIXED else None
+
+    def at(self, current: Floats, pool: Executor) -> float:
+        """Its value with all nodes at ``current``, which the distances must know of."""
+        pull = self._fixed or _pull(self._rule, self._whole, self._asked)
+        pulled = np.add.reduceat(pull.weights.data * self._between.of(self._whole), pull.weights.indptr[:-1])
+        away = np.concatenate(list(pool.map(partial(self._away, current), self._starts())), dtype=np.float64)
+        return float(pull.importance @ (pull.hold * away + pull.pull / 2 * pulled))
+
+    def _starts(self) -> range:
+        return range(0, len(self._original), NODES_AT_ONCE)
+
+    def _away(self, current: Floats, start: int) -> Floats:
+        """How far some nodes have gone, squared."""
+        gone = current[start : start + NODES_AT_ONCE] - self._original[start : start + NODES_AT_ONCE]
+        squared: Floats = np.einsum("ij,ij->i", gone, gone)
+        return squared
 
 
-def _objective(pull: Pull, here: Floats, origin: Floats, sums: Floats, lengths: NDArray[np.float64]) -> float:
-    """What some nodes add to the objective; float32 dots are summed in float64, where their errors cancel."""
-    own = _row_dots(here, here)
-    outgoing = np.asarray(pull.weights.sum(axis=1, dtype=np.float64)).ravel()
-    edges = outgoing * own + pull.weights @ lengths - 2 * _row_dots(here, sums)
-    away = here - origin
-    return float(pull.importance @ (pull.hold * _row_dots(away, away) + pull.pull / 2 * edges))
+def _asked(
+    rule: Rule, weights: Csr, original: Floats, between: LinkDistances, pool: Executor
+) -> LinkDistances | None:
+    """The distances that a rule asks for."""
+    if rule.distances is None:
+        return None
+    return between if rule.distances == "current" else LinkDistances(rule.distances, weights, original, pool)
 
 
-def _row_dots(first: Floats, second: Floats) -> NDArray[np.float64]:
-    dots: NDArray[np.float64] = np.einsum("ij,ij->i", first, second).astype(np.float64)
-    return dots
+def _pull(rule: Rule, links: Links, distances: LinkDistances | None, moving: Floats | None = None) -> Pull:
+    """The pull on some nodes; ``moving`` is where all nodes are, if it is in the middle of a pass."""
+    if distances is None:
+        return rule(links, None)
+    return rule(links, distances.of(links) if moving is None else distances.seen_in_turn(links, moving))
 
 
 def _blocks(nodes: NDArray[np.int64], weights: Csr) -> list[Links]:
-    """Nodes with their links, in blocks whose vectors stay in a core's cache."""
-    places = range(0, len(nodes), NODES_AT_ONCE)
-    parts = [nodes[start : start + NODES_AT_ONCE] for start in places]
-    return [Links(part, weights[part]) for part in parts]
+    """Nodes with their links, in blocks whose vectors stay in a core's cache, with work for every core."""
+    size = min(NODES_AT_ONCE, max(FEWEST_NODES, -(-len(nodes) // _cores())))
+    return [Links.of(nodes[start : start + size], weights) for start in range(0, len(nodes), size)]
 
 
 def _cores() -> int:

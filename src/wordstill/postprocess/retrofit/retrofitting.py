@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from wordstill.errors import UsageError, unknown_name
 from wordstill.postprocess.retrofit.context_graph import PRINTED, RELEASED, ContextGraphConfig
 from wordstill.postprocess.retrofit.faruqui import FaruquiConfig
-from wordstill.postprocess.retrofit.graph import Graph
+from wordstill.postprocess.retrofit.graph import Floats, Graph
 from wordstill.postprocess.retrofit.lexicon import Lexicon
 from wordstill.postprocess.retrofit.moving import Moving
-from wordstill.postprocess.retrofit.relaxation import Floats, relax
+from wordstill.postprocess.retrofit.relaxation import relax
 from wordstill.vectors import WordVectors
 
 PRESETS: Mapping[str, FaruquiConfig | ContextGraphConfig] = {

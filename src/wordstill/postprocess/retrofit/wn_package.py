@@ -35,21 +35,29 @@ def read_wn(name: str, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
 
 
 def _links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link]:
+    lemmas = _Lemmas()
     for synset in wordnet.synsets():
-        lemmas = _lemmas(synset)
         if "synonyms" in relations:
-            yield from mutual(lemmas)
+            yield from mutual(lemmas.of(synset))
         if "hypernyms" in relations:
             for above in synset.get_related("hypernym", "instance_hypernym"):
-                yield from across(lemmas, _lemmas(above))
+                yield from across(lemmas.of(synset), lemmas.of(above))
         if "antonyms" in relations:
             for opposite in synset.get_related("antonym"):
-                yield from across(lemmas, _lemmas(opposite))
+                yield from across(lemmas.of(synset), lemmas.of(opposite))
     if "antonyms" in relations:
         for sense in wordnet.senses():
             for opposite in sense.get_related("antonym"):
                 yield spelt(sense.word().lemma()), spelt(opposite.word().lemma()), 1.0
 
 
-def _lemmas(synset: Any) -> list[str]:
-    return [spelt(lemma) for lemma in synset.lemmas()]
+class _Lemmas:
+    """The lemmas of synsets, each asked for once, since every question goes to a database."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+
+    def of(self, synset: Any) -> list[str]:
+        if synset.id not in self._known:
+            self._known[synset.id] = [spelt(lemma) for lemma in synset.lemmas()]
+        return self._known[synset.id]

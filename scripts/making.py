@@ -1,0 +1,102 @@
+"""The tables of a measurement: of a teacher, of baselines over the same text, and those that lie in files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wordstill.baselines import Training, read_baselines, train_on_corpus
+from wordstill.corpus import Corpus, Vocabulary
+from wordstill.input_text import open_or_prepare
+from wordstill.methods import METHODS
+from wordstill.methods.learner import Learner
+from wordstill.run import DistillConfig, Run
+from wordstill.teacher import Teacher
+from wordstill.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table with what its row of a result says besides figures."""
+
+    label: str
+    vectors: WordVectors
+    seed: int | None = None
+    """None for a table that does not depend on any."""
+    seconds: float | None = None
+    beside: tuple[str, ...] = ()
+    """What was made in the same reading of the text, in the same seconds."""
+
+    def facts(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "label": self.label,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "beside": list(self.beside),
+            "words": len(self.vectors),
+            "dim": self.vectors.dim,
+            "provenance": self.vectors.provenance,
+        }
+
+
+class Text:
+    """A text that is prepared once, and read with as many seeds as one likes.
+
+    Args:
+        inputs: A store, or text to prepare.
+        config: Settings of the distillation; its seed is not looked at.
+        work: Folder for the prepared text.
+    """
+
+    def __init__(self, inputs: Sequence[str | Path], config: DistillConfig, work: Path) -> None:
+        self.config = config
+        self.corpus: Corpus = open_or_prepare(inputs, config.prepare, work, progress=True)
+        self.vocabulary = Vocabulary.build(self.corpus, config.vocabulary)
+
+    def distilled(self, methods: Sequence[str], seeds: Sequence[int]) -> Iterator[Made]:
+        """Tables of every method; those of methods that draw nothing with the first seed only."""
+        if not methods:
+            return
+        teacher = Teacher.from_config(self.config.teacher)
+        learners = tuple(method for method in methods if draws(method))
+        for number, seed in enumerate(seeds):
+            chosen = learners if number else tuple(methods)
+            if not chosen:
+                return
+            start = time.monotonic()
+            run = Run(teacher, self.corpus, replace(self.config, methods=chosen, seed=seed))
+            tables = run.tables(progress=True)
+            seconds = round(time.monotonic() - start, 1)
+            for label, vectors in tables.items():
+                drawn = isinstance(run.methods[label], Learner)
+                yield Made(label, vectors, seed if drawn else None, seconds, tuple(tables))
+
+    def trained(self, baselines: Sequence[str], seeds: Sequence[int], workers: int) -> Iterator[Made]:
+        """Tables of every baseline and seed."""
+        for seed in seeds:
+            for spec in read_baselines(baselines) if baselines else ():
+                start = time.monotonic()
+                training = Training(seed, workers, progress=True)
+                vectors = train_on_corpus(self.corpus, self.vocabulary, spec, training)
+                seconds = round(time.monotonic() - start, 1)
+                yield Made(spec.label, vectors, seed, seconds, (spec.label,))
+
+
+def loaded(named: Sequence[str]) -> Iterator[Made]:
+    """Tables that were made before, given as NAME=PATH; their seed is the one that they tell of."""
+    for text in named:
+        name, equals, path = text.partition("=")
+        if not equals:
+            raise SystemExit(f"--table {text}: expected NAME=PATH.")
+        vectors = WordVectors.load(path)
+        seed = vectors.provenance.get("seed")
+        yield Made(name, vectors, seed if isinstance(seed, int) else None)
+
+
+def draws(method: str) -> bool:
+    """Whether a method's result depends on the seed."""
+    return issubclass(METHODS[method.partition(":")[0]], Learner)

@@ -1,0 +1,84 @@
+"""All that a page of results says of one table: every intrinsic task, sentences, and the linear probe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wordstill.evaluate import DATASETS, PROTOCOLS, SUITES, Evaluation, Score, evaluate, make_task, words_of
+from wordstill.evaluate.suites import EIGHT
+from wordstill.vectors import WordVectors
+
+SETS = (*SUITES["papers"], *SUITES["probe"])
+SENTENCES = SUITES["sentences"]
+SIF = replace(PROTOCOLS["default"], name="default with sentence=sif", sentence="sif")
+SEEN = 2
+DECIMALS = 4
+WITH_PARTS = ("analogy", "classification", "tagging", "parent")
+
+
+def wanted_words() -> tuple[str, ...]:
+    """The words of the intrinsic sets: what a vocabulary must hold, however rare they are in the text."""
+    named = (name for name in SUITES["papers"] if DATASETS[name].task != "sts")
+    return tuple(dict.fromkeys(word for name in named for word in words_of(name)))
+
+
+def check_data() -> None:
+    """Read every set, so that one that is not there is missed before anything is made."""
+    for name in SETS:
+        make_task(name)
+
+
+def use_one_thread() -> None:
+    """For a process of a pool, beside which others work."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    threadpool_limits(1)
+
+
+def score_file(path: Path) -> dict[str, Any]:
+    """Score a table that lies in a file or folder."""
+    return score(WordVectors.load(path))
+
+
+def score(vectors: WordVectors) -> dict[str, Any]:
+    """Figures by what is looked at, then by set.
+
+    ``pairs seen in the text`` are the similarity sets once more with the words that the text shows at least
+    twice, so that methods which know other words too can be compared with those which do not.
+    """
+    figures = {
+        "all": _figures(evaluate(vectors, SETS)),
+        "sif": _figures(evaluate(vectors, SENTENCES, SIF)),
+    }
+    if vectors.counts is not None:
+        shown = [word for word, count in zip(vectors.words, vectors.counts) if count >= SEEN]
+        figures["pairs seen in the text"] = _figures(evaluate(vectors.subset(shown), EIGHT))
+    return figures
+
+
+def _figures(evaluation: Evaluation) -> dict[str, Any]:
+    (scores,) = evaluation.scores.values()
+    return {name: figure_of(each) for name, each in scores.items()}
+
+
+def figure_of(score: Score) -> dict[str, Any]:
+    """What a row keeps of a score."""
+    figure: dict[str, Any] = {
+        "value": _rounded(score.value),
+        "interval": None if score.interval is None else [_rounded(end) for end in score.interval],
+        "used": score.coverage.used,
+        "total": score.coverage.total,
+    }
+    if score.problem:
+        figure["problem"] = score.problem
+    if score.deviation is not None:
+        figure["deviation"] = _rounded(score.deviation)
+    if score.task in WITH_PARTS:
+        figure["parts"] = {part.name: _rounded(part.value) for part in score.parts}
+    return figure
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DECIMALS)
