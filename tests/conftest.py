@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
 from collections.abc import Callable
@@ -49,6 +50,30 @@ def tiny_model(tiny_teachers: ModuleType) -> Callable[[str], Any]:
 def tiny_teacher(tiny_teachers: ModuleType) -> Callable[..., Teacher]:
     """Gives a teacher by its kind, in float32 on the CPU unless told otherwise; do not change it."""
     return tiny_teachers.make_teacher
+
+
+@pytest.fixture(scope="session")
+def saved_teacher(
+    tmp_path_factory: pytest.TempPathFactory,
+    tiny_model: Callable[[str], Any],
+    tiny_tokenizer: Callable[[str], Any],
+) -> Path:
+    """The folder of a saved model of random weights, of width 32 and 3 blocks; do not change it."""
+    folder = tmp_path_factory.mktemp("saved") / "teacher"
+    tiny_model("bert-cased").save_pretrained(folder)
+    tiny_tokenizer("bert-cased").save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def short_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of 40 lines of few different words; do not change it."""
+    words = "the old still stands in a small house by river nobody moved it heat text cool vapour keep".split()
+    chooser = random.Random(0)
+    path = tmp_path_factory.mktemp("short") / "text.txt"
+    lines = [" ".join(chooser.choices(words, k=12)) + "." for _ in range(40)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(params=[

@@ -12,9 +12,8 @@ from wordstill.checkpoint import (
     Progress,
     differences,
     refuse_change,
-    working_folder,
 )
-from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.errors import DataError
 from wordstill.formats.tensors import write_tensors
 
 RECIPE = {"teacher": {"name": "tiny", "dtype": "float32"}, "seed": 0, "methods": {"still": {"dim": 3}}}
@@ -134,66 +133,6 @@ def test_a_full_disk_keeps_the_last_state(file, monkeypatch):
         file.save(Progress(words=2), TENSORS)
     assert file.load()[0].words == 1
     assert [path.name for path in file.path.parent.iterdir()] == [CHECKPOINT]
-
-
-def test_the_working_folder_goes_after_success(tmp_path):
-    with working_folder(tmp_path / "out", resume=False, overwrite=False) as folder:
-        assert folder == tmp_path / "out.partial"
-        assert not folder.exists()
-        folder.mkdir()
-        (folder / "something").touch()
-    assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("error", "found", "kept"),
-    [
-        (DataError("x"), [], False),
-        (DataError("x"), ["store"], False),
-        (DataError("x"), [CHECKPOINT], True),
-        (MemoryError(), [CHECKPOINT, "store"], True),
-        (Interrupted("text", 1, 2), ["store"], True),
-        (KeyboardInterrupt(), ["store.partial"], True),
-        (KeyboardInterrupt(), None, False),
-    ],
-)
-def test_the_working_folder_stays_if_it_is_of_use(tmp_path, error, found, kept):
-    with (
-        pytest.raises(type(error)),
-        working_folder(tmp_path / "out", resume=False, overwrite=False) as folder,
-    ):
-        if found is not None:
-            folder.mkdir()
-            for name in found:
-                (folder / name).touch()
-        raise error
-    assert (tmp_path / "out.partial").exists() == kept
-
-
-def test_a_resumed_folder_stays_after_any_error(tmp_path):
-    (tmp_path / "out.partial" / "store").mkdir(parents=True)
-    with pytest.raises(DataError), working_folder(tmp_path / "out", resume=True, overwrite=False) as folder:
-        raise DataError("x")
-    assert (folder / "store").exists()
-
-
-def test_a_stopped_run_is_not_thrown_away_unasked(tmp_path):
-    left = tmp_path / "out.partial" / CHECKPOINT
-    left.parent.mkdir()
-    left.touch()
-    message = r"out.partial holds a run that was stopped.*--resume.*--overwrite"
-    with (
-        pytest.raises(UsageError, match=message),
-        working_folder(tmp_path / "out", resume=False, overwrite=False),
-    ):
-        raise AssertionError
-    assert left.exists()
-    with working_folder(tmp_path / "out", resume=True, overwrite=True):
-        assert left.exists()
-    left.parent.mkdir()
-    left.touch()
-    with working_folder(tmp_path / "out", resume=False, overwrite=True):
-        assert not left.exists()
 
 
 def test_facts_are_noted_and_compared(tmp_path):

@@ -11,9 +11,11 @@ import pytest
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.development import Development
-from wordstill.errors import Interrupted, UsageError
+from wordstill.distillation import distill
+from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.estimate import dry_run
 from wordstill.run import DistillConfig, Run
-from wordstill.teacher import Teacher
+from wordstill.teacher import Teacher, TeacherConfig
 
 WORDS = "river stone house cloud winter apple"
 CONFIG = DistillConfig(
@@ -83,6 +85,62 @@ def test_a_resumed_run_remembers_the_best_table(corpus, teacher, tmp_path: Path)
     again = Run(teacher, corpus, CONFIG, tmp_path / "b", rest).tables(resume=True)
     for label, table in tables.items():
         assert table.matrix.tobytes() == again[label].matrix.tobytes()
+
+
+def test_the_result_says_by_what_it_was_chosen(corpus, teacher):
+    judge = Development(Judge(0.5, 0.7, 0.6), 1, {"file": "pairs.tsv", "sha256": "abc"})
+    tables = Run(teacher, corpus, CONFIG, development=judge).tables()
+    label = next(name for name in tables if name.startswith("x2static"))
+    assert tables[label].provenance["development"] == {
+        "file": "pairs.tsv",
+        "sha256": "abc",
+        "patience": 1,
+        "kept_epoch": 2,
+        "score": 0.7,
+    }
+    assert tables["ase"].provenance["development"] is None
+    plain = Run(teacher, corpus, CONFIG).tables()
+    assert all(table.provenance["development"] is None for table in plain.values())
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Development(Judge(), 1, {"sha256": "def"}), r"development\.sha256 was 'abc', now 'def'"),
+        (Development(Judge(), 2, {"sha256": "abc"}), r"development\.patience was 1, now 2"),
+        (None, r"development was \{.*'abc'.*\}, now None"),
+    ],
+)
+def test_a_run_is_not_resumed_with_another_judge(corpus, teacher, tmp_path, other, message):
+    with pytest.raises(Interrupted):
+        first = Development(Judge(0.5, stop_at=1), 1, {"sha256": "abc"})
+        Run(teacher, corpus, CONFIG, tmp_path, first).tables()
+    with pytest.raises(DataError, match=message):
+        Run(teacher, corpus, CONFIG, tmp_path, other).tables(resume=True)
+
+
+@pytest.mark.parametrize(
+    ("methods", "epochs", "message"),
+    [
+        (("still", "ase:layer=all"), 3, "still, ase:layer=all reads the text once.*--development"),
+        ((" x2static : rate=1", "ase"), 1, "among epochs, and there is only one. Set --epochs"),
+    ],
+)
+def test_a_judge_with_nothing_to_choose_is_refused(tmp_path, methods, epochs, message):
+    (tmp_path / "text.txt").write_text("Some text.", encoding="utf-8")
+    config = DistillConfig(methods, TeacherConfig("never loaded"), epochs=epochs)
+    judge = Development(lambda vectors: 0.0)
+    for start in (distill, dry_run):
+        with pytest.raises(UsageError, match=message):
+            start([tmp_path / "text.txt"], config=config, development=judge)
+
+
+def test_a_vocabulary_that_cannot_be_judged_is_refused_before_the_first_batch(corpus, teacher):
+    def refuse(words):
+        raise DataError(f"no pair of {len(words)} words")
+
+    with pytest.raises(DataError, match="no pair of 7 words"):
+        Run(teacher, corpus, CONFIG, development=Development(Judge(), check_words=refuse))
 
 
 def test_patience_has_a_least_value():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import tempfile
 from types import SimpleNamespace
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from wordstill import estimate as room
+from wordstill import text_sample
 from wordstill.checkpoint import CHECKPOINT
-from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
+from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
 from wordstill.estimate import Estimate, Step, dry_run, estimate
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig
@@ -80,6 +82,14 @@ def test_memory_holds_the_states_of_all_methods(make_run):
     assert estimate(run, limit=0.1).memory >= before + sum(method.memory() for method in run.methods.values())
 
 
+def test_where_the_system_tells_no_memory_all_else_is_told(make_run, monkeypatch):
+    """Windows has no module ``resource``."""
+    monkeypatch.setitem(sys.modules, "resource", None)
+    expected = estimate(make_run("ase"), limit=0.1)
+    assert expected.memory is None
+    assert expected.artefact > 0 and expected.seconds > 0
+
+
 class Clock:
     """A clock that only a teacher moves on, a millisecond for each word and a second to warm up."""
 
@@ -134,8 +144,8 @@ def large(large_text, tmp_path, monkeypatch, tiny_teacher):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setattr(room, "LARGE_BYTES", 100_000)
-    monkeypatch.setattr(room, "SAMPLE_BYTES", 300_000)
+    monkeypatch.setattr(text_sample, "LARGE_BYTES", 100_000)
+    monkeypatch.setattr(text_sample, "SAMPLE_BYTES", 300_000)
     monkeypatch.setattr(room, "PROBE_SECONDS", 0.1)
     monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
     yield large_text
@@ -179,17 +189,6 @@ def test_other_kinds_are_sampled_too(large, tmp_path):
     _, expected = dry_run([folder], settings())
     assert 0.1 < expected.share < 0.5
     assert words_to_read(expected) == pytest.approx(sum(len(line.split()) + 1 for line in lines), rel=0.25)
-
-
-def test_sentences_per_line_survive_sampling(large, tmp_path):
-    config = PrepareConfig(sentences_per_line=True)
-    lines = large.read_text().splitlines()
-    grouped = tmp_path / "grouped.txt"
-    grouped.write_text("\n\n".join("\n".join(lines[start : start + 4]) for start in range(0, len(lines), 4)))
-    sources = room.find_sources([grouped])
-    room._write_sample(sources, config, tmp_path / "sample.txt")
-    sampled = prepare([tmp_path / "sample.txt"], tmp_path / "store", config, workers=1)
-    assert len(sampled.sentences) - 1 == pytest.approx(4 * len(sampled), rel=0.01)
 
 
 def test_a_small_text_and_a_store_are_taken_whole(large, tmp_path):

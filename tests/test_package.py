@@ -37,7 +37,7 @@ CORE = {
 
 ROOMS = (
     {"errors", "heap"},
-    {"files", "settings"},
+    {"files", "lock", "settings"},
     CORE,
     {"postprocess"},
     {"corpus"},
@@ -45,6 +45,7 @@ ROOMS = (
     {"methods"},
     {
         "checkpoint",
+        "working_folder",
         "prefetch",
         "recipe",
         "engine",
@@ -52,6 +53,7 @@ ROOMS = (
         "development",
         "run",
         "distillation",
+        "text_sample",
         "estimate",
         "words_alone",
     },

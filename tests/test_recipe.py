@@ -48,7 +48,7 @@ def test_everything_that_determines_a_result_is_in_it():
         "context": "mean",
     }
     assert facts["methods"]["still-dim-4"]["dim"] == 4 and facts["methods"]["still-dim-4"]["layer"] == 3
-    assert facts["batches"] == {"budget": 100, "limit": 64, "unit": "paragraph"}
+    assert facts["batches"] == {"budget": 100, "limit": 64, "unit": "paragraph", "packed": False}
     assert facts["seed"] == 5 and facts["epochs"] == 1
 
 

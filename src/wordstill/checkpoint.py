@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.errors import DataError, Interrupted, UsageError
-from wordstill.files import atomic_file, atomic_path, remove
+from wordstill.errors import DataError
+from wordstill.files import atomic_file, atomic_path
 from wordstill.formats.tensors import map_tensors, write_tensors
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -76,36 +75,6 @@ class CheckpointFile:
             )
         # The mapped arrays are read-only, which tensors cannot be.
         return progress, {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-
-
-@contextmanager
-def working_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
-    """The folder ``OUT.partial`` for the work of a run; it is made by who writes into it first.
-
-    It goes when the block succeeds. After an error it stays only if there is a checkpoint to go on from, or
-    if it was there before; when the user stops the run it stays.
-
-    Raises:
-        UsageError: An earlier run left it, and neither ``resume`` nor ``overwrite`` says what to do with it.
-    """
-    folder = out.with_name(f"{out.name}.partial")
-    if folder.exists() and not resume:
-        if not overwrite:
-            raise UsageError(
-                f"{folder} holds a run that was stopped. Go on with it by --resume (resume=True), or throw "
-                "it away by --overwrite (overwrite=True)."
-            )
-        remove(folder)
-    resumed = folder.exists()
-    try:
-        yield folder
-    except (Interrupted, KeyboardInterrupt):
-        raise
-    except Exception:
-        if not resumed and not (folder / CHECKPOINT).exists():
-            remove(folder)
-        raise
-    remove(folder)
 
 
 def refuse_change(record: Path, facts: Mapping[str, Any]) -> None:

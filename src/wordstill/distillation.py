@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wordstill.checkpoint import working_folder
 from wordstill.development import Development
 from wordstill.errors import UsageError
 from wordstill.files import atomic_folder, refuse_existing, refuse_foreign
@@ -15,6 +14,7 @@ from wordstill.formats.subword_file import SUBWORDS
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
+from wordstill.working_folder import working_folder
 
 REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
@@ -51,9 +51,10 @@ def distill(
         The tables by label: the method's name, with the settings that were given.
 
     Raises:
-        UsageError: A setting is wrong, or the output exists.
+        UsageError: A setting is wrong, the output exists, or another run is writing it.
         DataError: The text, a store or a checkpoint cannot be read, or the disk is full.
         TeacherError: The model cannot be loaded or gives numbers that are not finite.
+        TrainingError: A method's numbers have run away; the last good state is kept.
         Interrupted: Ctrl-C or SIGTERM came; the run can be resumed.
 
     Example:

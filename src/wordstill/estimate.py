@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -14,21 +12,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from wordstill.corpus import Corpus, PrepareConfig, is_store, prepare
-from wordstill.corpus.blocks import Block
-from wordstill.corpus.paragraphs import read_paragraphs
-from wordstill.corpus.readers import read_parts
-from wordstill.corpus.sources import Source, find_sources
+from wordstill.development import Development
 from wordstill.engine import Stage
 from wordstill.recipe import Recipe
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch
+from wordstill.text_sample import open_sample
 
 PROBE_SECONDS = 5.0
-LARGE_BYTES = 32 << 20
-"""Input files that are larger than this in all are not prepared whole for an estimate."""
-SAMPLE_BYTES = 8 << 20
-SAMPLE_FILES = 4
 
 
 @dataclass(frozen=True)
@@ -47,8 +38,8 @@ class Estimate:
     rows: int
     """Words that get a vector."""
     steps: tuple[Step, ...]
-    memory: int
-    """Peak of the process."""
+    memory: int | None
+    """Peak of the process; None where the system does not tell."""
     device_memory: int | None
     """Peak on the GPU; None without one."""
     artefact: int
@@ -69,19 +60,29 @@ class Estimate:
         return self.store + 2 * self.checkpoint
 
 
-def dry_run(inputs: Sequence[str | Path], config: DistillConfig) -> tuple[Recipe, Estimate]:
+def dry_run(
+    inputs: Sequence[str | Path], config: DistillConfig, development: Development | None = None
+) -> tuple[Recipe, Estimate]:
     """Resolve the recipe and estimate the run; only temporary files are written.
 
-    A store is used as it is, text of up to `LARGE_BYTES` is prepared whole, and of more text a sample.
+    Of a large text that is not prepared yet a sample is looked at.
     """
+    config.check_development(development)
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        text = _open_text(inputs, config.prepare, Path(folder))
+        text = open_sample(inputs, config.prepare, Path(folder))
         start = time.monotonic()
         min_count = config.vocabulary.min_count
         # Words rarer than five are too much a matter of chance to stand for those of a larger text.
         scaled = min(min_count, max(5, round(min_count * text.share)))
         sampled = replace(config, vocabulary=replace(config.vocabulary, min_count=scaled))
-        run = Run.load(text.corpus.path, sampled, Path(folder), progress=False, checkpoints=False)
+        run = Run.load(
+            text.corpus.path,
+            sampled,
+            Path(folder),
+            progress=False,
+            checkpoints=False,
+            development=development,
+        )
         steps = [Step("load the teacher", time.monotonic() - start)]
         if text.seconds:
             steps.insert(0, Step("prepare the text", text.seconds))
@@ -107,7 +108,7 @@ def estimate(
     finishing = time.monotonic() - start
     rows = _rows(run, share, min_count or run.vocabulary.config.min_count)
     growth = rows / len(run.vocabulary)
-    finish_memory = round((_peak_memory() - reading_memory) * growth)
+    finished_memory = _peak_memory()
     state = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
     checkpoint = sum(
         round(tensor.nbytes * (growth if tensor.shape[:1] == (len(run.vocabulary),) else 1))
@@ -120,13 +121,23 @@ def estimate(
     return Estimate(
         rows=rows,
         steps=(*reading, Step("finish", finishing * growth)),
-        # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
-        memory=reading_memory + (max(checkpoint, finish_memory) if on_gpu else checkpoint + finish_memory),
+        memory=_whole_memory(reading_memory, finished_memory, growth, checkpoint, on_gpu=on_gpu),
         device_memory=other_on_gpu + checkpoint if on_gpu else None,
         artefact=round(sum(rows * (4 * table.dim + 8 + word_bytes) for table in tables)),
         checkpoint=checkpoint,
         share=share,
     )
+
+
+def _whole_memory(
+    reading: int | None, finished: int | None, growth: float, checkpoint: int, *, on_gpu: bool
+) -> int | None:
+    """The peak of the whole run from those of the probe, after reading and after finishing."""
+    if reading is None or finished is None:
+        return None
+    finish = round((finished - reading) * growth)
+    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+    return reading + (max(checkpoint, finish) if on_gpu else checkpoint + finish)
 
 
 class _Probe:
@@ -195,55 +206,11 @@ def _whole_recipe(run: Run, whole: Estimate, min_count: int) -> Recipe:
     )
 
 
-@dataclass(frozen=True)
-class _Text:
-    """A text, or a share of it that stands for the whole; seconds to prepare and bytes are of the whole."""
-
-    corpus: Corpus
-    share: float = 1.0
-    seconds: float = 0.0
-    store: int = 0
-
-
-def _open_text(inputs: Sequence[str | Path], config: PrepareConfig, folder: Path) -> _Text:
-    if len(inputs) == 1 and is_store(inputs[0]):
-        return _Text(Corpus.open(inputs[0]))
-    sources = find_sources(inputs)
-    total = sum(source.size or 0 for source in sources)
-    start = time.monotonic()
-    if total <= LARGE_BYTES or any(source.size is None for source in sources):
-        corpus, share, cores = prepare(inputs, folder / "store", config), 1.0, 1
-    else:
-        share = _write_sample(sources, config, folder / "sample.txt") / total
-        plain = replace(config, format="text", encoding="utf-8")
-        corpus = prepare([folder / "sample.txt"], folder / "store", plain, workers=1)
-        cores = os.cpu_count() or 1
-    size = sum(file["bytes"] for file in corpus.meta["files"].values())
-    return _Text(corpus, share, (time.monotonic() - start) / share / cores, round(size / share))
-
-
-def _write_sample(sources: Sequence[Source], config: PrepareConfig, path: Path) -> int:
-    """Write the beginnings of some files as plain text; returns how many bytes of the files these are."""
-    places = np.unique(np.linspace(0, len(sources) - 1, SAMPLE_FILES).astype(int))
-    quota = SAMPLE_BYTES // len(places)
-    end = "\n\n" if config.sentences_per_line else "\n"
-    total = 0
-    with path.open("w", encoding="utf-8") as file:
-        for source in (sources[place] for place in places):
-            read, consumed = 0, source.size or 0
-            for part in read_parts([source], config, quota // 4):
-                file.writelines(
-                    "\n".join(lines) + end for lines in read_paragraphs(Block(0, (part,)), config)
-                )
-                read += len(part.payload)
-                if read >= quota:
-                    consumed = part.consumed
-                    break
-            total += consumed
-    return total
-
-
-def _peak_memory() -> int:
-    """The most memory that this process has had so far, in bytes."""
+def _peak_memory() -> int | None:
+    """The most memory that this process has had so far, in bytes; None on Windows, which does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -92,5 +92,5 @@ def test_fasttext_spells_words_it_has_not_seen(make_text):
 
 
 def test_ngrams_must_have_a_range():
-    with pytest.raises(UsageError, match="fasttext:longest must be at least 5; got 4"):
+    with pytest.raises(UsageError, match="longest must be from 5 to 100; got 4"):
         FasttextConfig(shortest=5, longest=4)

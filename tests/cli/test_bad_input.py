@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 
+import numpy as np
 import pytest
 
 from wordstill import WordVectors
@@ -19,6 +20,7 @@ def here(tmp_path, monkeypatch, text, store, vectors):
     shutil.copytree(store, "store")
     shutil.copytree(vectors / "ase", "ase")
     (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "pairs.tsv").write_text("babar\tbador\t1\nbador\tbafir\t2\n")
     (tmp_path / "blank.txt").write_text(" \n\n \n")
     (tmp_path / "binary.dat").write_bytes(b"\x7fELF\x00\x00\x01" * 50)
     (tmp_path / "latin.txt").write_bytes("gut\ngut\nschön\n".encode("latin-1"))
@@ -88,6 +90,14 @@ DISTILL = {
     "setting": (2, ("--method", "ase:leyer=all"), "Did you mean 'layer'"),
     "value": (2, ("--method", "ase:subword=median"), "Known: max, mean, min"),
     "layer": (2, ("--method", "ase:layer=9"), "outside 0 to 3"),
+    "no size": (2, ("--method", "bert-skipgram:dim=0"), "bert-skipgram: dim must be from 1 to 16,384; got 0"),
+    "negative size": (2, ("--method", "context-to-vec:dim=-3"), "dim must be from 1 to 16,384; got -3"),
+    "no number": (2, ("--method", "x2static:rate=nan"), "x2static:rate must be a finite number; got nan"),
+    "huge number": (2, ("--method", f"x2static:batch={10**30}"), "up to 2,147,483,647; got one of 31 digits"),
+    "seed": (2, ("--seed", str(2**40)), "seed must be from 0 to 4,294,967,295"),
+    "nothing to choose": (2, ("--development", "pairs.tsv"), "still reads the text once"),
+    "no development set": (1, ("--development", "nowhere.tsv"), "There is no file nowhere.tsv"),
+    "patience for nothing": (2, ("--patience", "2"), "--patience is for --development"),
     "method twice": (2, ("-m", "ase", "-m", "ase"), "asked for twice"),
     "device": (2, ("--device", "tpu"), "cannot be used here"),
     "dtype": (2, ("--dtype", "float8"), "float32"),
@@ -151,7 +161,8 @@ def test_one_of_several_tables_must_be_named(cli, vectors):
 
 
 def test_a_stopped_run_is_not_lost_by_accident(fails, cli, here, teacher):
-    (here / "out.partial").mkdir()
+    (here / "out.partial" / "store").mkdir(parents=True)
+    (here / "out.partial" / "lock").touch()
     message = fails(2, "distill", "good.txt", "--out", "out", "--teacher", teacher, "-m", "ase")
     assert "--resume" in message and "--overwrite" in message
     again = cli("distill", "good.txt", "--out", "out", "--teacher", teacher, "-m", "ase", "--overwrite")
@@ -168,6 +179,32 @@ def test_a_failing_overwrite_keeps_the_old_result(fails, cli, here, teacher):
 def test_standard_input_cannot_be_resumed(fails, teacher):
     message = fails(2, "distill", "-", "--out", "out", "--teacher", teacher, "--resume")
     assert "standard input cannot be read again" in message
+
+
+def all_memory_of_torch() -> None:
+    import torch
+
+    torch.empty(1 << 55)
+
+
+def all_memory_of_numpy() -> None:
+    np.empty(1 << 55)
+
+
+@pytest.mark.parametrize("allocate", [all_memory_of_torch, all_memory_of_numpy])
+def test_too_little_memory(fails, monkeypatch, teacher, allocate):
+    monkeypatch.setattr("wordstill.teacher.Teacher.from_config", lambda _: allocate())
+    message = fails(1, "distill", "good.txt", "--out", "out", "--teacher", teacher)
+    assert "There is not enough memory. Fewer words (--max-vocab)" in message
+
+
+def test_other_failures_of_the_program_keep_their_traceback(cli, monkeypatch, here, teacher):
+    def fail(_: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("wordstill.teacher.Teacher.from_config", fail)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        cli("distill", "good.txt", "--out", "out", "--teacher", teacher)
 
 
 @pytest.fixture

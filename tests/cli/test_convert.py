@@ -58,6 +58,17 @@ def test_top_keeps_the_most_frequent_in_the_order_of_the_table(cli, here):
     assert small.provenance == {"seed": 1, "trimmed": [{"from": [6, 4], "to": [3, 2]}]}
 
 
+def test_info_tells_that_words_were_left_out(cli, here):
+    cli("convert", "table", "less", "--top", "4", "--dim", "3")
+    assert "6 words x 4 to 4 words x 3" in cli("info", "less").out
+
+
+def test_a_list_of_words_may_begin_with_a_mark(cli, here):
+    (here / "words.txt").write_text("river\nking\n", encoding="utf-8-sig")
+    assert cli("convert", "table", "less", "--words", "words.txt").code == 0
+    assert WordVectors.load("less").words == ("river", "king")
+
+
 def test_top_without_counts_keeps_the_first(cli, here):
     cli("convert", "table", "table.txt")
     assert cli("convert", "table.txt", "small", "--top", "2").code == 0

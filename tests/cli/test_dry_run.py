@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from wordstill import estimate
+from wordstill import estimate, text_sample
+
+PAIRS = [("babar", "bador"), ("babar", "bafir"), ("bador", "bagur"), ("bafir", "baker"), ("bagur", "balor")]
 
 
 @pytest.fixture
@@ -31,8 +33,8 @@ def test_recipe_time_memory_and_disk(dry, text):
 
 def test_a_large_text_is_sampled_and_said_so(dry, more_text, tmp_path, monkeypatch):
     (tmp_path / "large.txt").write_text(20 * more_text.read_text())
-    monkeypatch.setattr(estimate, "LARGE_BYTES", 100_000)
-    monkeypatch.setattr(estimate, "SAMPLE_BYTES", 100_000)
+    monkeypatch.setattr(text_sample, "LARGE_BYTES", 100_000)
+    monkeypatch.setattr(text_sample, "SAMPLE_BYTES", 100_000)
     done = dry("large.txt")
     assert done.code == 0, done.err
     assert "of it was looked at" in done.out
@@ -43,6 +45,20 @@ def test_errors_are_those_of_the_run(dry, text):
     assert dry(text, "--method", "stil").code == 2
     assert dry(text, "--method", "still:dim=1000").code == 2
     assert dry("nowhere.txt").code == 1
+
+
+def test_a_development_set_is_checked_and_shown(dry, text, tmp_path):
+    learner = ("--method", "x2static:subsample=0", "--epochs", "2")
+    assert "There is no file" in dry(text, *learner, "--development", "nowhere.tsv").err
+    (tmp_path / "pairs.tsv").write_text("\n".join(f"{one}\t{two}\t{n}" for n, (one, two) in enumerate(PAIRS)))
+    assert "only one. Set --epochs" in dry(text, *learner[:2], "--development", "pairs.tsv").err
+    done = dry(text, *learner, "--development", "pairs.tsv", "--patience", "3")
+    assert done.code == 0, done.err
+    shown = " ".join(done.out.split())
+    assert "development file pairs.tsv sha256" in shown and "patience 3" in shown
+    (tmp_path / "strange.tsv").write_text("stone\trock\t1\nsong\ttune\t2\n")
+    done = dry(text, *learner, "--development", "strange.tsv")
+    assert done.code == 1 and "cannot judge" in done.err
 
 
 def test_an_existing_output_is_mentioned(dry, text, tmp_path):

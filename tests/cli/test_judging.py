@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,24 @@ def test_missing_files_and_strange_words_are_refused(tmp_path):
     judge = read_development(tmp_path / "pairs.tsv", 1)
     with pytest.raises(DataError, match="cannot judge"):
         judge.judge(WordVectors(["other"], np.ones((1, 2), dtype=np.float32)))
+
+
+def test_what_judges_is_told(tmp_path):
+    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    judge = read_development(tmp_path / "pairs.tsv")
+    digest = hashlib.sha256(PAIRS.encode()).hexdigest()
+    assert judge.facts == {"file": "pairs.tsv", "sha256": digest, "patience": 1}
+
+
+def test_a_vocabulary_without_the_pairs_is_refused_at_once(tmp_path):
+    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    judge = read_development(tmp_path / "pairs.tsv")
+    judge.check_words(["song", "tune", "stone", "rock", "other"])
+    with pytest.raises(DataError, match=r"cannot judge.*none of the 4 pairs is covered"):
+        judge.check_words(["other", "words"])
+
+
+def test_patience_without_pairs_is_refused():
+    assert read_development(None) is None
+    with pytest.raises(UsageError, match="--patience is for --development"):
+        read_development(None, 2)

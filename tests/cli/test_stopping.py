@@ -61,6 +61,40 @@ def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text,
     assert files_of(out) == files_of(tmp_path / "undisturbed")
 
 
+def test_a_second_run_on_the_same_output_is_refused(start, cli, more_text, teacher, tmp_path):
+    out, work = tmp_path / "out", tmp_path / "out.partial"
+    arguments = ("distill", more_text, "--teacher", teacher, "--budget", "128", "--min-count", "1")
+    arguments = (*arguments, "--out", out, "--checkpoint-minutes", "0")
+    first = start(*arguments)
+    wait_for_checkpoints(first, work / "checkpoint.safetensors", 2)
+    for more in ((), ("--resume",), ("--overwrite",)):
+        second = cli(*arguments, *more)
+        assert (second.code, second.out) == (2, "")
+        assert second.err == f"error: Another run is writing {out}. Wait for it, or choose another output.\n"
+    first.send_signal(signal.SIGKILL)
+    first.wait(timeout=PATIENCE)
+    assert (work / "lock").exists()
+    assert "holds a run that was stopped" in cli(*arguments).err
+    assert cli(*arguments, "--resume").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_path):
+    method = "bert-skipgram:preset=paper,clip=none,rate=1,final_rate=1"
+    arguments = ("distill", store, "--teacher", teacher, "--out", tmp_path / "out", "--budget", "500")
+    ended = cli(*arguments, "-m", method, "--checkpoint-minutes", "0")
+    assert (ended.code, ended.out) == (1, "")
+    kept, told = ended.err.splitlines()
+    assert kept == (
+        f"The last good state is kept in {tmp_path / 'out.partial'}; to start again with other settings add "
+        "--overwrite."
+    )
+    assert told.startswith("error: bert-skipgram") and "for example rate=0.1" in told
+    lower = method.replace("rate=1,", "rate=0.001,")
+    assert cli(*arguments, "-m", lower, "--overwrite").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 @pytest.fixture
 def stops(monkeypatch):
     """Makes a function raise what Ctrl-C raises there, until it is undone."""

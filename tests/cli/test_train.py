@@ -89,7 +89,7 @@ WRONG = {
     "setting": (("--method", "glove:windw=3"), "Did you mean 'window'"),
     "value": (("--method", "glove:window=wide"), "expected a whole number, got 'wide'"),
     "set twice": (("--method", "glove:dim=5", "--dim", "6"), "glove:dim is set twice"),
-    "range": (("--method", "cbow:negatives=0"), "cbow:negatives must be at least 1"),
+    "range": (("--method", "cbow:negatives=0"), "cbow: negatives must be from 1 to 10,000; got 0"),
     "device": (("--method", "glove", "--device", "tpu"), "cannot be used here"),
     "output": (("--out", ".."), "names no new folder"),
 }

@@ -31,6 +31,12 @@ def test_a_chain(cli, table, tmp_path):
     assert "wordstill similar" in done.out
 
 
+def test_info_tells_what_was_done(cli, table, tmp_path):
+    cli("transform", tmp_path / "table", "--chain", "centre,pca:dim=4", "--out", tmp_path / "out")
+    told = cli("info", tmp_path / "out").out
+    assert "transforms  centre.v1; pca.v1, dim 4" in told
+
+
 def test_undo_by_name_and_of_all(cli, table, tmp_path):
     cli("transform", tmp_path / "table", "-c", "centre,abtt", "-o", tmp_path / "one")
     cli("transform", tmp_path / "one", "-c", "unit", "-o", tmp_path / "two")
@@ -44,6 +50,20 @@ def test_undo_by_name_and_of_all(cli, table, tmp_path):
     np.testing.assert_allclose(four.matrix, table.matrix, atol=1e-5)
     assert four.provenance == table.provenance
     assert not (tmp_path / "four.transforms").exists()
+
+
+def test_retrofitting_in_a_chain_and_back(cli, table, tmp_path):
+    (tmp_path / "alike.txt").write_text("word1 word2 word3\n")
+    chain = f"centre,faruqui:lexicon={tmp_path / 'alike.txt'}"
+    done = cli("transform", tmp_path / "table", "--chain", chain, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    out = WordVectors.load(tmp_path / "out")
+    assert out.similarity("word1", "word2") > table.similarity("word1", "word2")
+    assert cli("transform", tmp_path / "out", "--undo", "faruqui", "-o", tmp_path / "back").code == 0
+    expected = Pipeline.from_spec("centre").fit_transform(table)
+    back = WordVectors.load(tmp_path / "back")
+    np.testing.assert_allclose(back.matrix, expected.matrix, atol=1e-5)
+    assert back.provenance == expected.provenance
 
 
 def test_steps_learnt_from_one_table_for_another(cli, table, tmp_path):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordstill.baselines.progress import Meter
 from wordstill.baselines.text import WordText
-from wordstill.errors import UsageError
+from wordstill.methods.ranges import SEEDS, Range, check_ranges
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,7 @@ class Training:
     """Show a bar with the loss and the time left."""
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or self.seed < 0:
-            raise UsageError(
-                f"workers must be at least 1 and the seed 0 or more; got {self.workers} and {self.seed}."
-            )
+        check_ranges(self, {"workers": Range(1, 1_024), "seed": SEEDS})
 
 
 @dataclass(frozen=True)
@@ -79,23 +76,3 @@ class Baseline(ABC):
     def meter(self, total: int, unit: str) -> Meter:
         """The progress bar of this training."""
         return Meter(self.name.partition(".")[0], total, unit, show=self.training.progress)
-
-
-def check_settings(name: str, config: Any, *, least: Mapping[str, float], above: Mapping[str, float]) -> None:
-    """Refuse settings out of range.
-
-    Args:
-        name: Of the method, for the message.
-        config: Its settings.
-        least: The smallest value of some.
-        above: What others must be above.
-
-    Raises:
-        UsageError: One is out of range.
-    """
-    for field, bound in least.items():
-        if not bound <= getattr(config, field) < float("inf"):
-            raise UsageError(f"{name}:{field} must be at least {bound:g}; got {getattr(config, field)}.")
-    for field, bound in above.items():
-        if not bound < getattr(config, field) < float("inf"):
-            raise UsageError(f"{name}:{field} must be above {bound:g}; got {getattr(config, field)}.")

@@ -12,14 +12,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Trained, check_settings
+from wordstill.baselines.base import Baseline, Trained
 from wordstill.baselines.cooccurrence import Cells, Cooccurrences
 from wordstill.baselines.progress import Meter, refuse_divergence
 from wordstill.baselines.text import WordText
+from wordstill.methods.ranges import LARGEST, Range, check_ranges
 from wordstill.teacher.device import choose_device
 
 CPU_BATCH, GPU_BATCH = 1 << 13, 1 << 16
 LEAST_BATCH, LEAST_STEPS = 64, 100
+RANGES = {
+    "dim": Range(1, 16_384),
+    "epochs": Range(1, 1_000_000),
+    "window": Range(1, 1_000),
+    "x_max": Range(0, LARGEST, above=True),
+    "alpha": Range(0, 100),
+    "rate": Range(0, LARGEST, above=True),
+    "batch": Range(1, 2**31 - 1),
+}
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,7 @@ class GloveConfig:
     """Cells in a step; None takes 8,192 on a CPU and 65,536 on a GPU, and fewer if there are few cells."""
 
     def __post_init__(self) -> None:
-        least = {"dim": 1, "epochs": 1, "window": 1, "alpha": 0}
-        if self.batch is not None:
-            least["batch"] = 1
-        check_settings("glove", self, least=least, above={"rate": 0, "x_max": 0})
+        check_ranges(self, RANGES)
 
 
 class Glove(Baseline):
@@ -60,8 +67,10 @@ class Glove(Baseline):
 
     Cost: counting is bounded in memory and spills to the disk, 12 bytes for each pair of words; training
     keeps four tables of vocabulary x (dim + 1) float32, and goes over all pairs in each epoch.
-    Deviations: windows stay inside a paragraph; AdaGrad takes a step for a batch of cells, with the
-    gradients of a row added up, where the authors' threads take one for each cell.
+    Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not
+    from either side. AdaGrad takes a step for a batch of cells, with the gradients of a row added up, where
+    the authors' threads take one for each cell; as in its own paper it adds up squares of gradients, the
+    present one among them, where the authors' code multiplies them by the rate first.
 
     Example:
         >>> from wordstill.baselines import train

@@ -10,13 +10,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Trained, check_settings
+from wordstill.baselines.base import Baseline, Trained
 from wordstill.baselines.ngrams import Examples, leave_one_out, make_bags, source_gradients_of
 from wordstill.baselines.progress import refuse_divergence
 from wordstill.baselines.text import Stretch, WordText
 from wordstill.methods.objectives import pairwise
+from wordstill.methods.ranges import LARGEST, Range, check_ranges
 from wordstill.methods.rows import RowOptimiser, RowTable
 from wordstill.teacher.device import choose_device
+
+RANGES = {
+    "dim": Range(1, 16_384),
+    "epochs": Range(1, 1_000_000),
+    "ngrams": Range(1, 100),
+    "dropped": Range(0, 1_000_000),
+    "buckets": Range(1, 1_000_000_000),
+    "negatives": Range(1, 10_000),
+    "noise_power": Range(0, 100),
+    "subsample": Range(0, 1),
+    "min_target_count": Range(0, 2**31 - 1),
+    "rate": Range(0, LARGEST, above=True),
+    "batch": Range(1, 1_000_000),
+    "row_limit": Range(1, LARGEST),
+}
 
 
 @dataclass(frozen=True)
@@ -49,17 +65,7 @@ class Sent2vecConfig:
     is too long for frequent words; one by one, as the authors take them, each step would correct the last."""
 
     def __post_init__(self) -> None:
-        least = {
-            "dim": 1,
-            "epochs": 1,
-            "ngrams": 1,
-            "dropped": 0,
-            "buckets": 1,
-            "negatives": 1,
-            "batch": 1,
-            "row_limit": 1,
-        }
-        check_settings("sent2vec", self, least=least | {"subsample": 0, "noise_power": 0}, above={"rate": 0})
+        check_ranges(self, RANGES)
 
 
 class Sent2vec(Baseline):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +17,7 @@ from wordstill.baselines.text import WordText
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.distillation import REPLACEABLE, write_artefacts
-from wordstill.errors import DataError
+from wordstill.errors import DataError, MissingExtra
 from wordstill.files import refuse_existing, refuse_foreign
 from wordstill.input_text import open_or_prepare
 from wordstill.methods.specification import MethodSpec, check_specs, read_specs, settings_of
@@ -85,8 +86,10 @@ def train(
     """
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     config = config or TrainConfig(methods=names)
-    # A device that cannot be used is refused before the text is prepared.
+    # A device or a package that cannot be used is refused before the text is prepared.
     choose_device(config.training.device)
+    specs = read_baselines(config.methods)
+    _refuse_missing(specs)
     if out is not None:
         refuse_existing(Path(out), overwrite=overwrite)
         refuse_foreign(Path(out), REPLACEABLE)
@@ -94,10 +97,7 @@ def train(
         progress = config.training.progress
         corpus = open_or_prepare(inputs, config.prepare, Path(folder), progress=progress)
         vocabulary = Vocabulary.build(corpus, config.vocabulary)
-        tables = {
-            spec.label: train_on_corpus(corpus, vocabulary, spec, config.training)
-            for spec in read_baselines(config.methods)
-        }
+        tables = {spec.label: train_on_corpus(corpus, vocabulary, spec, config.training) for spec in specs}
         if out is not None:
             write_artefacts(tables, Path(out), overwrite=overwrite)
     return tables
@@ -122,6 +122,11 @@ def train_on_corpus(
         )
     baseline = cast("type[Baseline]", spec.method)(spec.config, training)
     trained = baseline.fit(text)
+    if not trained.seen.any():
+        raise DataError(
+            f"{spec.label}: no word of {corpus.path} got a vector, because none stands near another. Give "
+            "text with longer paragraphs."
+        )
     words = [key for key, seen in zip(vocabulary.keys, trained.seen) if seen]
     counts = vocabulary.counts[trained.seen]
     provenance = _provenance(corpus, vocabulary, spec, training, baseline.package)
@@ -140,6 +145,13 @@ def read_baselines(texts: Sequence[str]) -> list[MethodSpec]:
 def _table() -> Mapping[str, type[Method]]:
     """The table as the grammar sees it, which looks at settings only."""
     return cast("Mapping[str, type[Method]]", BASELINES)
+
+
+def _refuse_missing(specs: Sequence[MethodSpec]) -> None:
+    for spec in specs:
+        package = cast("type[Baseline]", spec.method).package
+        if find_spec(package) is None:
+            raise MissingExtra(package, "eval", f"The baseline {spec.method.name}")
 
 
 def _provenance(

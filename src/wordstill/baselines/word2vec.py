@@ -9,13 +9,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordstill.baselines.base import Baseline, Trained, check_settings
+from wordstill.baselines.base import Baseline, Trained
 from wordstill.baselines.progress import Meter
 from wordstill.baselines.text import WordText
 from wordstill.errors import MissingExtra
+from wordstill.methods.ranges import Range, check_ranges
 
 LONGEST = 10_000
 """gensim silently drops what a sentence has beyond so many words."""
+RANGES = {
+    "dim": Range(1, 16_384),
+    "epochs": Range(1, 1_000_000),
+    "window": Range(1, 1_000),
+    "negatives": Range(1, 10_000),
+    "noise_power": Range(0, 100),
+    "subsample": Range(0, 1),
+    # gensim leaves out pairs with large scores, so that at a large rate it silently learns nothing.
+    "rate": Range(0, 10, above=True),
+}
 
 
 @dataclass(frozen=True)
@@ -37,12 +48,7 @@ class SkipgramConfig:
     """Learning rate at the start; it falls evenly to a 250th of that or less."""
 
     def __post_init__(self) -> None:
-        check_settings(
-            type(self).__name__.removesuffix("Config").lower(),
-            self,
-            least={"dim": 1, "epochs": 1, "window": 1, "negatives": 1, "subsample": 0, "noise_power": 0},
-            above={"rate": 0},
-        )
+        check_ranges(self, RANGES)
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,8 @@ class FasttextConfig(SkipgramConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_settings(
-            "fasttext", self, least={"shortest": 1, "buckets": 1, "longest": self.shortest}, above={}
-        )
+        check_ranges(self, {"shortest": Range(1, 100), "buckets": Range(1, 1_000_000_000)})
+        check_ranges(self, {"longest": Range(self.shortest, 100)})
 
 
 class Skipgram(Baseline):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.options import Overwrite, Topn
+from wordstill.cli.options import Overwrite, ReportFile, Topn
 from wordstill.cli.tables import open_tables
 from wordstill.cli.wording import show_facts, show_next
 from wordstill.errors import UsageError
@@ -64,10 +64,7 @@ def command(
         int, typer.Option(metavar="N", min=1, help="Compare the neighbours of so many words.")
     ] = 1000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draws of words and pairs.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
-    ] = None,
+    out: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Set two tables side by side: neighbours, agreement, and paired tests on similarity sets."""

@@ -34,9 +34,7 @@ Example: wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
 def command(
     inputs: options.Inputs,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-    ],
+    out: options.NewFolder,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,7 +47,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0,
+    seed: options.Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: options.Overwrite = False,
     checkpoint_minutes: Annotated[
@@ -117,9 +115,14 @@ def command(
         ),
     ] = None,
     patience: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="With --development: stop after so many epochs without gain."),
-    ] = 1,
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --development: stop after so many epochs without gain; by default 1.",
+            show_default=False,
+        ),
+    ] = None,
     min_count: options.MinCount = 5,
     max_vocab: options.MaxVocab = None,
     key: options.Key = "lower",
@@ -169,14 +172,15 @@ def command(
         checkpoint_seconds=60 * checkpoint_minutes,
     )
     options.output_folder(out)
+    judge = read_development(development, patience)
     if dry_run:
-        show_dry_run(inputs, out, config)
+        show_dry_run(inputs, out, config, judge)
     else:
         _run(
             inputs,
             out,
             config,
-            read_development(development, patience) if development is not None else None,
+            judge,
             resume=resume,
             overwrite=overwrite,
             progress=options.wants_progress(progress),

@@ -12,16 +12,19 @@ from wordstill.cli.failures import warn
 from wordstill.cli.wording import show_facts, size_text, time_text
 
 if TYPE_CHECKING:
+    from wordstill.development import Development
     from wordstill.estimate import Estimate
     from wordstill.recipe import Recipe
     from wordstill.run import DistillConfig
 
 
-def show_dry_run(inputs: Sequence[str], out: Path, config: DistillConfig) -> None:
+def show_dry_run(
+    inputs: Sequence[str], out: Path, config: DistillConfig, development: Development | None = None
+) -> None:
     """Show the resolved recipe and what it will take; nothing is written beside temporary files."""
     from wordstill.estimate import dry_run
 
-    recipe, estimate = dry_run(inputs, config)
+    recipe, estimate = dry_run(inputs, config, development)
     _show_recipe(recipe)
     if estimate.share < 1:
         typer.echo(
@@ -41,7 +44,7 @@ def _show_recipe(recipe: Recipe) -> None:
         if isinstance(value, dict):
             typer.echo(f" {part}")
             show_facts({name: _value(inner) for name, inner in value.items()})
-        else:
+        elif value is not None:
             typer.echo(f" {part}  {value}")
 
 
@@ -62,7 +65,8 @@ def _show_estimate(estimate: Estimate) -> None:
         )
         facts[step.title] = time_text(step.seconds) + rate
     facts["in all"] = time_text(estimate.seconds)
-    facts["memory"] = f"{size_text(estimate.memory)} at the peak"
+    if estimate.memory is not None:
+        facts["memory"] = f"{size_text(estimate.memory)} at the peak"
     if estimate.device_memory is not None:
         facts["GPU memory"] = f"{size_text(estimate.device_memory)} at the peak"
     facts["result"] = f"{size_text(estimate.artefact)} on disk, {estimate.rows:,} words"

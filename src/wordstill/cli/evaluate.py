@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.options import Overwrite
+from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
 from wordstill.cli.tables import open_tables
 from wordstill.cli.wording import show_next
 from wordstill.errors import DataError, UsageError
@@ -118,6 +118,7 @@ def command(
         typer.Option(metavar="NAME", help="Of the page's plots: pca or tsne.", rich_help_panel=REPORTS),
     ] = "pca",
     overwrite: Overwrite = False,
+    progress: ShowProgress = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as Markdown.", rich_help_panel=REPORTS)
     ] = False,
@@ -143,7 +144,14 @@ def command(
         if target is not None and not target.is_dir():
             refuse_existing(target, overwrite=overwrite)
     tables = open_tables(vectors)
-    evaluation = evaluate(tables, sets or None, _protocol(protocol, rules or []), seed, suite=suite)
+    evaluation = evaluate(
+        tables,
+        sets or None,
+        _protocol(protocol, rules or []),
+        seed,
+        suite=suite,
+        progress=wants_progress(progress),
+    )
     form = "markdown" if markdown else "latex" if latex else "table"
     _show(evaluation, form, published=suite == "papers" or suite == "trained")
     if out is not None:

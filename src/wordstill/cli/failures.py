@@ -47,8 +47,8 @@ def _told(*, debug: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("Stopped.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except (WordstillError, OSError) as error:
-        if debug:
+    except (WordstillError, OSError, MemoryError, RuntimeError) as error:
+        if debug or not (isinstance(error, WordstillError | OSError) or _out_of_memory(error)):
             raise
         typer.secho("error: ", fg=typer.colors.RED, bold=True, nl=False, err=True)
         typer.echo(_message(error), err=True)
@@ -58,7 +58,21 @@ def _told(*, debug: bool) -> Iterator[None]:
 def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if _out_of_memory(error):
+        return (
+            "There is not enough memory. Fewer words (--max-vocab), smaller batches (--budget) or smaller "
+            "settings of a method need less; distill --dry-run says how much a run takes."
+        )
     return str(error)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out; torch, which commands do not know, has an error of its own on each device."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator" in str(error)
+    )
 
 
 def _discard_output() -> None:

@@ -94,14 +94,33 @@ def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
     """What the table says of its making, one line for each part."""
     lines = {}
-    for part in ("method", "teacher", "corpus", "vocabulary", "versions"):
-        if part in provenance:
+    for part in ("method", "teacher", "corpus", "vocabulary", "development", "versions"):
+        if provenance.get(part) is not None:
             lines[part] = _flat(provenance[part])
     if "seed" in provenance:
         lines["seed"] = str(provenance["seed"])
     if cut := provenance.get("cut_sentences"):
         lines["cut"] = f"{count_text(cut, 'sentence')} over the teacher's limit"
+    if trimmed := provenance.get("trimmed"):
+        lines["trimmed"] = "; ".join(_trimmed(change) for change in trimmed)
+    if steps := provenance.get("transforms"):
+        lines["transforms"] = "; ".join(_step(step) for step in steps)
     return lines
+
+
+def _trimmed(change: Any) -> str:
+    """From which size to which a conversion has cut the table."""
+    try:
+        return " to ".join(f"{rows:,} words x {dim}" for rows, dim in (change["from"], change["to"]))
+    except (TypeError, KeyError, ValueError):
+        return str(change)
+
+
+def _step(step: Any) -> str:
+    """A transform with its settings, without what it has learnt."""
+    if not isinstance(step, Mapping):
+        return str(step)
+    return _flat({key: value for key, value in step.items() if key not in ("learnt", "objective")})
 
 
 def _flat(value: Any) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from wordstill.errors import DataError, UsageError
 from wordstill.files import sha256_of
@@ -13,15 +16,20 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 
-def read_development(path: Path, patience: int) -> Development:
-    """Word pairs with judgements, as a judge of tables by Spearman's correlation.
+def read_development(path: Path | None, patience: int | None = None) -> Development | None:
+    """Word pairs with judgements, as a judge of tables by Spearman's correlation; None without a file.
 
     Raises:
-        UsageError: The file is a set that results are reported for.
+        UsageError: The file is a set that results are reported for, or there is patience without a file.
         DataError: The file cannot be read, or too few of its words are in a table to judge it.
     """
+    if path is None:
+        if patience is not None:
+            raise UsageError("--patience is for --development; name a file of word pairs there.")
+        return None
     from wordstill.development import Development
     from wordstill.evaluate import SimilarityTask
+    from wordstill.vectors import WordVectors
 
     _refuse_test_sets(path)
     task = SimilarityTask(path)
@@ -32,7 +40,11 @@ def read_development(path: Path, patience: int) -> Development:
             raise DataError(f"{path} cannot judge the vectors: {score.problem}.")
         return score.value
 
-    return Development(judge, patience)
+    def check_words(words: Sequence[str]) -> None:
+        judge(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
+
+    source = {"file": path.name, "sha256": task.dataset.sha256}
+    return Development(judge, 1 if patience is None else patience, source, check_words)
 
 
 def _refuse_test_sets(path: Path) -> None:

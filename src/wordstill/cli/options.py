@@ -25,6 +25,23 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+NewFolder = Annotated[
+    Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
+]
+NewTable = Annotated[
+    Path, typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False)
+]
+TargetFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="NAME", help="Format to write; by default by the name.", show_default=False
+    ),
+]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of everything random.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
 ShowProgress = Annotated[
     bool | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.options import Overwrite, VectorsPath, output_folder
+from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
 from wordstill.cli.tables import open_table
 from wordstill.cli.wording import count_text, show_facts, show_next
 from wordstill.errors import UsageError
@@ -42,10 +42,7 @@ def command(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False),
-    ],
+    out: NewTable,
     method: Annotated[
         str,
         typer.Option(
@@ -128,10 +125,7 @@ def command(
             rich_help_panel=SETTINGS,
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Format to write; by default by the name.", show_default=False),
-    ] = None,
+    format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Work a lexicon into vectors: linked words move together, opposites apart."""

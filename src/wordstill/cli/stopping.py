@@ -11,7 +11,8 @@ from pathlib import Path
 import typer
 
 from wordstill.cli.failures import INTERRUPTED
-from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.errors import DataError, Interrupted, TrainingError, UsageError
+from wordstill.lock import contents
 
 STANDARD_INPUT = "-"
 
@@ -57,6 +58,13 @@ def resumable(out: Path, inputs: Sequence[str], *, resume: bool) -> Iterator[Non
         if not resume and (work / CHECKPOINT).exists():
             typer.echo(f"What was read is kept in {work}; --resume goes on with it.", err=True)
         raise
+    except TrainingError:
+        if (work / CHECKPOINT).exists():
+            kept = (
+                f"The last good state is kept in {work}; to start again with other settings add --overwrite."
+            )
+            typer.echo(kept, err=True)
+        raise
 
 
 def refuse_unreadable_resume(inputs: Sequence[str], out: Path) -> None:
@@ -85,7 +93,7 @@ def _finished_store(work: Path) -> Path | None:
 
 def _resume_command(inputs: Sequence[str], work: Path) -> str | None:
     """The command line that goes on with the run, or None if there is nothing to go on with."""
-    if not work.exists() or not any(work.iterdir()):
+    if not contents(work):
         return None
     arguments = sys.argv[1:]
     if STANDARD_INPUT in inputs:

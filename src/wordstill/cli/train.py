@@ -27,9 +27,7 @@ Example: wordstill train store --method skipgram --workers 8 --seed 1 --out vect
 
 def command(
     inputs: options.Inputs,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-    ],
+    out: options.NewFolder,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +46,7 @@ def command(
         int | None,
         typer.Option(metavar="N", min=1, help="How often the text is read; by default the method's own."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0,
+    seed: options.Seed = 0,
     workers: Annotated[
         int,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.options import Overwrite, VectorsPath, output_folder
+from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
 from wordstill.cli.tables import open_table
 from wordstill.cli.wording import show_facts, show_next, size_text
 from wordstill.errors import UsageError
@@ -29,10 +29,7 @@ BESIDE = ".transforms"
 
 def command(
     vectors: VectorsPath,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False),
-    ],
+    out: NewTable,
     chain: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +37,7 @@ def command(
             "-c",
             metavar="SPEC",
             help="Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
-            "quantise, trim, merge-case, concatenate, average.",
+            "quantise, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             show_default=False,
         ),
     ] = None,
@@ -64,13 +61,10 @@ def command(
             show_default=False,
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Format to write; by default by the name.", show_default=False),
-    ] = None,
+    format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Centre, whiten, reduce, trim or join vectors, and take it back."""
+    """Centre, whiten, reduce, trim, join or retrofit vectors, and take it back."""
     from wordstill.files import refuse_existing, remove
 
     if sum(choice is not None for choice in (chain, undo, apply)) != 1:

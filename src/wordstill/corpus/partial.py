@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from wordstill.errors import UsageError
 from wordstill.files import atomic_file, remove
+from wordstill.lock import contents, locked
 
-LOCK_FILE = "lock"
 SETTINGS_FILE = "settings.json"
 
 
@@ -30,28 +28,15 @@ def working_folder(out: Path, settings: dict[str, Any]) -> Iterator[Path]:
     """
     folder = out.with_name(out.name + ".partial")
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("w") as lock:
-        _take(lock, out)
+    with locked(folder, out):
         _forget_other_settings(folder, json.dumps(settings, sort_keys=True))
         yield folder
         shutil.rmtree(folder)
 
 
-def _take(lock: IO[str], out: Path) -> None:
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        # Unlike flock, this lock is not inherited by the worker processes, which can outlive a killed run.
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(f"Another run is writing {out}. Wait for it, or choose another output.") from None
-
-
 def _forget_other_settings(folder: Path, wanted: str) -> None:
     record = folder / SETTINGS_FILE
-    others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
+    others = contents(folder)
     if others and not (record.is_file() and record.read_text(encoding="utf-8") == wanted):
         warnings.warn(f"{folder} is from a run with other settings and is thrown away.", stacklevel=5)
         for path in others:

@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import NoReturn
 
@@ -46,7 +47,7 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     if wanted not in PRECISIONS:
         raise unknown_name("dtype", wanted, ("auto", *PRECISIONS))
     if wanted == "bfloat16" and device.type == "cpu" and tiles_announced() and not cpu_multiplies_bfloat16():
-        _avoid_matrix_tiles()
+        _bfloat16_without_tiles()
     return PRECISIONS[wanted]
 
 
@@ -66,17 +67,31 @@ def survives_bfloat16() -> bool:
 
     Some virtual machines announce AMX but hide the leaf of CPUID that describes its tiles (1D). oneDNN then
     configures no tiles and dies on the first instruction that uses one, which no exception handler can catch.
-    So the product is tried in a child process; it takes about ten milliseconds.
     """
+    return survives(_bfloat16_product)
+
+
+def survives(product: Callable[[], object]) -> bool:
+    """Whether this process would live through a product: it is tried in a child, in some ten milliseconds."""
     if not sys.platform.startswith("linux"):
         return True
     child = os.fork()
     if child == 0:
-        _try_bfloat16()
+        _try(product)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def _try_bfloat16() -> NoReturn:
+def avoid_matrix_tiles() -> None:
+    """Tell oneDNN to leave matrix tiles alone; it listens only before its first product in a process."""
+    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)
+
+
+def _bfloat16_product() -> None:
+    square = torch.ones(64, 64, dtype=torch.bfloat16)
+    torch.nn.functional.linear(square, square)
+
+
+def _try(product: Callable[[], object]) -> NoReturn:
     status = 1
     try:
         import resource
@@ -87,16 +102,14 @@ def _try_bfloat16() -> NoReturn:
         signal.alarm(PROBE_SECONDS)
         # The parent's pool of threads does not exist in the child.
         torch.set_num_threads(1)
-        square = torch.ones(64, 64, dtype=torch.bfloat16)
-        torch.nn.functional.linear(square, square)
+        product()
         status = 0
     finally:
         os._exit(status)
 
 
-def _avoid_matrix_tiles() -> None:
-    # Read by oneDNN at its first product in this process, so it may come too late.
-    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)
+def _bfloat16_without_tiles() -> None:
+    avoid_matrix_tiles()
     if not survives_bfloat16():
         raise UsageError(
             "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "

@@ -19,7 +19,7 @@ from wordstill.cli.meaning.common import (
     load_encoder,
     read_span,
 )
-from wordstill.cli.options import Overwrite, output_folder
+from wordstill.cli.options import NewFolder, Overwrite, output_folder
 from wordstill.cli.wording import count_text, show_next
 
 EXAMPLES = """\
@@ -39,9 +39,7 @@ def command(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-    ],
+    out: NewFolder,
     word: Annotated[
         list[str] | None,
         typer.Option(metavar="WORD", help="Only this word, where no place is given.", show_default=False),

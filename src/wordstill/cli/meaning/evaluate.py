@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from wordstill.cli.meaning.common import Device, EncoderPath, Precision, TeacherPlace, load_encoder
-from wordstill.cli.options import Overwrite
+from wordstill.cli.options import Overwrite, ReportFile
 
 if TYPE_CHECKING:
     from wordstill.meaning.reading import Unit
@@ -40,10 +39,7 @@ def command(
             metavar="N", min=2, help="Pairs of each sentence task, for a quick look.", show_default=False
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
-    ] = None,
+    out: ReportFile = None,
     teacher: TeacherPlace = None,
     device: Device = "auto",
     dtype: Precision = "auto",

@@ -132,13 +132,14 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
-    from wordstill.meaning.translation import RoundTrip, Translator
+    from wordstill.meaning.ctranslate import load_translator
+    from wordstill.meaning.translation import RoundTrip
 
     if there is None and back is None:
         return None
     if there is None or back is None:
         raise UsageError("A round trip needs two translators: give --there and --back.")
-    first, second = (Translator.from_pretrained(name, device=device, dtype=dtype) for name in (there, back))
+    first, second = (load_translator(name, device=device, dtype=dtype) for name in (there, back))
     return RoundTrip(first, second)
 
 

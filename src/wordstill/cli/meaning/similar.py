@@ -45,4 +45,4 @@ def command(
     from wordstill.meaning import UseStore
 
     for use, cosine in model.most_similar(sentence, place, UseStore.load(uses), topn):
-        typer.echo(f"{cosine:8.4f}  {use.marked}")
+        typer.echo(f"{cosine:8.4f}  {use.excerpt()}")

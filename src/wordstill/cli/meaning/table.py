@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.common import Device, EncoderPath, Kind, Precision, TeacherPlace, load_encoder
-from wordstill.cli.options import Overwrite, output_folder
+from wordstill.cli.options import NewFolder, Overwrite, output_folder
 from wordstill.cli.wording import show_next
 
 EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
@@ -18,9 +18,7 @@ EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
 def command(
     encoder: EncoderPath,
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-    ],
+    out: NewFolder,
     min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5,
     max_vocab: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")

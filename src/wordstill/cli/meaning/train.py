@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from wordstill.cli.meaning.common import Device, Precision, needs_models
-from wordstill.cli.options import Overwrite, output_folder
+from wordstill.cli.options import NewFolder, Overwrite, output_folder
 from wordstill.cli.wording import show_facts, show_next, time_text
 
 if TYPE_CHECKING:
+    from wordstill.meaning.distiller import Scaling
     from wordstill.meaning.training import Trained
 
 EXAMPLES = """\
@@ -28,9 +29,7 @@ def command(
     triples: Annotated[
         Path, typer.Argument(metavar="TRIPLES", help="A file of meaning pairs.", show_default=False)
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-    ],
+    out: NewFolder,
     teacher: Annotated[
         str | None,
         typer.Option(
@@ -60,6 +59,14 @@ def command(
             "--layer-embeddings", help="Let distillers tell layers apart.", rich_help_panel=TRAINING
         ),
     ] = False,
+    scaling: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What is done to each layer's states first: none, scaled or standardised.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "none",
     batch: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 128,
     learning_rate: Annotated[float, typer.Option(metavar="X", rich_help_panel=TRAINING)] = 4e-5,
     warm_up: Annotated[int, typer.Option(metavar="STEPS", min=0, rich_help_panel=TRAINING)] = 1000,
@@ -89,7 +96,9 @@ def command(
         max_epochs=max_epochs,
         negatives=negatives,
         seed=seed,
-        distiller=DistillerConfig(heads, feedforward, layer_embeddings=layer_embeddings),
+        distiller=DistillerConfig(
+            heads, feedforward, layer_embeddings=layer_embeddings, scaling=cast("Scaling", scaling)
+        ),
     )
     found = Triples.read(triples)
     name = teacher or str(found.header.get("masked_model", {}).get("name"))

@@ -1,0 +1,150 @@
+"""Puts 8-bit layers in the place of a model's linear layers, after watching what these are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from wordstill.teacher.int8_linear import Int8Linear
+from wordstill.teacher.int8_shared import LinearPart, SharedLinear
+
+ACTIVATIONS = {
+    "GELUActivation": "gelu",
+    "NewGELUActivation": "gelu_tanh",
+    "GELUTanh": "gelu_tanh",
+    "PytorchGELUTanh": "gelu_tanh",
+}
+"""Activations that the product can apply, by the name of their class in transformers."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Sub-words of some texts, and which of them are no padding; both [texts, longest]."""
+
+    pieces: Tensor
+    mask: Tensor
+
+    def run(self, model: Any) -> None:
+        """Let a model read it."""
+        model(input_ids=self.pieces, attention_mask=self.mask.long())
+
+    def rows(self, given: Tensor) -> Tensor:
+        """[n, K] what a layer was given, without padding."""
+        return given[self.mask] if given.shape[:2] == self.mask.shape else given.flatten(0, -2)
+
+
+@torch.inference_mode()
+def use_int8(model: Any, blocks: Sequence[nn.Module], sample: Sample) -> None:
+    """Replace every linear layer inside a model's blocks; needs two runs over the sample.
+
+    Args:
+        model: A model in float32; it is changed.
+        blocks: Its repeated parts.
+        sample: What ranges are learnt from.
+    """
+    names = {id(module): name for name, module in model.named_modules()}
+    makers = [_BlockMaker(names[id(block)], block, sample) for block in blocks]
+    with ExitStack() as stack:
+        for maker in makers:
+            for handle in maker.watch():
+                stack.callback(handle.remove)
+        sample.run(model)
+    with ExitStack() as stack:
+        for maker in makers:
+            for name, module in maker.made.items():
+                model.set_submodule(name, module)
+        for module in model.modules():
+            if isinstance(module, Int8Linear):
+                # Layers run in order, so each meets inputs that are right already.
+                handle = module.register_forward_pre_hook(
+                    lambda layer, given: layer.set_mean_right(sample.rows(given[0]))
+                )
+                stack.callback(handle.remove)
+        sample.run(model)
+
+
+def linear_weight(module: nn.Module) -> Tensor | None:
+    """[N, K] of a linear layer or of GPT-2's transposed one; None of anything else."""
+    if type(module) is nn.Linear:
+        return module.weight.detach()
+    if type(module).__name__ == "Conv1D" and isinstance(module.weight, Tensor):
+        return module.weight.detach().t()
+    return None
+
+
+class _BlockMaker:
+    """Watches a block, and makes its new layers as soon as it has run.
+
+    Attributes:
+        made: New modules by name.
+    """
+
+    def __init__(self, name: str, block: nn.Module, sample: Sample) -> None:
+        self.made: dict[str, nn.Module] = {}
+        self._block, self._sample = block, sample
+        modules = [(f"{name}.{inner}", module) for inner, module in block.named_modules()]
+        self._linears = {inner: module for inner, module in modules if linear_weight(module) is not None}
+        self._activations = {
+            inner: module for inner, module in modules if type(module).__name__ in ACTIVATIONS
+        }
+        self._given: dict[str, Tensor] = {}
+        self._gave: dict[str, Tensor] = {}
+
+    def watch(self) -> list[Any]:
+        """Handles of the hooks that do it."""
+        watched = [*self._linears.items(), *self._activations.items()]
+        hooks = [module.register_forward_hook(self._note(name)) for name, module in watched]
+        return [*hooks, self._block.register_forward_hook(lambda *_: self._make())]
+
+    def _note(self, name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
+        def note(_: nn.Module, given: tuple[Tensor, ...], gave: Tensor) -> None:
+            self._given[name], self._gave[name] = given[0], gave
+
+        return note
+
+    def _make(self) -> None:
+        groups: dict[tuple[str, int], list[str]] = {}
+        for name in self._linears:
+            if name in self._given:
+                alone = self._activation_of(name) or ""
+                groups.setdefault((alone, id(self._given[name])), []).append(name)
+        for (activation, _), group in groups.items():
+            self._make_group(group, activation)
+        self._given.clear()
+        self._gave.clear()
+
+    def _activation_of(self, linear: str) -> str | None:
+        """Name of the activation that was given the layer's output as it was."""
+        for name in self._activations:
+            if self._given.get(name) is self._gave[linear]:
+                return name
+        return None
+
+    def _make_group(self, group: list[str], activation: str) -> None:
+        weights = [linear_weight(self._linears[name]) for name in group]
+        weight = torch.cat([each for each in weights if each is not None])
+        biases = [self._linears[name].bias for name in group]
+        bias = torch.cat([_or_zeros(each, rows) for each, rows in zip(biases, weights)])
+        kind = ACTIVATIONS[type(self._activations[activation]).__name__] if activation else "none"
+        product = Int8Linear(weight, bias, self._sample.rows(self._given[group[0]]), kind)
+        if activation:
+            self.made[activation] = nn.Identity()
+        if len(group) == 1:
+            self.made[group[0]] = product
+            return
+        shared, start = SharedLinear(product, len(group)), 0
+        for name, rows in zip(group, weights):
+            stop = start + (0 if rows is None else len(rows))
+            self.made[name] = LinearPart(shared, start, stop)
+            start = stop
+
+
+def _or_zeros(bias: Any, weight: Tensor | None) -> Tensor:
+    if isinstance(bias, Tensor):
+        return bias.detach()
+    return torch.zeros(0 if weight is None else len(weight))
