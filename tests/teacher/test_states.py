@@ -115,7 +115,10 @@ def test_windows_against_loops(batch, left, right, include_self):
     expected = [
         slow_window(batch, words, number, left, right, include_self) for number in range(len(batch.word_ids))
     ]
-    assert_rows(states.windows(3, left, right, include_self), expected)
+    assert_rows(states.windows(3, left, right, include_self=include_self), expected)
+    some = np.arange(len(expected))[::-3]
+    found = states.windows(3, left, right, include_self=include_self, chosen=some)
+    assert_rows(found, [expected[number] for number in some])
 
 
 @given(batches_of_words())

@@ -66,6 +66,6 @@ class BertSkipgram(WindowLearner):
     }
     config: BertSkipgramConfig
 
-    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
+    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's own state."""
-        return words
+        return self.whitened(states.words(self.config.layer)[states.to_device(centres)])

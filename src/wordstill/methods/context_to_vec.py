@@ -100,13 +100,14 @@ class ContextToVec(WindowLearner):
         """One, or two side by side for two projections."""
         return 1 if self.config.tied else 2
 
-    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
+    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""
         config = self.config
-        around = states.windows(config.layer, config.window, config.reach, include_self=False)
-        if self.whitener is not None:
-            around = self.whitener.transform(around)
-        centre, around = config.centre * words, config.neighbours * around
+        around = states.windows(
+            config.layer, config.window, config.reach, include_self=False, chosen=centres.numpy()
+        )
+        words = states.words(config.layer)[states.to_device(centres)]
+        centre, around = config.centre * self.whitened(words), config.neighbours * self.whitened(around)
         return centre + around if config.tied else torch.cat([centre, around], dim=1)
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:

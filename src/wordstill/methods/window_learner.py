@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -58,8 +59,8 @@ class WindowLearner(Learner):
         return 1
 
     @abstractmethod
-    def inputs(self, states: WordStates, words: Tensor) -> Tensor:
-        """[n, parts x width] what is projected, for every centre."""
+    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
+        """[n, parts x width] what is projected, for centres [n] given by number, on the host."""
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
         """The last word on the losses through scores."""
@@ -71,15 +72,17 @@ class WindowLearner(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
         """Learn from the kept centres of a batch, in random order."""
-        words, chance = self._whitened(states), self.host_chance()
-        examples = window_examples(states.batch, self.config, self.noise, chance)
-        if not len(examples.centres):
+        chance = self.host_chance()
+        self._observe_spread(states)
+        found = window_examples(states.batch, self.config, self.noise, chance)
+        if not len(found.centres):
             return
+        inputs = self.inputs(states, found.centres)
+        examples = replace(found, centres=torch.arange(len(found.centres)))
         if self.config.pairs is not None:
             examples = single_pairs(examples)
         else:
             examples = examples.pick(torch.from_numpy(chance.permutation(len(examples.centres))))
-        inputs = self.inputs(states, words)
         for chosen in examples.on(states.to_device).split(self.config.pairs or self.config.batch):
             yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
 
@@ -169,16 +172,17 @@ class WindowLearner(Learner):
             return drawn * examples.weights.sum(dim=1, keepdim=True)
         return drawn
 
-    def _whitened(self, states: WordStates) -> Tensor:
-        """[W, width] states of the words."""
-        words = states.words(self.config.layer)
+    def whitened(self, values: Tensor) -> Tensor:
+        """[n, width] values as they are projected."""
+        return values if self.whitener is None else self.whitener.transform(values)
+
+    def _observe_spread(self, states: WordStates) -> None:
         if self.whitener is None:
-            return words
-        known = words[states.known]
+            return
+        known = states.words(self.config.layer)[states.known]
         change = self.whitener.observe(known, torch.ones(len(known), device=known.device))
         if change is not None:
             for part in self.projection.weights[:, : self.inputs_width].split_with_sizes(
                 [self.setup.width] * self.parts_of_input, dim=1
             ):
                 part.copy_(part @ change)
-        return self.whitener.transform(words)

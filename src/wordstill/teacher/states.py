@@ -75,7 +75,15 @@ class WordStates:
         """[R, d] means over any ranges of sub-words; zeros for an empty one."""
         return self._means(layer)(self._tensor(first), self._tensor(last))
 
-    def windows(self, layer: int, left: int, right: int, include_self: bool) -> Tensor:
+    def windows(
+        self,
+        layer: int,
+        left: int,
+        right: int,
+        *,
+        include_self: bool,
+        chosen: NDArray[np.int64] | None = None,
+    ) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 
         Args:
@@ -83,6 +91,7 @@ class WordStates:
             left: Words before it, at most.
             right: Words after it, at most.
             include_self: Whether the word itself, or every word of the phrase, takes part.
+            chosen: Numbers of the words that it is wanted for [n], which gives [n, d]; None takes all.
         """
         batch, running = self.batch, self.batch.running
         words = self.words(layer)[:running]
@@ -90,8 +99,11 @@ class WordStates:
         first_word = np.concatenate([np.arange(running), batch.phrase_first])
         last_word = np.concatenate([np.arange(running), batch.phrase_last]) + 1
         sentence = batch.word_sentence
-        low = np.maximum(np.searchsorted(sentence[:running], sentence, side="left"), first_word - left)
-        high = np.minimum(np.searchsorted(sentence[:running], sentence, side="right"), last_word + right)
+        if chosen is not None:
+            first_word, last_word, sentence = first_word[chosen], last_word[chosen], sentence[chosen]
+        running_sentence = batch.word_sentence[:running]
+        low = np.maximum(np.searchsorted(running_sentence, sentence, side="left"), first_word - left)
+        high = np.minimum(np.searchsorted(running_sentence, sentence, side="right"), last_word + right)
 
         seen = np.concatenate([[0], np.cumsum(present)])
         means = RangeMeans(words)
