@@ -107,7 +107,7 @@ def probe(clock: Clock, sizes: list[int], limit: float) -> Step:
     positions = [(0, number + 1) for number in range(len(sizes) - 1)] + [(1, 0)]
     since = lambda _: zip(positions, batches)  # noqa: E731
     stage = SimpleNamespace(
-        title="text", words=1000, layers=(1,), batches=SimpleNamespace(since=since), observe=lambda _: None
+        title="text", words=1000, layers=(1,), batches=SimpleNamespace(since=since), observe=lambda *_: None
     )
     teacher = SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu"))
     return room._Probe(SimpleNamespace(teacher=teacher), stage, limit).step(2.0)

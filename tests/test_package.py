@@ -47,6 +47,7 @@ ROOMS = (
         "checkpoint",
         "working_folder",
         "prefetch",
+        "stopwatch",
         "recipe",
         "engine",
         "input_text",

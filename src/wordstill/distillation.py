@@ -12,6 +12,7 @@ from wordstill.files import atomic_folder, refuse_existing, refuse_foreign
 from wordstill.formats.artefact import ARTEFACT, CARD, CONFIG, TENSORS, WORDS
 from wordstill.formats.subword_file import SUBWORDS
 from wordstill.run import DistillConfig, Run
+from wordstill.stopwatch import Stopwatch
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 from wordstill.working_folder import working_folder
@@ -31,6 +32,7 @@ def distill(
     overwrite: bool = False,
     progress: bool = False,
     development: Development | None = None,
+    watch: Stopwatch | None = None,
 ) -> dict[str, WordVectors]:
     """Distil a teacher over text into word vectors, one table for each method.
 
@@ -46,6 +48,7 @@ def distill(
         progress: Show progress bars.
         development: Judges methods that learn step by step after each epoch: they stop when it finds nothing
             better, and the best table is the result.
+        watch: Measures where the time goes.
 
     Returns:
         The tables by label: the method's name, with the settings that were given.
@@ -74,13 +77,14 @@ def distill(
                 progress=progress,
                 checkpoints=False,
                 development=development,
+                watch=watch,
             )
             return run.tables(progress=progress)
     target = Path(out)
     refuse_existing(target, overwrite=overwrite)
     refuse_foreign(target, REPLACEABLE)
     with working_folder(target, resume=resume, overwrite=overwrite) as work:
-        run = Run.load(inputs, config, work, progress=progress, development=development)
+        run = Run.load(inputs, config, work, progress=progress, development=development, watch=watch)
         tables = run.tables(resume=resume, progress=progress)
         write_artefacts(tables, target, overwrite=overwrite)
     return tables

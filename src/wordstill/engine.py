@@ -17,6 +17,7 @@ from wordstill.errors import Interrupted
 from wordstill.heap import trim_heap
 from wordstill.methods.base import Method
 from wordstill.prefetch import prefetch
+from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import Batch, Teacher, WordStates
 
 Position = tuple[int, int]
@@ -58,13 +59,14 @@ class Stage:
         self.alone, self.enough = alone, enough
         self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
 
-    def observe(self, states: WordStates) -> None:
+    def observe(self, states: WordStates, watch: Stopwatch) -> None:
         """Show a batch's states to every method."""
         for method in self.methods:
-            if self.alone:
-                method.observe_alone(states)
-            else:
-                method.observe(states)
+            with watch.part(method.name):
+                if self.alone:
+                    method.observe_alone(states)
+                else:
+                    method.observe(states)
 
 
 class Engine:
@@ -76,6 +78,7 @@ class Engine:
         stages: What to read, in order.
         checkpoint: Where to save the state; None saves nothing.
         every: Seconds between two checkpoints.
+        watch: Measures where the time goes; None does not.
     """
 
     def __init__(
@@ -85,9 +88,11 @@ class Engine:
         stages: list[Stage],
         checkpoint: CheckpointFile | None = None,
         every: float = 120.0,
+        watch: Stopwatch | None = None,
     ) -> None:
         self.teacher, self.methods, self.stages = teacher, methods, stages
         self.checkpoint, self.every = checkpoint, every
+        self.watch = watch or Unwatched()
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
         """Read everything that has not been read yet, and save; returns the final count.
@@ -119,8 +124,11 @@ class Engine:
         coming = stage.batches.since(progress.position)
         loaded = ((after, self.teacher.load(batch)) for after, batch in coming)
         with _bar(stage, progress, show) as bar, closing(prefetch(loaded)) as reading:
-            for number, (position, batch) in enumerate(reading, 1):
-                stage.observe(self.teacher.encode(batch, stage.layers))
+            batches = self.watch.each("waiting for batches", reading)
+            for number, (position, batch) in enumerate(batches, 1):
+                with self.watch.part("teacher"):
+                    states = self.teacher.encode(batch, stage.layers)
+                stage.observe(states, self.watch)
                 if number % BATCHES_BETWEEN_TRIMS == 0 and self.teacher.device.type == "cpu":
                     trim_heap()
                 progress = replace(
@@ -133,7 +141,8 @@ class Engine:
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
                     self.teacher.verify(stage.layers)
-                    self._save(progress)
+                    with self.watch.part("checkpoints"):
+                        self._save(progress)
                     saved = time.monotonic()
                 if stop.is_set():
                     raise self._interrupted(stage, progress.words)

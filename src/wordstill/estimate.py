@@ -16,6 +16,7 @@ from wordstill.development import Development
 from wordstill.engine import Stage
 from wordstill.recipe import Recipe
 from wordstill.run import DistillConfig, Run
+from wordstill.stopwatch import Unwatched
 from wordstill.teacher import Batch
 from wordstill.text_sample import open_sample
 
@@ -162,7 +163,7 @@ class _Probe:
 
     def _time(self, run: Run, batch: Batch) -> None:
         start = time.monotonic()
-        self.stage.observe(run.teacher.encode(batch, self.stage.layers))
+        self.stage.observe(run.teacher.encode(batch, self.stage.layers), Unwatched())
         if run.teacher.device.type == "cuda":
             torch.cuda.synchronize()
         self.seconds += time.monotonic() - start

@@ -50,6 +50,54 @@ def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
     assert facts["teacher"]["dtype"] == "float32"
 
 
+@pytest.fixture
+def int8_works():
+    from wordstill.teacher.int8 import cpu_multiplies_int8
+
+    if not cpu_multiplies_int8():
+        pytest.skip("this processor has no working instructions for 8-bit products")
+
+
+def test_int8(cli, int8_works, store, teacher, tmp_path):
+    tables = []
+    for dtype in ("int8", "float32"):
+        out = tmp_path / dtype
+        done = cli("distill", store, "--out", out, "--teacher", teacher, "-m", "ase", "--dtype", dtype)
+        assert (done.code, done.err) == (0, "")
+        tables.append(WordVectors.load(out))
+    quick, exact = tables
+    facts = quick.provenance
+    assert (facts["teacher"]["dtype"], facts["batches"]["packed"]) == ("int8", True)
+    assert facts["teacher"]["ranges"].keys() == {"texts", "sub_words", "sha256"}
+    assert "ranges" not in exact.provenance["teacher"]
+    cosines = (quick.unit * exact.unit).sum(axis=1)
+    assert cosines.min() > 0.999
+    assert (quick.matrix != exact.matrix).any()
+
+
+def test_int8_where_it_cannot_be(cli, store, teacher, tmp_path, monkeypatch):
+    from wordstill.teacher import int8
+
+    monkeypatch.setattr(int8, "cpu_multiplies_int8", lambda: False)
+    monkeypatch.setattr(int8.device, "tiles_announced", lambda: False)
+    done = cli("distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", "int8")
+    assert (done.code, done.out) == (1, "")
+    assert "cannot run in int8: this processor lacks the instructions" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_int8_that_is_not_close(cli, int8_works, store, teacher, tmp_path, monkeypatch):
+    from wordstill.teacher import int8
+
+    monkeypatch.setattr(int8, "CLOSE_ENOUGH", 1.5)
+    done = cli(
+        "distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", "int8", "-m", "ase"
+    )
+    assert done.code == 0
+    assert done.err.count("stays in float32") == 1
+    assert WordVectors.load(tmp_path / "v").provenance["teacher"]["dtype"] == "float32"
+
+
 def test_text_options_reach_the_preparation(cli, teacher, text, tmp_path):
     out = tmp_path / "vectors"
     options = ("--sentences-per-line", "--filter", "sentences-10-40", "--errors", "replace")
@@ -73,6 +121,17 @@ def test_progress_shows_rate_share_and_time_left(cli, store, teacher, tmp_path):
     assert re.search(r"text: 100%.* words/s\]", done.err)
     quiet = cli("distill", store, "--out", tmp_path / "w", "--teacher", teacher, "-m", "ase")
     assert quiet.err == ""
+
+
+def test_a_profile_has_every_part_and_the_whole(cli, store, teacher, tmp_path):
+    methods = ("--method", "ase", "--method", "x2static")
+    result = cli("distill", store, "--teacher", teacher, *methods, "--profile", "--out", tmp_path / "out")
+    _, _, shown = result.out.partition("Where the time went:")
+    lines = shown.partition("\n\n")[0].strip().splitlines()
+    shares = {line.strip().partition("  ")[0]: float(line.split()[-1].rstrip("%")) for line in lines}
+    assert {"loading the teacher", "waiting for batches", "teacher", "ase.v1", "x2static.v1"} <= shares.keys()
+    assert {"finishing", "all else"} <= shares.keys()
+    assert sum(shares.values()) == pytest.approx(100, abs=0.1 * len(shares))
 
 
 def test_standard_input(cli, text, store, teacher, tmp_path, monkeypatch):

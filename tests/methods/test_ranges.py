@@ -12,9 +12,12 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, check_specs
 from wordstill.methods.context_to_vec import WEIGHTS, ContextToVecConfig
+from wordstill.methods.learner import RANGES as LEARNING
 from wordstill.methods.noise import Noise
 from wordstill.methods.ranges import Range
+from wordstill.methods.still import RANGES as STILL
 from wordstill.methods.window_config import RANGES
+from wordstill.methods.x2static import RANGES as X2STATIC
 
 WINDOWS = ("bert-skipgram", "context-to-vec")
 NUMBERS = {int: ["9" * 30, "-" + "9" * 30, "3000000000"], float: ["nan", "inf", "-inf", "9" * 400]}
@@ -64,6 +67,20 @@ def test_windows_have_bounds(name, setting):
         assert message.startswith(f"{name}: {setting} must be {allowed}; got "), message
     shared = ",shared=0,drawn_for=pair" if setting == "pairs" else ""
     check_specs([f"{name}:{setting}={allowed.high}{shared}"], METHODS)
+
+
+BOUNDED = [
+    *((name, setting, allowed) for name in ("x2static", *WINDOWS) for setting, allowed in LEARNING.items()),
+    *(("x2static", setting, allowed) for setting, allowed in X2STATIC.items()),
+    *(("still", setting, allowed) for setting, allowed in STILL.items()),
+]
+
+
+@pytest.mark.parametrize(("name", "setting", "allowed"), BOUNDED)
+def test_every_other_setting_has_bounds(name, setting, allowed):
+    for value in outside(allowed):
+        message = refusal(f"{name}:{setting}={value:g}")
+        assert f"{setting} must be {allowed}; got " in message or f"{setting}: expected" in message, message
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)

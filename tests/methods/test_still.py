@@ -234,5 +234,5 @@ def test_sizes_that_cannot_be(hand_made_setup, dim):
     ],
 )
 def test_settings_out_of_range(setting, value):
-    with pytest.raises(UsageError, match=f"still:{setting} must be .*got {value}"):
+    with pytest.raises(UsageError, match=f"{setting} must be .*got {value}"):
         StillConfig(layer=0, **{setting: value})

@@ -155,10 +155,10 @@ def test_the_loss_falls(topics):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("negatives=0", "at least 1; got 0"),
+        ("negatives=0", "from 1 to 10,000; got 0"),
         ("rate=0", "rate must be above 0"),
-        ("final_rate=2", "between 0 and 1"),
-        ("subsample=-1", "0 or more; got -1"),
+        ("final_rate=2", "from 0 to 1; got 2"),
+        ("subsample=-1", "from 0 to 1; got -1"),
         ("specials=true,miscount=true", "cannot go with miscount"),
         ("start=uniform", "whiten=none"),
         ("noise_pool=10", "shared=0"),

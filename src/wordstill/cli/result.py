@@ -13,6 +13,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.wording import count_text, show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
+    from wordstill.stopwatch import Stopwatch
     from wordstill.vectors import WordVectors
 
 SAMPLE_WORDS = 5
@@ -49,6 +50,14 @@ def show_result(
         f"wordstill evaluate {shlex.quote(str(out))}",
         f"wordstill info {place}",
     )
+
+
+def show_profile(watch: Stopwatch, seconds: float) -> None:
+    """Say where the time of a run went, and what share of it each part had."""
+    parts = watch.seconds | {"all else": max(0.0, seconds - sum(watch.seconds.values()))}
+    typer.echo("Where the time went:")
+    show_facts({name: f"{spent:8.2f} s  {spent / seconds:6.1%}" for name, spent in parts.items()})
+    typer.echo()
 
 
 def content_words(table: WordVectors) -> list[str]:

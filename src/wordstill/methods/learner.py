@@ -12,14 +12,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.errors import TrainingError, UsageError
+from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.noise import Noise, NoiseSource
+from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable
 from wordstill.methods.sums import Accumulator
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
+RANGES = {
+    "negatives": Range(1, 10_000),
+    "shared": Range(0, 1_000_000),
+    "subsample": Range(0, 1),
+    "noise_power": Range(0, 100),
+    "rate": Range(0, 1e6, above=True),
+    "final_rate": Range(0, 1),
+    "balance": Range(0, 100),
+    "batch": Range(1, 10_000_000),
+}
 SEED_STRIDE = 0x9E3779B97F4A7C15
 BATCHES, WORDS, STEPS = range(3)
 
@@ -61,18 +72,7 @@ class LearnerConfig:
     """Examples in a step."""
 
     def __post_init__(self) -> None:
-        if self.negatives < 1 or self.batch < 1:
-            raise UsageError(
-                f"negatives and batch must be at least 1; got {self.negatives} and {self.batch}."
-            )
-        if not self.rate > 0 or not 0 <= self.final_rate <= 1:
-            raise UsageError(
-                f"rate must be above 0 and final_rate between 0 and 1; got {self.rate} and {self.final_rate}."
-            )
-        if self.subsample < 0 or self.shared < 0:
-            raise UsageError(
-                f"subsample and shared must be 0 or more; got {self.subsample} and {self.shared}."
-            )
+        check_ranges(self, RANGES)
 
     @property
     def row_optimiser(self) -> RowOptimiser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,6 +14,7 @@ from torch import Tensor
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.linear import centred, principal_directions, ridge, symmetric_power, unit_rows
+from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -23,6 +23,14 @@ ROWS_AT_ONCE = 1 << 15
 ENOUGH_OCCURRENCES = 5
 COMMON_WORDS = 20_000
 RIDGE = 0.01
+PRIORS, EXPONENTS = Range(0, 1e9, above=True), Range(0, 1)
+RANGES = {
+    "context_weight": Range(0, 1e6),
+    "state_exponent": EXPONENTS,
+    "context_exponent": EXPONENTS,
+    "state_prior": PRIORS,
+    "context_prior": PRIORS,
+}
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,7 @@ class StillConfig:
     """The same in the contexts."""
 
     def __post_init__(self) -> None:
-        for name in ("state_prior", "context_prior"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise UsageError(f"still:{name} must be above 0; got {getattr(self, name)}.")
-        for name in ("state_exponent", "context_exponent"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"still:{name} must be from 0 to 1; got {getattr(self, name)}.")
-        if not 0 <= self.context_weight < math.inf:
-            raise UsageError(f"still:context_weight must be 0 or more; got {self.context_weight}.")
+        check_ranges(self, RANGES)
 
 
 class Still(Method):

@@ -16,6 +16,7 @@ from wordstill.methods.contexts import Averaged, sentence_contexts
 from wordstill.methods.learner import STEPS, Learner, LearnerConfig
 from wordstill.methods.noise import NoiseSource
 from wordstill.methods.objectives import pairwise
+from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind, joined
 from wordstill.methods.sums import occurrences
 from wordstill.methods.whitening import RunningWhitener
@@ -23,6 +24,7 @@ from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]
+RANGES = {"whiten": Range(0, 1), "limit": Range(0, 1e6, above=True), "noise_pool": Range(1, 1 << 30)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class X2StaticConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_ranges(self, RANGES)
         if self.specials and (self.miscount or self.leave_out or self.averaged == "words"):
             raise UsageError(
                 "x2static: specials takes all sub-words of a text as the context of each of its words, so it "
