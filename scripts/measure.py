@@ -42,6 +42,8 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 METHODS = ("still", "ase", "decontextual")
 SPARE_CORES = 4
 PART_BYTES = 15 << 20
+PLACES = ("--out", "--keep", "--save", "--commit")
+"""Options that say where things are put, or what is said beside the command."""
 
 Scores = dict[str, Any]
 
@@ -52,7 +54,7 @@ def main() -> None:
     check_data()
     facts = {
         "title": options.title,
-        "command": shlex.join(["python", *sys.argv]),
+        "command": command(sys.argv),
         "commit": options.commit or commit(),
         "hardware": hardware(),
     }
@@ -67,6 +69,16 @@ def main() -> None:
             result.expect(made, pool.submit(score_file, path))
         result.wait()
     print(f"Written: {result.path}")
+
+
+def command(words: list[str]) -> str:
+    """A command line as it can be given elsewhere: files by name, without the folders of one machine."""
+    kept, skip = [], False
+    for word in words[1:]:
+        if not skip and word not in PLACES:
+            kept.append(Path(word).name if os.sep in word else word)
+        skip = word in PLACES
+    return shlex.join(["python", "scripts/measure.py", *kept])
 
 
 def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:

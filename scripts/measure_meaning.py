@@ -32,6 +32,7 @@ from wordstill.files import atomic_file
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triples, Use, train_encoder
 from wordstill.meaning.building import BuildConfig
 from wordstill.meaning.ctranslate import load_translator
+from wordstill.meaning.distiller import RAW_SCALED, SCALINGS
 from wordstill.meaning.liu import LiuTransform
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.pairs import PairConfig, Sources, make_triples
@@ -49,6 +50,7 @@ DEVELOPMENT = "development, area under the curve of WiC"
 ABLATION = ", without negatives"
 LIU = "Liu et al. 2020"
 KINDS = ("meaning", "meaning-centred", "context")
+SCALED_RAW = tuple(f"raw-{scaling}" for scaling in SCALINGS if scaling != "none")
 WORDS = "paws-words"
 SECONDS: dict[str, float] = {}
 
@@ -103,7 +105,12 @@ def evaluated(
     figures = evaluate(reader, representations, main, config).as_dict() if main else {}
     if WORDS in tasks:
         names = (PAPER, PAPER + ABLATION, chosen, chosen + ABLATION)
-        shown = {"raw", LIU, *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names)}
+        shown = {
+            "raw",
+            *SCALED_RAW,
+            LIU,
+            *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names),
+        }
         few = {name: represent for name, represent in representations.items() if name in shown}
         for name, values in evaluate(reader, few, [WORDS], config).as_dict().items():
             figures.setdefault(name, {}).update(values)
@@ -128,19 +135,27 @@ def trained(
     print(DEVELOPMENT, facts[DEVELOPMENT])
     print(f"chosen: {chosen}")
     for name in dict.fromkeys((PAPER, chosen)) if not options.no_ablation else ():
-        config = replace(configs[name], negatives=False)
+        configs[name + ABLATION] = config = replace(configs[name], negatives=False)
         encoders[name + ABLATION] = encoder_of(options, name + ABLATION, triples, teacher, config)
     facts["encoders"] = {
-        name: {"settings": asdict(configs[name.removesuffix(ABLATION)]), **dict(encoder.provenance)["result"]}
+        name: {"settings": asdict(configs[name]), **dict(encoder.provenance)["result"]}
         for name, encoder in encoders.items()
     }
     return encoders
 
 
 def raw(encoders: dict[str, MeaningEncoder]) -> dict[str, Representation]:
-    """The mean of the layers, as it is and without the mean vector."""
+    """The mean of the layers: as it is, without the mean vector, and after each scaling that was trained.
+
+    The last tell what scaling does from what distilling does.
+    """
     kinds = encoders[PAPER].representations()
-    return {kind: kinds[kind] for kind in ("raw", "raw-centred")}
+    found = {kind: kinds[kind] for kind in ("raw", "raw-centred")}
+    for encoder in encoders.values():
+        scaling = encoder.distillers.config.scaling
+        if scaling != "none" and f"raw-{scaling}" not in found:
+            found[f"raw-{scaling}"] = encoder.representations()[RAW_SCALED]
+    return found
 
 
 def distilled(encoders: dict[str, MeaningEncoder]) -> dict[str, Representation]:

@@ -1,4 +1,4 @@
-"""Make docs/results.md and the tables of README.md and docs/retrofitting.md from the files in docs/results.
+"""Make docs/results.md and tables of README.md, docs/retrofitting.md and docs/meaning.md from docs/results.
 
 A page has a section for each text. Files NAME.json and NAME.SOMETHING.json are about the same text; rows with
 the same label are seeds of one method, and their mean and standard deviation are shown.
@@ -16,14 +16,18 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import meaning_page
 from blocks import BLOCKS, EIGHT, Block, Column
 from retrofit_page import RETROFIT_BLOCKS, choices
+
+from wordstill.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 PAGE = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"
 RETROFITTING = ROOT / "docs" / "retrofitting.md"
+MEANING = ROOT / "docs" / "meaning.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 SHOWN_IN_README = "enwiki-a"
 INTRODUCTION = """\
@@ -52,11 +56,15 @@ def main() -> None:
     texts: dict[str, list[dict[str, Any]]] = {}
     for stem, content in files.items():
         texts.setdefault(stem.partition(".")[0], []).append(content)
-    retrofitted = [json.loads(path.read_text()) for path in sorted((RESULTS / "retrofit").glob("*.json"))]
+    retrofitted, meanings = (
+        [json.loads(path.read_text()) for path in sorted((RESULTS / folder).glob("*.json"))]
+        for folder in ("retrofit", "meaning")
+    )
     pages = {
         PAGE: page(texts),
         README: readme(README.read_text(), texts[SHOWN_IN_README]),
         RETROFITTING: retrofitting(RETROFITTING.read_text(), retrofitted),
+        MEANING: between_marks(MEANING.read_text(), "\n".join(map(meaning_page.section, meanings))),
     }
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if check and stale:
@@ -187,12 +195,12 @@ def spread(values: list[float], deviation: float | None) -> str:
 
 
 def readme(text: str, files: list[dict[str, Any]]) -> str:
-    """README.md with its results table put anew between the two marks."""
+    """README.md with its results table put anew between the two marks; of methods at their defaults only."""
     lines = ["| vectors | WordSim-353 | SimLex-999 | MEN | mean of eight sets |", "|---|---:|---:|---:|---:|"]
     named = {column.name: column for column in EIGHT}
     for label, seeds in by_label(files).items():
         scored = [seed["scores"]["all"] for seed in seeds if "all" in seed["scores"]]
-        if not scored:
+        if not scored or label not in METHODS:
             continue
         cells = [
             cell(scored, named[name], share=False).partition(" (")[0]

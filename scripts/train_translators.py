@@ -3,7 +3,7 @@
 Example: python scripts/train_translators.py PAIRS.tsv.xz --languages en de --out en-de
 Example: python scripts/train_translators.py PAIRS.tsv.xz --languages en de --reverse --out de-en
 
-A line has a sentence, a tab and its translation. The model is transformers' own Marian, from random weights,
+A line has a sentence, a tab and its translation. The model is transformers' own Pegasus, from random weights,
 trained with its own Seq2SeqTrainer; the vocabulary is learnt from the same lines. The encoder is deep and the
 decoder shallow, which decodes fast. Sources, references and translations of the held-out lines are kept in
 held-out.tsv, so that they can be scored elsewhere if sacrebleu is not installed.
@@ -133,7 +133,6 @@ def make_tokenizer(pairs: list[Pair], size: int) -> Any:
         vocab_size=size - 1, special_tokens=["</s>", "<unk>"], show_progress=False, limit_alphabet=500
     )
     backend.train_from_iterator((text for pair in pairs for text in pair), trainer)
-    # Last, as in the published Marian models: converters to other formats expect it there.
     backend.add_special_tokens(["<pad>"])
     end = backend.token_to_id("</s>")
     backend.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", end)])
@@ -146,10 +145,15 @@ def make_tokenizer(pairs: list[Pair], size: int) -> Any:
 
 
 def make_model(tokenizer: Any, options: argparse.Namespace) -> Any:
-    """A Marian of random weights."""
+    """A Pegasus of random weights.
+
+    It normalises what goes into each part of a layer, not what comes out, and so takes a short warm-up. With
+    the usual spread of 0.02, made for wider models, the decoder learns the target language alone and does not
+    look at the source for many hundred steps.
+    """
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     heads = max(1, options.width // 64)
-    config = transformers.MarianConfig(
+    config = transformers.PegasusConfig(
         vocab_size=len(tokenizer),
         d_model=options.width,
         encoder_layers=options.encoder_layers,
@@ -162,14 +166,14 @@ def make_model(tokenizer: Any, options: argparse.Namespace) -> Any:
         activation_function="gelu",
         dropout=0.1,
         scale_embedding=True,
-        share_encoder_decoder_embeddings=True,
+        init_std=options.width**-0.5,
         pad_token_id=pad,
         eos_token_id=end,
         decoder_start_token_id=pad,
         forced_eos_token_id=None,
         bos_token_id=None,
     )
-    return transformers.MarianMTModel(config)
+    return transformers.PegasusForConditionalGeneration(config)
 
 
 class Tokenised(torch.utils.data.Dataset):  # type: ignore[type-arg]

@@ -79,7 +79,7 @@ BOUNDED = [
 @pytest.mark.parametrize(("name", "setting", "allowed"), BOUNDED)
 def test_every_other_setting_has_bounds(name, setting, allowed):
     for value in outside(allowed):
-        message = refusal(f"{name}:{setting}={value:g}")
+        message = refusal(f"{name}:{setting}={value!r}")
         assert f"{setting} must be {allowed}; got " in message or f"{setting}: expected" in message, message
 
 

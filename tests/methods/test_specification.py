@@ -73,7 +73,7 @@ WRONG_ANYWHERE = [
     (["ase:subword=max,subword=min"], "ase:subword is set twice, to 'max' and 'min'."),
     (["still:dim=many"], "still:dim: expected a whole number, got 'many'."),
     (["still:context_weight=much"], "still:context_weight: expected a number, got 'much'."),
-    (["still:state_prior=0"], "still:state_prior must be above 0; got 0.0."),
+    (["still:state_prior=0"], "still: state_prior must be above 0 and at most 1e+15; got 0.0."),
     (["ase", "ase"], "The method 'ase' was asked for twice."),
     (
         ["ase:context=max,subword=min", "ase:subword=min,context=max"],

@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1 << 15
 ENOUGH_OCCURRENCES = 5
 COMMON_WORDS = 20_000
 RIDGE = 0.01
-PRIORS, EXPONENTS = Range(0, 1e9, above=True), Range(0, 1)
+PRIORS, EXPONENTS = Range(0, 1e15, above=True), Range(0, 1)
 RANGES = {
     "context_weight": Range(0, 1e6),
     "state_exponent": EXPONENTS,

@@ -1,0 +1,113 @@
+"""What docs/meaning.md shows of a measurement: how it was made, figures, and what is above raw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+RAW = "raw"
+MEANING = "meaning ({})"
+DEVELOPMENT = "development, area under the curve of WiC"
+TARGETS = {"usim": "USim", "wic": "WiC", "scws": "SCWS", "sts-mean": "mean STS"}
+"""Tasks on which the paper's meanings are above the raw mean."""
+TASKS = {
+    "usim": "USim", "wic": "WiC", "cosimlex-1": "CoSimLex I", "cosimlex-2": "CoSimLex II", "scws": "SCWS",
+    **{f"sts{year}": f"STS{year}" for year in range(12, 17)}, "sts-mean": "mean STS", "paws-wiki": "PAWS",
+}  # fmt: skip
+COSINES = {
+    f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
+}
+
+Content = Mapping[str, Any]
+
+
+def section(content: Content) -> str:
+    """One measurement."""
+    lines = [f"### {content['title']}", "", made(content), "", f"    {content['command']}", ""]
+    lines += [*translators(content), triples(content["triples"], content["seconds"]), ""]
+    figures = content["figures"]
+    lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
+    lines += ["Meanings less the raw mean of the layers, in points:", "", *differences(content), ""]
+    lines += ["Trainings, and cosines on held-out triples:", "", *trainings(content), ""]
+    lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
+    lines += [*table(figures, COSINES, "{:.3f}", 1.0), ""]
+    return "\n".join(lines)
+
+
+def made(content: Content) -> str:
+    """Where, from which commit, with which seed."""
+    seed = content["triples"]["config"]["targets"]["seed"]
+    facts = [content["hardware"], *content["conditions"], f"seed {seed}", f"commit {content['commit']}"]
+    return f"{'; '.join(facts)}; the teacher is {content['triples']['masked_model']['name']}."
+
+
+def translators(content: Content) -> list[str]:
+    """How good the translators were, one line each, used or not."""
+    used = {one["name"] for one in content["translators"]}
+    lines = []
+    for one in (*content["translators"], *content.get("translators refused", ())):
+        told = "" if one["name"] in used else "; refused, since too few words of a sentence came back"
+        lines.append(
+            f"- Translator {one['name']}: {one['pairs']:,} pairs, {one['steps']:,} steps in "
+            f"{one['seconds']:.0f} s, BLEU {one['bleu']:.2f} on {one['held out']:,} held-out lines "
+            f"(`{one['signature']}`){told}."
+        )
+    return lines
+
+
+def triples(header: Content, seconds: Content) -> str:
+    """How many triples came of how many targets, how fast, and why not of the others."""
+    dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
+    rate = f", {seconds['triples per second']:.0f} in a second" if "triples per second" in seconds else ""
+    return (
+        f"- Triples ({header['mode']}): {header['triples']:,} of {header['targets']:,} targets{rate}; "
+        f"targets without one: {dropped}."
+    )
+
+
+def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float) -> list[str]:
+    """A row for each representation that has any of the figures."""
+    lines = [f"| vectors | {' | '.join(columns.values())} |", "|---|" + "---:|" * len(columns)]
+    for name, values in figures.items():
+        if any(key in values for key in columns):
+            cells = [shape.format(scale * values[key]) if key in values else "–" for key in columns]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def differences(content: Content) -> list[str]:
+    """For each variant, how far its meanings are above the raw mean, and on how many of the four tasks."""
+    figures, chosen = content["figures"], content["chosen"]
+    lines = [
+        f"| variant | WiC, development | {' | '.join(TARGETS.values())} | above raw |",
+        "|---|---:|" + "---:|" * (len(TARGETS) + 1),
+    ]
+    for name in content["encoders"]:
+        meaning = MEANING.format(name)
+        more = [100 * (figures[meaning][task] - figures[RAW][task]) for task in TARGETS]
+        area = content[DEVELOPMENT].get(meaning)
+        cells = ["–" if area is None else f"{100 * area:.1f}", *(f"{value:+.1f}" for value in more)]
+        told = f"{name} (chosen)" if name == chosen else name
+        lines.append(f"| {told} | {' | '.join(cells)} | {sum(value > 0 for value in more)} of {len(more)} |")
+    return lines
+
+
+def trainings(content: Content) -> list[str]:
+    """For each variant, its length and its diagnosis."""
+    lines = [
+        "| variant | steps | s an epoch | meanings of positives | of negatives | of other words "
+        "| told apart | degenerate |",
+        "|---|" + "---:|" * 6 + "---|",
+    ]
+    for name, encoder in content["encoders"].items():
+        found, epoch = encoder["diagnosis"], content["seconds"].get(f"an epoch, {name}")
+        cosines = [f"{found[f'meaning_{key}']:.2f}" for key in ("positive", "negative", "others")]
+        cells = [
+            f"{encoder['steps']:,}",
+            "–" if epoch is None else f"{epoch:.1f}",
+            *cosines,
+            f"{100 * found['told_apart']:.1f} %",
+            "yes" if found["degenerate"] else "no",
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
