@@ -7,8 +7,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,14 @@ def hardware() -> dict[str, Any]:
         "cores": usable,
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": dict(_versions()),
     }
 
 
-def save(benchmark: str, result: dict[str, Any], *, seed: int = 0) -> None:
+def save(benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str | None = None) -> None:
     """Write a result with all that it depends on, under the name of its benchmark."""
-    facts = {"command": command(benchmark), "commit": commit(), "seed": seed, "hardware": hardware()}
+    known = commit or present_commit()
+    facts = {"command": command(benchmark), "commit": known, "seed": seed, "hardware": hardware()}
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{benchmark}.json"
     path.write_text(json.dumps(facts | result, indent=2) + "\n")
@@ -70,7 +72,7 @@ def command(benchmark: str) -> str:
     return " ".join(["python -m", f"benchmarks.{benchmark}", *given])
 
 
-def commit() -> str:
+def present_commit() -> str:
     """The commit of the code, with a mark where the code is not what was committed."""
 
     def git(*arguments: str) -> str:
@@ -93,6 +95,12 @@ def show(rows: Sequence[Row], remarks: Sequence[str]) -> None:
 def met(yes: bool) -> str:
     """How a target ended."""
     return "met" if yes else "NOT met"
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield name, version(name)
 
 
 def _cpu_model() -> str:

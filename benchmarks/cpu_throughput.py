@@ -2,9 +2,9 @@
 
 Both use the same model on the same cores and take turns. sentence-transformers runs at its defaults, which
 are float32 and batches of 32, except that it reads up to 512 sub-words of a paragraph instead of 256, so that
-it does the same work. Ours counts everything but loading the model and preparing the text. For scale there
-are two limits: the teacher alone over our batches, and the products of its linear layers alone, without
-padding, attention or anything else.
+it does the same work. Ours counts everything but loading the model and preparing the text; in int8 learning
+the ranges from the text is counted too. For scale there are two limits: the teacher alone over our batches,
+and the products of its linear layers alone, without padding, attention or anything else.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from wordstill.corpus import Corpus, prepare
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch, Teacher, TeacherConfig
 from wordstill.teacher.embedded import NAME, embedded_teacher
+from wordstill.teacher.int8_linear import Int8Linear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"
@@ -110,9 +111,9 @@ def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
         "words": words,
         "paragraphs": len(sample.paragraphs),
         "subwords": subwords,
-        "padding": _padding(batches),
+        "padding": 0.0 if teacher.packs else _padding(batches),
         "vocabulary": len(run.vocabulary),
-        "dtype": str(teacher.dtype).removeprefix("torch."),
+        "dtype": teacher.precision,
         "budget": run.batches.budget,
         "prepare_seconds": sample.seconds,
         "seconds": {name: [turn.wall for turn in turns] for name, turns in times.items()},
@@ -198,7 +199,7 @@ def _product_seconds(teacher: Teacher) -> float:
     """Seconds for one sub-word if the teacher did nothing but its linear layers."""
     total = 0.0
     for name, layer in teacher.model.named_modules():
-        if isinstance(layer, torch.nn.Linear) and "pooler" not in name:
+        if isinstance(layer, torch.nn.Linear | Int8Linear) and "pooler" not in name:
             rows = torch.randn(PRODUCT_ROWS, layer.in_features, dtype=teacher.dtype)
             total += min(_take_turns({name: partial(layer, rows)}, repeats=4)[name]).wall
     return total / PRODUCT_ROWS
@@ -208,7 +209,7 @@ def _cosines(
     tables: Tables, teacher: Teacher, corpus: Corpus, config: DistillConfig
 ) -> dict[str, dict[str, float]] | None:
     """Mean and least cosine over words to the result in float32, of each table; None if it is in float32."""
-    if teacher.dtype == torch.float32:
+    if teacher.precision == "float32":
         return None
     exact = Teacher.from_config(replace(teacher.config, dtype="float32"))
     reference = Run(exact, corpus, config).tables()

@@ -85,38 +85,44 @@ class Counted:
 
 
 def main() -> None:
-    """Measure, print and save."""
+    """Measure, print and save; what has been measured is saved after every step."""
     options = _options()
     with TemporaryDirectory(prefix="wordstill-") as folder:
         corpus = prepare([options.text], Path(folder) / "store")
         text = Text(corpus, Vocabulary.build(corpus, VocabularyConfig()))
-        shapes = [measure_shape(shape, text, options) for shape in options.shape]
-    result = {
-        "gpu": torch.cuda.get_device_name(),
-        "words": text.corpus.n_words,
-        "product_tflops": product_rate() / 1e12,
-        "shapes": shapes,
-    }
+        result: dict[str, Any] = {
+            "gpu": torch.cuda.get_device_name(),
+            "words": corpus.n_words,
+            "product_tflops": product_rate() / 1e12,
+            "shapes": [],
+        }
+        for shape in options.shape:
+            for _ in measure_shape(shape, text, options, result["shapes"]):
+                save(BENCHMARK, result, commit=options.commit)
     show(rows(result), remarks(result))
-    save(BENCHMARK, result)
 
 
-def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> dict[str, Any]:
-    """All mixes of methods with one teacher."""
+def measure_shape(
+    shape: str, text: Text, options: argparse.Namespace, found: list[dict[str, Any]]
+) -> Iterator[None]:
+    """All mixes of methods with one teacher, each added to what was found as soon as it is known."""
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
     batches = text_batches(teacher, text, BatchConfig(budget, teacher.limit, packed=teacher.packs))
-    mixes = {}
+    mixes: dict[str, Any] = {}
+    found.append(
+        {
+            "shape": shape,
+            "packed": teacher.packs,
+            "flops_per_subword": flops_per_subword(teacher, batches),
+            "mixes": mixes,
+        }
+    )
     for name in options.mix if shape in FULL else FEW:
         repeats = options.repeat if name in options.repeated else 1
         mixes[name] = measure_mix(teacher, text, batches, MIXES[name], repeats)
         print(f"{shape}, {name}: {mixes[name]}", flush=True)
-    return {
-        "shape": shape,
-        "packed": teacher.packs,
-        "flops_per_subword": flops_per_subword(teacher, batches),
-        "mixes": mixes,
-    }
+        yield
 
 
 def measure_mix(
@@ -275,6 +281,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
     )
+    parser.add_argument("--commit", help="of the code, where its history is not at hand")
     parser.add_argument("--eager", action="store_true", help="do not compile the model")
     options = parser.parse_args()
     options.shape, options.mix = options.shape or list(SHAPES), options.mix or list(MIXES)

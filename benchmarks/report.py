@@ -12,11 +12,21 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from benchmarks import analogies, cpu_throughput, extrinsic, intrinsic, memory, retrofit, vectors
+from benchmarks import (
+    analogies,
+    cpu_throughput,
+    extrinsic,
+    gpu_throughput,
+    intrinsic,
+    memory,
+    retrofit,
+    vectors,
+)
 from benchmarks.common import RESULTS, ROOT, Row
 
 BENCHMARKS: tuple[ModuleType, ...] = (
     cpu_throughput,
+    gpu_throughput,
     memory,
     vectors,
     retrofit,

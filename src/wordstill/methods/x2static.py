@@ -24,7 +24,7 @@ from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]
-RANGES = {"whiten": Range(0, 1), "limit": Range(0, 1e6, above=True), "noise_pool": Range(1, 1 << 30)}
+RANGES = {"whiten": Range(0, 1), "limit": Range(0, 1e6, above=True), "noise_pool": Range(1, 100_000_000)}
 
 
 @dataclass(frozen=True, kw_only=True)
