@@ -148,8 +148,8 @@ def make_model(tokenizer: Any, options: argparse.Namespace) -> Any:
     """A Pegasus of random weights.
 
     It normalises what goes into each part of a layer, not what comes out, and so takes a short warm-up. With
-    the usual spread of 0.02, made for wider models, the decoder learns the target language alone and does not
-    look at the source for many hundred steps.
+    the usual spread of 0.02 small models learn the target language alone for hundreds of steps, and do not
+    look at the source.
     """
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     heads = max(1, options.width // 64)
@@ -167,6 +167,9 @@ def make_model(tokenizer: Any, options: argparse.Namespace) -> Any:
         dropout=0.1,
         scale_embedding=True,
         init_std=options.width**-0.5,
+        # Not read by transformers; the published models say it, and the converter of CTranslate2 asks.
+        normalize_before=True,
+        normalize_embedding=False,
         pad_token_id=pad,
         eos_token_id=end,
         decoder_start_token_id=pad,

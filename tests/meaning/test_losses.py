@@ -157,6 +157,7 @@ def test_scaled_states_are_what_is_reconstructed():
     torch.testing.assert_close(original.meaning, distillers.meaning(scaled))
     torch.testing.assert_close(distillers.representation("meaning")(states[:, 0]), original.meaning)
     torch.testing.assert_close(distillers.representation("raw")(states[:, 0]), states[:, 0].mean(dim=1))
+    torch.testing.assert_close(distillers.representation("raw-scaled")(states[:, 0]), original.target)
 
 
 def test_an_unknown_scaling_is_refused():

@@ -156,6 +156,20 @@ def test_no_triple_at_all(masked, file, tmp_path):
         make_triples(Sources.of_file(file, CONFIG), masked, nothing, tmp_path / "t.jsonl", CONFIG)
 
 
+def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(
+    masked, table, file, tmp_path, monkeypatch
+):
+    uses = Sources.of_file(file, CONFIG).uses
+    unknown = {use.word.lower() for use in uses[::2]}
+    kept = [word for word in table.words if word not in unknown]
+    smaller = WordVectors(kept, table.matrix[[table.index(word) for word in kept]])
+    asked, predict = [], masked.predict
+    monkeypatch.setattr(masked, "predict", lambda some, *rest: asked.extend(some) or predict(some, *rest))
+    triples = make_triples(Sources(uses, None, "text"), masked, smaller, tmp_path / "t.jsonl", CONFIG)
+    assert asked == [use for use in uses if use.word.lower() not in unknown]
+    assert triples.header["dropped"]["the target has no static vector"] == len(uses) - len(asked)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [("one column\n", r":1: expected a sentence, a tab"), ("\n\n", "has no paraphrases"), ("a\t \n", ":1:")],

@@ -12,6 +12,8 @@ from wordstill.meaning.triples import Triple
 from wordstill.meaning.use import Use, word_spans
 from wordstill.meaning.wordalign import align_target
 
+SUBSTITUTED = "substituted"
+"""Of positives: made by replacing the word alone."""
 TARGET_UNKNOWN = "the target has no static vector"
 NOT_PREDICTED = "the masked model cannot read it"
 NO_NEGATIVE = "no word fits its place with another meaning"
@@ -67,17 +69,15 @@ class TripleBuilder:
             paraphrase: The sentence in other words; with ``how="substituted"`` it is not used.
             how: Where the paraphrase comes from.
         """
-        if use.word not in self.cosines:
-            return TARGET_UNKNOWN
+        if reason := self.ruled_out(use, how=how):
+            return reason
         if predicted is None:
             return NOT_PREDICTED
         same, other = self._sorted_out(use.word, predicted)
         if other is None:
             return NO_NEGATIVE
         negative = use.replaced(in_the_case_of(use, other))
-        if how == "substituted":
-            if is_name(use):
-                return NAME
+        if how == SUBSTITUTED:
             if same is None:
                 return NO_SUBSTITUTE
             return Triple(use, use.replaced(in_the_case_of(use, same)), negative, how)
@@ -89,6 +89,12 @@ class TripleBuilder:
         if same is not None and self._replaceable(use, positive):
             return Triple(use, positive.replaced(in_the_case_of(positive, same)), negative, "replaced")
         return Triple(use, positive, negative, how)
+
+    def ruled_out(self, use: Use, *, how: str) -> str | None:
+        """Why a target gives no triple whatever would fit its place; None if it may give one."""
+        if use.word not in self.cosines:
+            return TARGET_UNKNOWN
+        return NAME if how == SUBSTITUTED and is_name(use) else None
 
     def matched(self, use: Use, paraphrase: str) -> Use | None:
         """The word of a paraphrase that stands for the target (Algorithm 4.1)."""

@@ -13,6 +13,8 @@ from wordstill.meaning.representation import Representation, layer_mean
 
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
+RAW_SCALED = "raw-scaled"
+"""The mean of the layers after ``DistillerConfig.scaling``: what is reconstructed."""
 Scaling = Literal["none", "scaled", "standardised"]
 SCALINGS = ("none", "scaled", "standardised")
 SMALLEST = 1e-6
@@ -126,13 +128,15 @@ class Distillers(nn.Module):
         """A map from states to vectors of one kind, for use and not for training.
 
         Args:
-            kind: ``meaning``, ``context`` or ``raw``, each also with ``-centred`` behind it.
+            kind: ``meaning``, ``context`` or ``raw``, each also with ``-centred`` behind it, or
+                ``raw-scaled``.
         """
         plain = kind.removesuffix(CENTRED)
         maps: dict[str, Representation] = {
             "meaning": lambda states: self.meaning(self.scaled(states)),
             "context": lambda states: self.context(self.scaled(states)),
             "raw": layer_mean,
+            RAW_SCALED: lambda states: layer_mean(self.scaled(states)),
         }
         distil = maps[plain]
         centre = self.centres[KINDS.index(plain)] if kind.endswith(CENTRED) else None

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from wordstill.corpus.segment import Span
 from wordstill.errors import UsageError, unknown_name
-from wordstill.meaning.distiller import CENTRED, KINDS, Distillers
+from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, Distillers
 from wordstill.meaning.reading import Places, StateReader, Unit
 from wordstill.meaning.representation import Representation
 from wordstill.meaning.use import Use, word_spans
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wordstill.meaning.store import UseStore
 
 Vectors = NDArray[np.float32]
-ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS))
+ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
 
 
 class MeaningEncoder:
@@ -37,6 +37,7 @@ class MeaningEncoder:
         layers: Which.
         kind: ``meaning``; ``context`` gives what the other distiller keeps, ``raw`` the mean of the layers.
             With ``-centred`` behind it, the mean vector over the words of the training is taken away.
+            ``raw-scaled`` is the mean of the layers as the distillers take them.
         provenance: How the distillers were trained.
 
     Attributes:

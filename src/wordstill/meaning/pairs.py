@@ -160,21 +160,28 @@ class _Maker:
 
     def block(self, first: int, last: int) -> tuple[list[str], dict[str, int]]:
         """Lines of the triples of some targets, and how many targets gave none, by reason."""
-        uses = self.sources.uses[first:last]
-        predicted = self.masked.predict(uses, self.builder.config.candidates, self.builder.config.probability)
+        how, config = str(self.mode), self.builder.config
+        # Before anything is predicted or translated: that is nearly all of the work.
+        reasons = [self.builder.ruled_out(use, how=how) for use in self.sources.uses[first:last]]
+        rows = [row for row, reason in enumerate(reasons, first) if reason is None]
+        dropped = Counter(reason for reason in reasons if reason is not None)
+        if not rows:
+            return [], dict(dropped)
+        uses = [self.sources.uses[row] for row in rows]
+        predicted = self.masked.predict(uses, config.candidates, config.probability)
         built = [
-            self.builder.build(use, words, paraphrase, how=str(self.mode))
-            for use, words, paraphrase in zip(uses, predicted, self._paraphrases(first, last))
+            self.builder.build(use, words, paraphrase, how=how)
+            for use, words, paraphrase in zip(uses, predicted, self._paraphrases(rows))
         ]
-        dropped = Counter(one for one in built if isinstance(one, str))
+        dropped.update(one for one in built if isinstance(one, str))
         return list(triple_lines(one for one in built if not isinstance(one, str))), dict(dropped)
 
-    def _paraphrases(self, first: int, last: int) -> Sequence[str | None]:
+    def _paraphrases(self, rows: Sequence[int]) -> Sequence[str | None]:
         if self.paraphraser is not None:
-            return self.paraphraser.paraphrase([use.text for use in self.sources.uses[first:last]])
+            return self.paraphraser.paraphrase([self.sources.uses[row].text for row in rows])
         if self.sources.paraphrases is not None:
-            return self.sources.paraphrases[first:last]
-        return [None] * (last - first)
+            return [self.sources.paraphrases[row] for row in rows]
+        return [None] * len(rows)
 
 
 def _begin(folder: Path, facts: Mapping[str, Any], *, overwrite: bool) -> None:

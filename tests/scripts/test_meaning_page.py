@@ -1,0 +1,76 @@
+"""The tables of docs/meaning.md: how a measurement was made, and what is above the raw mean."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+TRANSLATOR = {"pairs": 9000, "held out": 100, "seconds": 10.4, "steps": 50, "bleu": 12.34, "signature": "s"}
+
+
+@pytest.fixture(scope="module")
+def page():
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        yield importlib.import_module("meaning_page")
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+def figures(usim, wic, scws, sts):
+    return {"usim": usim, "wic": wic, "scws": scws, "sts-mean": sts}
+
+
+def content(**changed):
+    diagnosis = {"meaning_positive": 0.9, "meaning_negative": 0.5, "meaning_others": 0.1, "told_apart": 0.875}
+    encoder = {"steps": 1234, "diagnosis": {**diagnosis, "degenerate": False}}
+    return {
+        "title": "T",
+        "command": "python x",
+        "commit": "abc",
+        "hardware": "h",
+        "conditions": ["nothing else ran"],
+        "seconds": {"triples per second": 250.4, "an epoch, paper": 2.04},
+        "translators": [],
+        "triples": {
+            "mode": "substituted",
+            "triples": 300,
+            "targets": 2000,
+            "dropped": {"a name": 1700},
+            "masked_model": {"name": "m"},
+            "config": {"targets": {"seed": 3}},
+        },
+        "development, area under the curve of WiC": {"raw": 0.6, "meaning (paper)": 0.6543},
+        "chosen": "paper",
+        "encoders": {"paper": encoder, "paper, without negatives": encoder},
+        "figures": {
+            "raw": {**figures(0.3, 0.58, 0.6, 0.5), "cosine-common-P": 0.9},
+            "meaning (paper)": figures(0.321, 0.58, 0.59, 0.51),
+            "meaning (paper, without negatives)": figures(0.2, 0.5, 0.5, 0.5),
+        },
+        **changed,
+    }
+
+
+def test_what_is_above_the_raw_mean_is_counted(page):
+    shown = page.section(content())
+    assert "h; nothing else ran; seed 3; commit abc; the teacher is m." in shown
+    assert "| raw | 30.0 | 58.0 | – | – | 60.0 |" in shown
+    assert "| paper (chosen) | 65.4 | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
+    assert "| paper, without negatives | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
+    assert "| paper | 1,234 | 2.0 | 0.90 | 0.50 | 0.10 | 87.5 % | no |" in shown
+    assert "300 of 2,000 targets, 250 in a second; targets without one: 1,700 'a name'." in shown
+    assert "| raw | 0.900 | – | – | – |" in shown
+
+
+def test_translators_are_told_whether_they_were_used_or_not(page):
+    shown = page.section(content())
+    assert "Translator" not in shown
+    used = page.section(content(translators=[{"name": "en-de", **TRANSLATOR}]))
+    assert (
+        "- Translator en-de: 9,000 pairs, 50 steps in 10 s, BLEU 12.34 on 100 held-out lines (`s`).\n" in used
+    )
+    refused = page.section(content(**{"translators refused": [{"name": "de-en", **TRANSLATOR}]}))
+    assert "lines (`s`); refused, since too few words of a sentence came back.\n" in refused
