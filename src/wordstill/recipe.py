@@ -68,16 +68,17 @@ class Recipe:
 
 
 def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
-    return {
+    facts = {
         "name": teacher.config.name,
         "fingerprint": teacher.fingerprint,
         "layers": teacher.depth,
         "width": teacher.width,
         "parameters": teacher.parameters,
         "max_length": teacher.limit,
-        "dtype": str(teacher.dtype).removeprefix("torch."),
+        "dtype": teacher.precision,
         "device": teacher.device.type,
     }
+    return facts if teacher.ranges is None else facts | {"ranges": teacher.ranges}
 
 
 def vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:

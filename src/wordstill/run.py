@@ -22,6 +22,7 @@ from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.methods.learner import Learner
 from wordstill.methods.ranges import SEEDS, check_ranges
 from wordstill.recipe import Recipe
+from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
 from wordstill.teacher.batches import Unit
 from wordstill.teacher.budget import usual_budget
@@ -77,6 +78,7 @@ class Run:
         config: All settings; the teacher's and the text's own are not looked at.
         work: Folder for checkpoints; None saves none.
         development: Judges learners after each epoch; None reads all epochs.
+        watch: Measures where the time goes; None does not.
     """
 
     def __init__(
@@ -86,10 +88,12 @@ class Run:
         config: DistillConfig,
         work: Path | None = None,
         development: Development | None = None,
+        watch: Stopwatch | None = None,
     ) -> None:
         self.teacher, self.corpus, self.development = teacher, corpus, development
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
+        teacher.learn_ranges(corpus)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         self.batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         self.config = config
@@ -118,7 +122,9 @@ class Run:
         )
         self.methods: dict[str, Method] = {spec.label: spec.build(setup) for spec in specs}
         checkpoint = CheckpointFile(work / CHECKPOINT, self.recipe.to_json()) if work is not None else None
-        self.engine = Engine(teacher, self.methods, self._stages(), checkpoint, config.checkpoint_seconds)
+        self.engine = Engine(
+            teacher, self.methods, self._stages(), checkpoint, config.checkpoint_seconds, watch
+        )
 
     @classmethod
     def load(
@@ -130,6 +136,7 @@ class Run:
         progress: bool,
         checkpoints: bool = True,
         development: Development | None = None,
+        watch: Stopwatch | None = None,
     ) -> Run:
         """Load the teacher, open or prepare the text, and build the run.
 
@@ -140,26 +147,32 @@ class Run:
             progress: Show a progress bar while the text is prepared.
             checkpoints: Whether the run saves its state there.
             development: Judges learners after each epoch.
+            watch: Measures where the time goes.
         """
         config.check_development(development)
         paths = as_list(inputs)
         if not is_one_store(paths):
             # Missing files are found here, before the teacher is loaded.
             find_sources(paths)
-        teacher = Teacher.from_config(config.teacher)
+        watch = watch or Unwatched()
+        with watch.part("loading the teacher"):
+            teacher = Teacher.from_config(config.teacher)
         for spec in read_specs(config.methods, METHODS, teacher.depth):
             spec.method.check(spec.config, teacher.width)
         with disk_errors(work):
             work.mkdir(parents=True, exist_ok=True)
-        corpus = open_or_prepare(paths, config.prepare, work, progress=progress)
-        return cls(teacher, corpus, config, work if checkpoints else None, development)
+        with watch.part("preparing the text"):
+            corpus = open_or_prepare(paths, config.prepare, work, progress=progress)
+        with watch.part("vocabulary and sub-words"):
+            return cls(teacher, corpus, config, work if checkpoints else None, development, watch)
 
     def tables(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
         layers = {layer for stage in self.engine.stages for layer in stage.layers}
         self.teacher.get_ready(self.corpus.n_words * self.config.epochs, tuple(sorted(layers)))
         done = self.engine.run(resume=resume, show_progress=progress)
-        return {label: self._finish(label, method, done) for label, method in self.methods.items()}
+        with self.engine.watch.part("finishing"):
+            return {label: self._finish(label, method, done) for label, method in self.methods.items()}
 
     def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
         table = method.finish()

@@ -11,6 +11,7 @@ from wordstill.teacher import Teacher, int8
 from wordstill.teacher.half_precision import agreement
 from wordstill.teacher.int8 import cpu_multiplies_int8, int8_if_close, int8_model
 from wordstill.teacher.int8_linear import Int8Linear
+from wordstill.teacher.int8_sample import RangeSample
 from wordstill.teacher.int8_shared import LinearPart
 
 DEPTH = 3
@@ -30,6 +31,11 @@ def random_texts(model, count=40):
     generator = torch.Generator().manual_seed(0)
     size = model.get_input_embeddings().num_embeddings
     return [torch.randint(5, size, (int(3 + n % 30),), generator=generator) for n in range(count)]
+
+
+def sample_for(model):
+    *learnt, judged = random_texts(model)
+    return RangeSample(tuple(learnt), judged)
 
 
 def distilbert():
@@ -91,7 +97,8 @@ def test_the_embedded_teacher(works):
         torch.tensor([*prefix, *teacher.subwords.encode([text]).ids.tolist(), *suffix])
         for text in (*texts, TEXT)
     ]
-    changed = int8_if_close(teacher.model, pieces, teacher.depth, "MiniLM")
+    sample = RangeSample(tuple(pieces[:-1]), pieces[-1])
+    changed = int8_if_close(teacher.model, sample, teacher.depth, "MiniLM")
     assert changed is not teacher.model
     assert agreement(teacher.model, changed, pieces[-1], teacher.depth) > 0.999
 
@@ -100,13 +107,25 @@ def test_models_that_change_too_much_stay_in_float32(works, tiny_model, monkeypa
     monkeypatch.setattr(int8, "CLOSE_ENOUGH", 1.5)
     model = tiny_model("bert-uncased")
     with pytest.warns(UserWarning, match=r"tiny stays in float32, .* mean cosine of only \d\.\d{4}"):
-        assert int8_if_close(model, random_texts(model), DEPTH, "tiny") is model
+        assert int8_if_close(model, sample_for(model), DEPTH, "tiny") is model
 
 
 def test_models_that_cannot_be_changed_stay_in_float32(works, tiny_model):
     model = tiny_model("bert-uncased")
     with pytest.warns(UserWarning, match="tiny stays in float32, .* 5 layers are not a list of equal blocks"):
-        assert int8_if_close(model, random_texts(model), 5, "tiny") is model
+        assert int8_if_close(model, sample_for(model), 5, "tiny") is model
+
+
+def test_nothing_to_learn_from(works, tiny_model):
+    model, nothing = tiny_model("bert-uncased"), torch.empty(0, dtype=torch.int64)
+    with pytest.warns(UserWarning, match="tiny stays in float32"):
+        assert int8_if_close(model, RangeSample((), nothing), DEPTH, "tiny") is model
+
+
+def test_weights_that_stay_are_not_copied(works, tiny_model):
+    model = tiny_model("bert-uncased")
+    changed = int8_model(model, random_texts(model), DEPTH, "tiny")
+    assert changed.get_input_embeddings().weight is model.get_input_embeddings().weight
 
 
 @pytest.mark.parametrize("lacking", ["instructions", "operator", "life"])
@@ -117,6 +136,7 @@ def test_processors_without_it(lacking, tiny_model, monkeypatch):
         monkeypatch.setattr(int8, "OPERATOR", "no_such_operator")
     else:
         monkeypatch.setattr(int8.device, "survives", lambda product: False)
+    monkeypatch.setattr(int8.device, "tiles_announced", lambda: False)
     cpu_multiplies_int8.cache_clear()
     try:
         with pytest.raises(TeacherError, match="tiny cannot run in int8: this processor lacks"):

@@ -11,10 +11,13 @@ import torch
 import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import Teacher, TeacherConfig, int8
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)
+if int8.cpu_multiplies_int8():
+    # Where matrix tiles are broken, oneDNN is told so just before; it listens only at its first product.
+    int8._product()
 
 LINES = (
     "The old still stands in the small house by the river, and nobody has moved it since 1923.",

@@ -12,18 +12,15 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import device
 from wordstill.teacher.blocks import blocks_of
 from wordstill.teacher.half_precision import agreement
 from wordstill.teacher.int8_layers import Sample, use_int8
+from wordstill.teacher.int8_sample import RangeSample
 
 CLOSE_ENOUGH = 0.998
 """Least mean cosine of states to those in float32; over a word's occurrences most of the rest cancels."""
-SAMPLE_TEXTS = 64
-"""How many texts ranges are learnt from; fewer give worse ranges, more take longer."""
-SAMPLE_LENGTH = 128
-"""Sub-words of each."""
 OPERATOR = "qlinear_pointwise"
 
 
@@ -40,31 +37,29 @@ def int8_model(model: Any, texts: Sequence[Tensor], depth: int, name: str) -> An
     Raises:
         TeacherError: The processor cannot do it, or the model's blocks cannot be found.
     """
-    if not cpu_multiplies_int8():
-        raise TeacherError(
-            f"{name} cannot run in int8: this processor lacks the instructions (VNNI), or they do not work "
-            "from this torch. Use dtype float32."
-        )
-    changed = copy.deepcopy(model)
+    refuse_without_int8(torch.device("cpu"), name)
+    # The weights that stay as they are need not be there twice.
+    changed = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
     blocks = blocks_of(changed, depth)
     if blocks is None:
         raise TeacherError(f"{name} cannot run in int8: its {depth} layers are not a list of equal blocks.")
-    use_int8(changed, blocks, _sample(texts))
+    mask = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in texts], batch_first=True)
+    use_int8(changed, blocks, Sample(pad_sequence(list(texts), batch_first=True), mask))
     return changed
 
 
-def int8_if_close(model: Any, texts: Sequence[Tensor], depth: int, name: str) -> Any:
+def int8_if_close(model: Any, sample: RangeSample, depth: int, name: str) -> Any:
     """The model in 8 bits, or as it is with a warning where that changes its states too much.
 
     Args:
         model: A model in float32 on the CPU.
-        texts: Sub-words [n] of some texts, at least two; it is tried on the last, and learns from the others.
+        sample: What the ranges are learnt from, and what the result is judged by.
         depth: Number of its last layer.
         name: The teacher's name, for messages.
     """
     try:
-        changed = int8_model(model, texts[:-1], depth, name)
-        cosine = agreement(model, changed, texts[-1], depth)
+        changed = int8_model(model, sample.learnt, depth, name)
+        cosine = agreement(model, changed, sample.judged, depth)
         reason = f"in int8 its states have a mean cosine of only {cosine:.4f} with those in float32"
     except Exception as error:  # Models have layers of every kind, and may ask these for what they lack.
         cosine, reason = 0.0, f"{type(error).__name__}: {error}".split("\n")[0]
@@ -74,11 +69,28 @@ def int8_if_close(model: Any, texts: Sequence[Tensor], depth: int, name: str) ->
     return model
 
 
-def _sample(texts: Sequence[Tensor]) -> Sample:
-    """As many texts as are wanted from all over the given ones, cut to the same length."""
-    chosen = [text[:SAMPLE_LENGTH] for text in texts[:: max(1, -(-len(texts) // SAMPLE_TEXTS))]]
-    mask = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in chosen], batch_first=True)
-    return Sample(pad_sequence(chosen, batch_first=True), mask)
+def refuse_without_int8(place: torch.device, name: str) -> None:
+    """Refuse to run in int8 where that is not possible.
+
+    Raises:
+        UsageError: The device is no CPU.
+        TeacherError: The processor lacks the instructions.
+    """
+    if place.type != "cpu":
+        raise UsageError(
+            f"{name} cannot run in int8 on {place.type}: that is for CPUs. Take dtype auto, or device cpu."
+        )
+    if cpu_multiplies_int8():
+        return
+    reason = "this processor lacks the instructions (VNNI), or they do not work from this torch"
+    advice = "Use dtype float32."
+    if device.tiles_announced() and not device.cpu_multiplies_bfloat16():
+        reason = "the processor's matrix tiles (AMX) do not work, and it is too late to do without them"
+        advice = (
+            f"Set {device.ISA_VARIABLE}={device.ISA_WITHOUT_TILES} in the environment before the start, or "
+            "use dtype float32."
+        )
+    raise TeacherError(f"{name} cannot run in int8: {reason}. {advice}")
 
 
 @cache

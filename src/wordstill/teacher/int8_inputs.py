@@ -11,6 +11,9 @@ BALANCE = 0.7
 """Share of a channel's spread that the input takes; its weights take the rest."""
 ONE_SIDED = 0.25
 """Inputs that reach less far below zero than this share of what they reach above it start at their least."""
+FIXED_MARGIN, ROW_MARGIN = 1.1, 2.0
+"""Codes reach so many times as far as the sample: other texts have larger numbers, and cutting them off costs
+single words more than wider steps cost all. Steps of rows become wider only where such numbers come."""
 SMALL = 1e-8
 IN_CACHE = 1 << 18
 """Numbers that are handled together."""
@@ -39,7 +42,7 @@ class InputCode(Protocol):
 
 
 class FixedCode:
-    """Every channel has its own range, learnt from a sample; what lies outside is cut off.
+    """Every channel has its own range, learnt from a sample; what lies far outside is cut off.
 
     Good behind a normalisation, where no row is larger than another but some channels always are: their
     spread is shared between input and weights (Xiao et al. 2023, "SmoothQuant").
@@ -53,7 +56,7 @@ class FixedCode:
 
     def __init__(self, sample: Tensor, weight: Tensor) -> None:
         high, low = sample.amax(0), sample.amin(0)
-        half = _not_zero((high - low) / 2)
+        half = _not_zero((high - low) / 2 * FIXED_MARGIN)
         self.factors = half**BALANCE / _not_zero(weight.abs().amax(0)) ** (1 - BALANCE)
         self.scale = float((half / self.factors).max() / 127)
         self._slope = 1 / (self.factors * self.scale)
@@ -77,7 +80,7 @@ class RowCode:
     def __init__(self, sample: Tensor) -> None:
         lowest, highest = float(sample.min()), max(float(sample.max()), SMALL)
         self._one_sided = -lowest < ONE_SIDED * highest
-        self._limit = highest if self._one_sided else max(highest, -lowest)
+        self._limit = ROW_MARGIN * (highest if self._one_sided else max(highest, -lowest))
         if self._one_sided:
             usual = float(sample.amax(1).median())
             self.zero = round(255 * max(-lowest, 0.0) / (max(-lowest, 0.0) + max(usual, SMALL)))

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from wordstill.teacher.cpu_attention import attend_texts
+
 NAME = "wordstill_packed"
 FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
 """What some models add to attention and the packed kernel does not know."""
@@ -101,8 +103,11 @@ def _on_gpu(
 def _text_by_text(
     query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float | None, causal: bool
 ) -> Tensor:
-    parts = zip(*(torch.split(each, packing.lengths, dim=2) for each in (query, key, value)))
     grouped = query.shape[1] != key.shape[1]
+    if query.device.type == "cpu" and query.dtype == torch.float32 and not causal and not grouped:
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        return attend_texts(query[0], key[0], value[0], packing.lengths, scale)[None]
+    parts = zip(*(torch.split(each, packing.lengths, dim=2) for each in (query, key, value)))
     attended = [
         scaled_dot_product_attention(text, keys, values, is_causal=causal, scale=scaling, enable_gqa=grouped)
         for text, keys, values in parts

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordstill.errors import TeacherError, unknown_name
+from wordstill.corpus import Corpus
+from wordstill.errors import TeacherError, UsageError, unknown_name
 from wordstill.teacher.batch import Batch
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.fingerprint import fingerprint
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.half_precision import PROBE_TEXT, bfloat16_if_close
+from wordstill.teacher.int8 import int8_if_close, refuse_without_int8
+from wordstill.teacher.int8_sample import sample_of
 from wordstill.teacher.limits import text_limit
 from wordstill.teacher.loaded import LoadedBatch, Loader
 from wordstill.teacher.loading import load_model_and_tokenizer
@@ -26,6 +29,7 @@ from wordstill.teacher.states import WordStates
 from wordstill.teacher.tokenisation import Subwords
 
 ATTENTIONS = ("auto", "packed", "padded")
+INT8 = "int8"
 WORTH_COMPILING = 1e16
 """Words times weights of a pass of about a minute on a large GPU."""
 
@@ -38,12 +42,13 @@ class TeacherConfig:
     """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded."""
     device: str = "auto"
     dtype: str = "auto"
-    """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
+    """``auto``, ``float32``, ``bfloat16`` or ``float16``; or ``int8``, for distilling on a CPU: linear layers
+    in 8 bits, with ranges that are learnt from the text."""
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
     attention: str = "auto"
     """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs on a GPU
-    where that changes nothing in the model's states."""
+    and in int8 where that changes nothing in the model's states."""
     compiled: bool | None = None
     """On a GPU, join small operations of the model's blocks into few, which takes some seconds at the start;
     None does so where the text is long enough to repay them."""
@@ -64,10 +69,13 @@ class Teacher:
         width: Size of a state.
         fingerprint: Hash of its weights and its tokenizer.
         device: Where it runs.
-        dtype: What it calculates in.
+        dtype: What its states are in.
+        precision: What it calculates in: the same by name, or ``int8``.
+        ranges: What the ranges of int8 were learnt from; None where there are none.
+        parameters: Number of its weights.
 
     Raises:
-        TeacherError: The tokenizer cannot be used.
+        TeacherError: The tokenizer cannot be used, or the processor not in int8.
         UsageError: A setting is wrong.
     """
 
@@ -84,12 +92,17 @@ class Teacher:
         model.config.use_cache = settings.use_cache = False
         self.model = self._in_precision(model.eval())
         self.dtype: torch.dtype = self.model.dtype
+        self.precision = str(self.dtype).removeprefix("torch.")
+        self.ranges: dict[str, Any] | None = None
+        self.parameters = sum(weight.numel() for weight in self.model.parameters())
         self._known_pieces = int(self.model.get_input_embeddings().num_embeddings)
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
         pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
         self.forward = Forward(self.model, self.depth, config.name, pad_id)
         self.load = Loader(self.device)
         self._watch = FiniteWatch()
+        self._exact_model = self.model
+        self._ready = config.dtype != INT8
         self._choose_attention()
 
     @classmethod
@@ -104,11 +117,6 @@ class Teacher:
         return cls(model, tokenizer, config)
 
     @property
-    def parameters(self) -> int:
-        """Number of weights."""
-        return sum(weight.numel() for weight in self.model.parameters())
-
-    @property
     def packs(self) -> bool:
         """Whether texts are read end to end, so that padding costs nothing."""
         return self.forward.packs
@@ -119,13 +127,33 @@ class Teacher:
         Raises:
             TeacherError: The model gives no hidden states, or some of this or, on a GPU, of an earlier batch
                 are not finite.
+            UsageError: It is to run in int8, but `learn_ranges` was not called.
         """
+        if not self._ready:
+            raise UsageError(f"{self.config.name} can only be distilled in int8. Take another dtype.")
         loaded = self.load(batch) if isinstance(batch, Batch) else batch
         self._refuse_unknown_pieces(loaded.batch)
         loaded.await_arrival()
         hidden = self.forward(loaded, layers)
         self._refuse_non_finite(self._watch.look(hidden, loaded.batch), layers)
         return WordStates(loaded, hidden)
+
+    def learn_ranges(self, corpus: Corpus) -> None:
+        """With dtype ``int8``, learn from a sample of what will be read; run in it if states stay close."""
+        if self.config.dtype != INT8:
+            return
+        # Whether the model packs was found out in float32: int8 makes much of differences in rounding.
+        packs = self.packs
+        if packs:
+            self.forward.pack(False)
+        sample = sample_of(corpus, self.subwords, self.limit)
+        self.model = int8_if_close(self._exact_model, sample, self.depth, self.config.name)
+        changed = self.model is not self._exact_model
+        self.precision, self.ranges = (INT8, sample.facts()) if changed else ("float32", None)
+        self.forward = Forward(self.model, self.depth, self.config.name, self.forward.pad_id)
+        if packs:
+            self.forward.pack(True)
+        self._ready = True
 
     def get_ready(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.
@@ -162,7 +190,8 @@ class Teacher:
         wanted = self.config.attention
         if wanted not in ATTENTIONS:
             raise unknown_name("attention", wanted, ATTENTIONS)
-        if wanted == "padded" or (wanted == "auto" and self.device.type != "cuda"):
+        gains = self.device.type == "cuda" or self.config.dtype == INT8
+        if wanted == "padded" or (wanted == "auto" and not gains):
             return
         reason = pack_if_same(self.forward, self._probe(), self.limit, self.device)
         if reason is None:
@@ -184,6 +213,9 @@ class Teacher:
         return np.array([*subwords.prefix, *text.tolist(), *subwords.suffix], dtype=np.int64)
 
     def _in_precision(self, model: Any) -> Any:
+        if self.config.dtype == INT8:
+            refuse_without_int8(self.device, self.config.name)
+            return model.to(self.device, torch.float32)
         dtype = choose_precision(self.config.dtype, self.device)
         if self.config.dtype == "auto" and self.device.type == "cpu" and dtype is torch.bfloat16:
             return bfloat16_if_close(model, torch.from_numpy(self._probe()), self.depth, self.config.name)
@@ -211,6 +243,6 @@ class Teacher:
             words = self.subwords.backend.decode(pieces.tolist())
             raise TeacherError(
                 f"The teacher {self.config.name} gave states that are not finite (layer {layer}, "
-                f"{str(self.dtype).removeprefix('torch.')}) for text number {int(batch.places[text])}, which "
-                f"begins: {words[:120]!r}. Try dtype float32; if it stays, the model's weights are broken."
+                f"{self.precision}) for text number {int(batch.places[text])}, which begins: "
+                f"{words[:120]!r}. Try dtype float32; if it stays, the model's weights are broken."
             )
