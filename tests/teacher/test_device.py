@@ -59,6 +59,21 @@ def test_auto_on_a_processor(announced, survives, expected, processor):
     assert choose_precision("auto", CPU) == expected
 
 
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        ("AVX512_CORE_FP16", torch.float32),
+        ("avx2", torch.float32),
+        ("AVX512_CORE_AMX", torch.bfloat16),
+        ("DEFAULT", torch.bfloat16),
+    ],
+)
+def test_auto_where_the_environment_speaks_of_tiles(allowed, expected, processor, monkeypatch):
+    processor(announced=True, survives=True)
+    monkeypatch.setenv(device.ISA_VARIABLE, allowed)
+    assert choose_precision("auto", CPU) == expected
+
+
 @pytest.mark.parametrize(("supported", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_auto_on_a_gpu(supported, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)

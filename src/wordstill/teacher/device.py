@@ -58,8 +58,14 @@ def tiles_announced() -> bool:
 
 @cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor has matrix tiles for bfloat16 that really work."""
-    return tiles_announced() and survives_bfloat16()
+    """Whether this processor has matrix tiles for bfloat16 that really work, and oneDNN may use them."""
+    return tiles_announced() and not tiles_forbidden() and survives_bfloat16()
+
+
+def tiles_forbidden() -> bool:
+    """Whether the environment tells oneDNN to leave matrix tiles alone; bfloat16 is slow without them."""
+    allowed = os.environ.get(ISA_VARIABLE, "").upper()
+    return allowed not in ("", "ALL", "DEFAULT") and "AMX" not in allowed
 
 
 def survives_bfloat16() -> bool:
