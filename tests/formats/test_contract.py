@@ -342,12 +342,14 @@ def test_a_foreign_file_is_named_for_what_it_is(case, kind, tmp_path):
 MANY = 1_000_000
 
 
-@cases(lambda case: case.words and case.format not in ("fasttext-binary", "projector"))
+@every_case
 def test_a_million_columns(case, tmp_path):
     matrix = np.zeros((2, MANY), np.float32)
     matrix[1, -1] = 2.5
-    formats.write(WordVectors(["a", "b"], matrix), tmp_path / case.file)
+    table = WordVectors(["a", "b"], matrix)
+    make(case, table, tmp_path / case.file)
     again = formats.read(tmp_path / case.file)
-    assert again.words == ("a", "b")
     assert again.dim == MANY
-    assert again.matrix[1, -1] == 2.5
+    rows = again.matrix if case.words else again.subwords.rows
+    assert rows.shape == (2, MANY)
+    assert rows[1, -1] == 2.5
