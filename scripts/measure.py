@@ -78,7 +78,7 @@ def command(words: list[str]) -> str:
         if not skip and word not in PLACES:
             kept.append(Path(word).name if os.sep in word else word)
         skip = word in PLACES
-    return shlex.join(["python", "scripts/measure.py", *kept])
+    return shlex.join(["python", f"scripts/{Path(words[0]).name}", *kept])
 
 
 def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, commit, hardware
+from measure import RESULTS, command, commit, hardware
 
 from wordstill.evaluate import SimilarityTask, evaluate
 from wordstill.evaluate.statistics import spearman
@@ -56,7 +55,7 @@ def main() -> None:
     options = arguments()
     facts = {
         "title": options.title,
-        "command": shlex.join(["python", *sys.argv]),
+        "command": command(sys.argv),
         "commit": options.commit or commit(),
         "hardware": hardware(),
         "rows": [],
