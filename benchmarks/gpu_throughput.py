@@ -166,7 +166,7 @@ def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Tea
     model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))
     known = AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
     teacher = Teacher(model, known, TeacherConfig(shape, "cuda", max_length=512, compiled=compiled))
-    teacher.get_ready(0, (teacher.depth,))
+    teacher.compile_if_worth(0, (teacher.depth,))
     return teacher
 
 

@@ -169,7 +169,7 @@ class Run:
     def tables(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
         layers = {layer for stage in self.engine.stages for layer in stage.layers}
-        self.teacher.get_ready(self.corpus.n_words * self.config.epochs, tuple(sorted(layers)))
+        self.teacher.compile_if_worth(self.corpus.n_words * self.config.epochs, tuple(sorted(layers)))
         done = self.engine.run(resume=resume, show_progress=progress)
         with self.engine.watch.part("finishing"):
             return {label: self._finish(label, method, done) for label, method in self.methods.items()}

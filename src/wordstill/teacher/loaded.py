@@ -51,11 +51,6 @@ class LoadedBatch:
         """Where it is."""
         return self.pieces.device
 
-    @property
-    def text_lengths(self) -> Tensor:
-        """[B] sub-words of each text."""
-        return self.texts.diff()
-
     def await_arrival(self) -> None:
         """Let the device, not the host, wait until the batch is there."""
         if self.arrival is not None:

@@ -102,7 +102,8 @@ class Teacher:
         self.load = Loader(self.device)
         self._watch = FiniteWatch()
         self._exact_model = self.model
-        self._ready = config.dtype != INT8
+        # Only int8 needs ranges.
+        self._ranges_known = config.dtype != INT8
         self._choose_attention()
 
     @classmethod
@@ -129,7 +130,7 @@ class Teacher:
                 are not finite.
             UsageError: It is to run in int8, but `learn_ranges` was not called.
         """
-        if not self._ready:
+        if not self._ranges_known:
             raise UsageError(f"{self.config.name} can only be distilled in int8. Take another dtype.")
         loaded = self.load(batch) if isinstance(batch, Batch) else batch
         self._refuse_unknown_pieces(loaded.batch)
@@ -153,9 +154,9 @@ class Teacher:
         self.forward = Forward(self.model, self.depth, self.config.name, self.forward.pad_id)
         if packs:
             self.forward.pack(True)
-        self._ready = True
+        self._ranges_known = True
 
-    def get_ready(self, words: int, layers: tuple[int, ...]) -> None:
+    def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.
 
         Args:

@@ -35,7 +35,8 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="NAME",
-        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred.",
+        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred; raw-scaled is "
+        "the mean of layers as the distillers take them.",
     ),
 ]
 
