@@ -35,8 +35,8 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="NAME",
-        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred; raw-scaled is "
-        "the mean of layers as the distillers take them.",
+        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred; raw-scaled "
+        "is the mean of layers as the distillers take them.",
     ),
 ]
 
