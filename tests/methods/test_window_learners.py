@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.noise import Noise
-from wordstill.methods.pairs import Examples, single_pairs, window_examples
+from wordstill.methods.pairs import Examples, Windows, single_pairs
 
 NAMES = ("bert-skipgram", "context-to-vec")
 PLAIN = {
@@ -36,10 +36,17 @@ def sentence(topics, hand_made):
 
 
 def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]:
-    """Centre, neighbour and weight of every filled slot."""
-    noise = Noise(_Words(words), 1.0, "counts", 0.0, torch.device("cpu"))
-    found = single_pairs(window_examples(states.batch, settings(spec), noise, np.random.default_rng(0)))
-    return list(zip(found.centres.tolist(), found.rows.flatten().tolist(), found.weights.flatten().tolist()))
+    """Centre, neighbour and weight of every filled slot, in the order of the text."""
+    found = single_pairs(windows(spec, words)(states, np.random.default_rng(0)))
+    return sorted(
+        zip(found.centres.tolist(), found.rows.flatten().tolist(), found.weights.flatten().tolist())
+    )
+
+
+def windows(spec: str, words: int = 24) -> Windows:
+    """Finds examples without thinning anything out."""
+    host = torch.device("cpu")
+    return Windows(settings(spec), Noise(_Words(words), 1.0, "counts", 0.0, host), host)
 
 
 class _Words:
@@ -90,10 +97,7 @@ class TestPairs:
         assert rows[12] == set(range(7, 17))
 
     def test_an_empty_slot_names_a_row_of_its_centre(self, sentence):
-        noise = Noise(_Words(24), 1.0, "counts", 0.0, torch.device("cpu"))
-        found = window_examples(
-            sentence(4).batch, settings("bert-skipgram:self_weight=0"), noise, np.random.default_rng(0)
-        )
+        found = windows("bert-skipgram:self_weight=0")(sentence(4), np.random.default_rng(0))
         for rows, weights in zip(found.rows.tolist(), found.weights.tolist()):
             filled = {row for row, weight in zip(rows, weights) if weight}
             assert set(rows) == filled

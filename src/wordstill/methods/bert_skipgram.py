@@ -68,4 +68,4 @@ class BertSkipgram(WindowLearner):
 
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's own state."""
-        return self.whitened(states.words(self.config.layer)[states.to_device(centres)])
+        return self.whitened(states.words(self.config.layer)[centres])

@@ -103,10 +103,8 @@ class ContextToVec(WindowLearner):
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""
         config = self.config
-        around = states.windows(
-            config.layer, config.window, config.reach, include_self=False, chosen=centres.numpy()
-        )
-        words = states.words(config.layer)[states.to_device(centres)]
+        around = states.windows(config.layer, config.window, config.reach, include_self=False, chosen=centres)
+        words = states.words(config.layer)[centres]
         centre, around = config.centre * self.whitened(words), config.neighbours * self.whitened(around)
         return centre + around if config.tied else torch.cat([centre, around], dim=1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from wordstill.methods.noise import Noise
 from wordstill.teacher.batch import Batch
-from wordstill.teacher.ragged import Ints
+from wordstill.teacher.states import WordStates
 
 
 @dataclass(frozen=True)
@@ -26,14 +25,6 @@ class Examples:
     """[B, P] words of the vocabulary."""
     weights: Tensor
     """[B, P] weight of each slot, 0 where it is empty."""
-
-    def pick(self, order: Tensor) -> Examples:
-        """Some of them, by number."""
-        return Examples(self.centres[order], self.rows[order], self.weights[order])
-
-    def on(self, move: Callable[[Tensor], Tensor]) -> Examples:
-        """The same on a device, as ``move`` brings tensors there."""
-        return Examples(move(self.centres), move(self.rows), move(self.weights))
 
     def split(self, size: int) -> list[Examples]:
         """Pieces of so many centres, in order."""
@@ -64,33 +55,56 @@ class WindowRule(Protocol):
         """Whether the centre slips among its neighbours as released."""
         ...
 
+    @property
+    def shuffled(self) -> bool:
+        """Whether centres come in random order rather than in that of the text."""
+        ...
 
-def window_examples(batch: Batch, rule: WindowRule, noise: Noise, chance: np.random.Generator) -> Examples:
-    """Every known word of the running text with the known words around it in its sentence; on the host.
+
+class Windows:
+    """Finds every known word of a running text with the known words around it in its sentence.
 
     Frequent words are thinned out both as centres and as neighbours, as in word2vec; the text that the
-    teacher reads stays whole. Centres without any neighbour are left out.
+    teacher reads stays whole. Centres without any filled slot are left out.
+
+    Args:
+        rule: What a window is.
+        noise: Says how much frequent words are thinned out.
+        device: Where the states will be.
     """
-    running = batch.running
-    ids, sentence = batch.word_ids[:running], batch.word_sentence[:running]
-    usable = (ids >= 0) & noise.kept(np.maximum(ids, 0), chance)
-    centres = np.flatnonzero(usable)
-    offsets, weights = _offsets(rule)
-    places = centres[:, None] + offsets
-    inside = (places >= 0) & (places < running)
-    places = places.clip(0, max(running - 1, 0))
-    present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
-    if rule.shifted:
-        first = np.searchsorted(sentence, sentence, side="left")
-        present &= ~_skipped(centres - first[centres], offsets, rule.window)
-    slots = present * weights
-    filled = slots != 0
-    keep = filled.any(axis=1)
-    centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
-    # argmax finds the first filled slot.
-    spare = np.take_along_axis(places, filled.argmax(axis=1)[:, None], axis=1)
-    rows = ids[np.where(filled, places, spare)].astype(np.int64)
-    return Examples(*map(torch.from_numpy, (centres, rows, slots)))
+
+    def __init__(self, rule: WindowRule, noise: Noise, device: torch.device) -> None:
+        self.rule, self.noise = rule, noise
+        self.offsets, self.weights = (each.to(device) for each in _offsets(rule))
+
+    def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
+        """The examples of a batch."""
+        rule, running = self.rule, states.batch.running
+        ids, sentence = states.word_ids[:running], states.word_sentence[:running]
+        centres = states.to_device(torch.from_numpy(self._centres(states.batch, chance)))
+        usable = torch.zeros(running, dtype=torch.bool, device=states.device)
+        usable.index_fill_(0, centres, True)
+        places = centres[:, None] + self.offsets
+        inside = (places >= 0) & (places < running)
+        places = places.clamp_(0, max(running - 1, 0))
+        present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
+        if rule.shifted:
+            position = centres - torch.searchsorted(sentence.contiguous(), sentence[centres])
+            present &= ~_skipped(position, self.offsets, rule.window)
+        slots = present * self.weights
+        filled = slots != 0
+        if not rule.self_weight or rule.shifted:
+            keep = filled.any(dim=1)
+            centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
+        # argmax finds the first filled slot.
+        spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
+        return Examples(centres, ids[torch.where(filled, places, spare)], slots)
+
+    def _centres(self, batch: Batch, chance: np.random.Generator) -> NDArray[np.int64]:
+        """Numbers of the words that take part [n]; on the host, which then knows how many without waiting."""
+        ids = batch.word_ids[: batch.running]
+        centres = np.flatnonzero((ids >= 0) & self.noise.kept(np.maximum(ids, 0), chance))
+        return chance.permutation(centres) if self.rule.shuffled else centres
 
 
 def single_pairs(examples: Examples) -> Examples:
@@ -102,21 +116,19 @@ def single_pairs(examples: Examples) -> Examples:
     )
 
 
-def _offsets(rule: WindowRule) -> tuple[Ints, NDArray[np.float32]]:
+def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
     """Places of the slots beside the centre [P], and their weights [P]."""
     with_self = rule.shifted or rule.self_weight > 0
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or with_self]
     own = 1.0 if rule.shifted else rule.self_weight
-    weights = [1.0 if place else own for place in offsets]
-    return np.array(offsets), np.array(weights, dtype=np.float32)
+    return torch.tensor(offsets), torch.tensor([1.0 if place else own for place in offsets])
 
 
-def _skipped(position: Ints, offsets: Ints, window: int) -> NDArray[np.bool_]:
+def _skipped(position: Tensor, offsets: Tensor, window: int) -> Tensor:
     """[B, P] slots that the released code leaves out.
 
     It numbers the words of a window from the window's start, and leaves out the one whose number there is the
     centre's number in the sentence. Only where the window starts with the sentence that is the centre.
     """
-    start = np.maximum(position - window, 0)
-    skipped: NDArray[np.bool_] = position[:, None] + offsets - start[:, None] == position[:, None]
-    return skipped
+    start = (position - window).clamp(min=0)
+    return position[:, None] + offsets - start[:, None] == position[:, None]

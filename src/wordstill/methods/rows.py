@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from wordstill.methods.row_kernels import KernelStep
 
 OptimiserKind = Literal["sgd", "adagrad", "adam"]
+EVERY = slice(None)
+"""All rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ class RowTable:
         distinct, gradients = merged_gradients(queries, rows, coefficients)
         self.apply(distinct, gradients, rate)
 
-    def apply(self, rows: Tensor, gradients: Tensor, rate: float | Tensor) -> None:
-        """Update rows [U], each named once, with their gradients [U, dim]."""
+    def apply(self, rows: Tensor | slice, gradients: Tensor, rate: float | Tensor) -> None:
+        """Update rows [U], each named once, or all of them, with their gradients [U, dim]."""
         self.steps[rows] += 1
         if self.optimiser.kind == "adam":
             gradients = self._adam(rows, gradients)
@@ -123,12 +125,12 @@ class RowTable:
             "use a method that keeps sums, such as still or ase."
         )
 
-    def _adam(self, rows: Tensor, gradients: Tensor) -> Tensor:
+    def _adam(self, rows: Tensor | slice, gradients: Tensor) -> Tensor:
         beta1, beta2 = self.optimiser.beta1, self.optimiser.beta2
         first, second = self.state["first"], self.state["second"]
         first[rows] = first[rows].lerp(gradients, 1 - beta1)
         second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
-        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls.to(rows.device)
+        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls.to(gradients.device)
         steps = steps.to(gradients.dtype)[:, None]
         mean = first[rows] / (1 - beta1**steps)
         spread = (second[rows] / (1 - beta2**steps)).sqrt()

@@ -91,6 +91,11 @@ class WindowConfig(LearnerConfig):
         """Words to the right."""
         return self.window if self.right is None else self.right
 
+    @property
+    def shuffled(self) -> bool:
+        """Whether centres come in random order; pairs are learnt in the order of the text."""
+        return self.pairs is None
+
 
 PRINTED: Mapping[str, Any] = {
     "drawn_for": "centre",

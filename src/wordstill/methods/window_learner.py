@@ -13,8 +13,8 @@ from torch import Tensor
 from wordstill.methods.base import Setup
 from wordstill.methods.learner import Learner
 from wordstill.methods.objectives import Losses, attended, attended_in_groups, pairwise, summed
-from wordstill.methods.pairs import Examples, single_pairs, window_examples
-from wordstill.methods.rows import RowOptimiser, RowTable, joined, merged_gradients
+from wordstill.methods.pairs import Examples, Windows, single_pairs
+from wordstill.methods.rows import EVERY, RowOptimiser, RowTable, joined, merged_gradients
 from wordstill.methods.whitening import RunningWhitener
 from wordstill.methods.window_config import WindowConfig
 from wordstill.teacher.states import WordStates
@@ -45,6 +45,7 @@ class WindowLearner(Learner):
         dim = config.dim or setup.width
         device = setup.device
         self.rows = self.row_table(torch.zeros(len(setup.vocabulary), dim, device=device))
+        self.windows = Windows(config, self.noise, device)
         self.inputs_width = self.parts_of_input * setup.width
         self.projection = RowTable(self._first_projection(dim), RowOptimiser(config.projection_optimiser))
         self.parts |= {"rows": self.rows, "projection": self.projection}
@@ -60,7 +61,7 @@ class WindowLearner(Learner):
 
     @abstractmethod
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
-        """[n, parts x width] what is projected, for centres [n] given by number, on the host."""
+        """[n, parts x width] what is projected, for centres [n] given by number."""
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
         """The last word on the losses through scores."""
@@ -71,19 +72,17 @@ class WindowLearner(Learner):
         return None
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
-        """Learn from the kept centres of a batch, in random order."""
-        chance = self.host_chance()
+        """Learn from the kept centres of a batch, in random order; pair by pair in the order of the text."""
         self._observe_spread(states)
-        found = window_examples(states.batch, self.config, self.noise, chance)
-        if not len(found.centres):
+        found = self.windows(states, self.host_chance())
+        count = len(found.centres)
+        if not count:
             return
         inputs = self.inputs(states, found.centres)
-        examples = replace(found, centres=torch.arange(len(found.centres)))
-        if self.config.pairs is not None:
+        examples = replace(found, centres=torch.arange(count, device=states.device))
+        if not self.config.shuffled:
             examples = single_pairs(examples)
-        else:
-            examples = examples.pick(torch.from_numpy(chance.permutation(len(examples.centres))))
-        for chosen in examples.on(states.to_device).split(self.config.pairs or self.config.batch):
+        for chosen in examples.split(self.config.pairs or self.config.batch):
             yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
 
     def vectors(self) -> Tensor:
@@ -121,18 +120,17 @@ class WindowLearner(Learner):
         return step.loss
 
     def _apply(self, step: Step) -> None:
-        every = torch.arange(len(self.projection.weights), device=self.setup.device)
         self.projection.calls += 1
         if self.config.clip is None:
             self.rows.step(step.queries, step.rows, step.coefficients, self.rate)
-            self.projection.apply(every, step.projection, self._projection_rate)
+            self.projection.apply(EVERY, step.projection, self._projection_rate)
             return
         self.rows.calls += 1
         distinct, gradients = merged_gradients(step.queries, step.rows, step.coefficients)
         norm = (gradients.square().sum() + step.projection.square().sum()).sqrt()
         scale = (self.config.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
         self.rows.apply(distinct, gradients * scale, self.rate)
-        self.projection.apply(every, step.projection * scale, self._projection_rate)
+        self.projection.apply(EVERY, step.projection * scale, self._projection_rate)
 
     @property
     def _projection_rate(self) -> float:

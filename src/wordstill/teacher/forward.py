@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from wordstill.errors import TeacherError
+from wordstill.teacher.activations import use_plain_gelu
 from wordstill.teacher.blocks import blocks_of, states_before
 from wordstill.teacher.limits import first_position
 from wordstill.teacher.loaded import LoadedBatch
@@ -55,6 +56,7 @@ class Forward:
         A model's blocks are alike, so one compilation serves for all of them.
         """
         for block in self.blocks or []:
+            use_plain_gelu(block)
             block.compile(dynamic=True)
             if not wanted:
                 block._compiled_call_impl = None

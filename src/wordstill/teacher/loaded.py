@@ -21,6 +21,8 @@ FIELDS = (
     "sentence_first",
     "sentence_last",
     "sentence_text",
+    "phrase_first",
+    "phrase_last",
 )
 
 
@@ -42,6 +44,8 @@ class LoadedBatch:
     sentence_first: Tensor
     sentence_last: Tensor
     sentence_text: Tensor
+    phrase_first: Tensor
+    phrase_last: Tensor
     known: Tensor
     arrival: Any = None
     """Event of the GPU when it is there."""

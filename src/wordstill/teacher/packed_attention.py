@@ -5,7 +5,7 @@ It is registered with transformers' attention interface, so any model that uses 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +20,10 @@ from wordstill.teacher.cpu_attention import attend_texts
 NAME = "wordstill_packed"
 FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
 """What some models add to attention and the packed kernel does not know."""
+SHORT = 512
+"""Texts of fewer sub-words on average take the kernel for short texts."""
+WIDTHS = (16, 32, 64, 128)
+"""Sizes of a head that it has."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +97,27 @@ def _on_gpu(
     causal: bool,
 ) -> Tensor:
     rows = [each[0].transpose(0, 1) for each in (query, key, value)]
+    short = _short_kernel(query, packing)
+    if short is not None:
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        return short(*rows, packing.bounds, scale, causal)[None]
     # The operator below torch.nn.attention.varlen, whose own arguments change from release to release.
     attended: Tensor = torch.ops.aten._flash_attention_forward(
         *rows, packing.bounds, packing.bounds, longest, longest, 0.0, causal, False, scale=scaling
     )[0]
     return attended[None]
+
+
+def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | None:
+    """The kernel for short texts, where it can run and is faster than the one for long texts."""
+    width = query.shape[-1]
+    if query.shape[2] > SHORT * len(packing.lengths) or width not in WIDTHS:
+        return None
+    try:
+        from wordstill.teacher.attention_kernels import attend_short_texts
+    except ImportError:
+        return None
+    return attend_short_texts
 
 
 def _text_by_text(

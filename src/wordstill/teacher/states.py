@@ -82,7 +82,7 @@ class WordStates:
         right: int,
         *,
         include_self: bool,
-        chosen: NDArray[np.int64] | None = None,
+        chosen: Tensor | None = None,
     ) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 
@@ -93,25 +93,25 @@ class WordStates:
             include_self: Whether the word itself, or every word of the phrase, takes part.
             chosen: Numbers of the words that it is wanted for [n], which gives [n, d]; None takes all.
         """
-        batch, running = self.batch, self.batch.running
-        words = self.words(layer)[:running]
-        present = (batch.word_last > batch.word_first)[:running]
-        first_word = np.concatenate([np.arange(running), batch.phrase_first])
-        last_word = np.concatenate([np.arange(running), batch.phrase_last]) + 1
-        sentence = batch.word_sentence
+        loaded, running = self.loaded, self.batch.running
+        every = torch.arange(running, device=self.device)
+        first_word = torch.cat([every, loaded.phrase_first])
+        last_word = torch.cat([every, loaded.phrase_last]) + 1
+        sentence = self.word_sentence
         if chosen is not None:
             first_word, last_word, sentence = first_word[chosen], last_word[chosen], sentence[chosen]
-        running_sentence = batch.word_sentence[:running]
-        low = np.maximum(np.searchsorted(running_sentence, sentence, side="left"), first_word - left)
-        high = np.minimum(np.searchsorted(running_sentence, sentence, side="right"), last_word + right)
+        running_sentence = self.word_sentence[:running].contiguous()
+        low = torch.searchsorted(running_sentence, sentence).maximum(first_word - left)
+        high = torch.searchsorted(running_sentence, sentence, right=True).minimum(last_word + right)
 
-        seen = np.concatenate([[0], np.cumsum(present)])
-        means = RangeMeans(words)
-        sizes, sums = seen[high] - seen[low], means(self._tensor(low), self._tensor(high), sums=True)
+        seen = torch.zeros(running + 1, dtype=torch.int64, device=self.device)
+        torch.cumsum((loaded.word_last > loaded.word_first)[:running], dim=0, out=seen[1:])
+        means = RangeMeans(self.words(layer)[:running])
+        sizes, sums = seen[high] - seen[low], means(low, high, sums=True)
         if not include_self:
             sizes = sizes - (seen[last_word] - seen[first_word])
-            sums = sums - means(self._tensor(first_word), self._tensor(last_word), sums=True)
-        return sums / self._tensor(np.maximum(sizes, 1))[:, None]
+            sums = sums - means(first_word, last_word, sums=True)
+        return sums / sizes.clamp(min=1)[:, None]
 
     def _means(self, layer: int) -> RangeMeans:
         # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.

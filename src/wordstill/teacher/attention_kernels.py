@@ -1,0 +1,111 @@
+"""Attention over short texts that lie end to end, on a GPU."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+ROWS, COLUMNS = 64, 32
+WARPS, STAGES = 4, 3
+
+
+def attend_short_texts(
+    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool
+) -> Tensor:
+    """[P, heads, d] what each sub-word takes from those of its own text.
+
+    One program does one head of one text, so that a text of any length costs what its own sub-words cost.
+    Kernels for long texts split a text among programs and round its length up to their larger blocks.
+
+    Args:
+        query: [P, heads, d], d a power of two; the last axis contiguous.
+        key: [P, groups, d], where heads is a multiple of groups.
+        value: Like the key.
+        bounds: [B + 1] int32, where each text begins.
+        scale: Factor of the scores.
+        causal: Whether a sub-word sees only itself and those before it.
+    """
+    rows, heads, width = query.shape
+    result = torch.empty(rows, heads, width, dtype=query.dtype, device=query.device)
+    _attend[(heads, len(bounds) - 1)](
+        query,
+        key,
+        value,
+        result,
+        bounds,
+        scale * math.log2(math.e),
+        *query.stride()[:2],
+        *key.stride()[:2],
+        *value.stride()[:2],
+        *result.stride()[:2],
+        GROUP=heads // key.shape[1],
+        CAUSAL=causal,
+        DIM=width,
+        ROWS=ROWS,
+        COLUMNS=COLUMNS,
+        num_warps=WARPS,
+        num_stages=STAGES,
+    )
+    return result
+
+
+@triton.jit
+def _attend(
+    query,
+    key,
+    value,
+    result,
+    bounds,
+    scale,
+    query_row,
+    query_head,
+    key_row,
+    key_head,
+    value_row,
+    value_head,
+    result_row,
+    result_head,
+    GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DIM: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    head = tl.program_id(0)
+    text = tl.program_id(1)
+    begin = tl.load(bounds + text).to(tl.int64)
+    length = (tl.load(bounds + text + 1) - begin).to(tl.int32)
+    column = tl.arange(0, DIM)
+    query += begin * query_row + head * query_head
+    key += begin * key_row + (head // GROUP) * key_head
+    value += begin * value_row + (head // GROUP) * value_head
+    result += begin * result_row + head * result_head
+    for first in range(0, length, ROWS):
+        seeing = first + tl.arange(0, ROWS)
+        there = (seeing < length)[:, None]
+        asked = tl.load(query + seeing[:, None] * query_row + column[None, :], mask=there, other=0.0)
+        largest = tl.full((ROWS,), -float("inf"), dtype=tl.float32)
+        total = tl.zeros((ROWS,), dtype=tl.float32)
+        taken = tl.zeros((ROWS, DIM), dtype=tl.float32)
+        last = tl.minimum(first + ROWS, length) if CAUSAL else length
+        for start in range(0, last, COLUMNS):
+            seen = start + tl.arange(0, COLUMNS)
+            inside = (seen < length)[:, None]
+            keys = tl.load(key + seen[:, None] * key_row + column[None, :], mask=inside, other=0.0)
+            values = tl.load(value + seen[:, None] * value_row + column[None, :], mask=inside, other=0.0)
+            visible = (seen < length)[None, :]
+            if CAUSAL:
+                visible = visible & (seen[None, :] <= seeing[:, None])
+            scores = tl.where(visible, tl.dot(asked, tl.trans(keys)) * scale, -float("inf"))
+            above = tl.maximum(largest, tl.max(scores, axis=1))
+            shares = tl.exp2(scores - above[:, None])
+            fading = tl.exp2(largest - above)
+            total = total * fading + tl.sum(shares, axis=1)
+            taken = tl.dot(shares.to(values.dtype), values, taken * fading[:, None])
+            largest = above
+        place = result + seeing[:, None] * result_row + column[None, :]
+        tl.store(place, (taken / total[:, None]).to(result.dtype.element_ty), mask=there)
