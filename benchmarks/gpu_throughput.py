@@ -18,32 +18,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 
 from benchmarks.common import Row, met, save, show
-from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
+from benchmarks.gpu_models import SHAPES, flops_per_subword, product_rate, random_teacher
+from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.engine import Engine, Stage
+from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
-from wordstill.teacher import Batch, BatchConfig, Teacher, TeacherConfig, TextBatches, piece_source
+from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, piece_source
 from wordstill.teacher.budget import usual_budget
-from wordstill.teacher.embedded import embedded_teacher
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"
-SHAPES: dict[str, tuple[str, dict[str, int]]] = {
-    "BERT-base": ("bert", {}),
-    "BERT-large": (
-        "bert",
-        {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
-    ),
-    "RoBERTa-base": ("roberta", {"max_position_embeddings": 514}),
-    "GPT-2": ("gpt2", {}),
-    "MiniLM": (
-        "bert",
-        {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
-    ),
-}
 ALL = ("still", "ase", "x2static", "bert-skipgram", "context-to-vec")
 MIXES: dict[str, tuple[str, ...]] = {
     "teacher alone": (),
@@ -56,11 +43,20 @@ MIXES: dict[str, tuple[str, ...]] = {
 }
 TARGETS = {"still, ase": 0.90, "x2static": 0.85, "x2static, own negatives": 0.85, "all five": 0.65}
 LEAST_RATES = {"BERT-base": 2.4e6, "MiniLM": 6e6}
-FULL = ("BERT-base",)
+FULL = "BERT-base"
+"""The shape that everything is measured with, over the whole text."""
 FEW = ("teacher alone", "still, ase")
-"""Mixes that are measured with every shape; the others with one."""
+"""What is measured with the other shapes, over a part of the text."""
+PART = 1 / 8
+SCALED, SCALES = "still, ase", (1 / 16, 1 / 4)
+"""The mix that is also measured over parts of the text."""
+WIKIPEDIA = 1.28e9
+"""Words of the dump that X2Static was trained on."""
+AUTHORS_RATE = 15_000.0
+"""Words/s of the authors' script on an H200."""
+LONG_RUN = 180.0
+"""Seconds of a run that the whole Wikipedia is estimated from."""
 WARM_UP = 6
-PRODUCT = 8192
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ def main() -> None:
     """Measure, print and save; what has been measured is saved after every step."""
     options = _options()
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        corpus = prepare([options.text], Path(folder) / "store")
+        corpus = open_or_prepare(options.text, PrepareConfig(), Path(folder), progress=False)
         text = Text(corpus, Vocabulary.build(corpus, VocabularyConfig()))
         result: dict[str, Any] = {
             "gpu": torch.cuda.get_device_name(),
@@ -109,37 +105,45 @@ def measure_shape(
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
     batches = text_batches(teacher, text, BatchConfig(budget, teacher.limit, packed=teacher.packs))
-    mixes: dict[str, Any] = {}
-    found.append(
-        {
-            "shape": shape,
-            "packed": teacher.packs,
-            "flops_per_subword": flops_per_subword(teacher, batches),
-            "mixes": mixes,
-        }
-    )
-    for name in options.mix if shape in FULL else FEW:
-        repeats = options.repeat if name in options.repeated else 1
-        mixes[name] = measure_mix(teacher, text, batches, MIXES[name], repeats)
-        print(f"{shape}, {name}: {mixes[name]}", flush=True)
+    record: dict[str, Any] = {
+        "shape": shape,
+        "packed": teacher.packs,
+        "flops_per_subword": flops_per_subword(teacher, batches),
+        "mixes": {},
+        "scaling": {},
+    }
+    found.append(record)
+    part = None if shape == FULL else PART
+    for name in options.mix if shape == FULL else FEW:
+        passes = options.repeat if name in options.repeated else 1
+        record["mixes"][name] = measure_mix(teacher, text, batches, MIXES[name], passes, part)
+        print(f"{shape}, {name}: {record['mixes'][name]}", flush=True)
+        yield
+    for part in SCALES if shape == FULL and SCALED in options.mix else ():
+        record["scaling"][str(part)] = measure_mix(teacher, text, batches, MIXES[SCALED], 1, part)
         yield
 
 
 def measure_mix(
-    teacher: Teacher, text: Text, batches: TextBatches, specs: tuple[str, ...], repeats: int
+    teacher: Teacher,
+    text: Text,
+    batches: TextBatches,
+    specs: tuple[str, ...],
+    passes: int,
+    part: float | None,
 ) -> dict[str, Any]:
-    """Seconds of a pass, its sub-words, and the peak memory."""
+    """Seconds of some passes over the text or the first part of it, their sub-words, and the peak memory."""
     words = text.corpus.n_words
-    setup = Setup(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=repeats)
+    setup = Setup(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes)
     chosen = read_specs(specs, METHODS, teacher.depth) if specs else []
     methods = {spec.label: spec.build(setup) for spec in chosen}
+    first = None if part is None else round(part * words / batches.config.budget)
     torch.cuda.reset_peak_memory_stats()
     seconds, subwords = 0.0, 0
-    for first, times in ((WARM_UP, 1), (None, repeats)):
-        counted = Counted(batches, first)
+    for limit, times in ((WARM_UP, 1), (first, passes)):
+        counted = Counted(batches, limit)
         stages = [
-            Stage("text", counted, list(methods.values()), alone=False, words=text.corpus.n_words)
-            for _ in range(times)
+            Stage("text", counted, list(methods.values()), alone=False, words=words) for _ in range(times)
         ]
         for stage in stages:
             stage.layers = (teacher.depth,)
@@ -151,56 +155,16 @@ def measure_mix(
     return {
         "seconds": round(seconds, 3),
         "subwords": subwords,
-        "passes": repeats,
+        "passes": passes,
         "peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2),
         "budget": batches.config.budget,
     }
-
-
-def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Teacher:
-    """A teacher of a known shape on the GPU."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    kind, sizes = SHAPES[shape]
-    torch.manual_seed(0)
-    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))
-    known = AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
-    teacher = Teacher(model, known, TeacherConfig(shape, "cuda", max_length=512, compiled=compiled))
-    teacher.compile_if_worth(0, (teacher.depth,))
-    return teacher
-
-
-def product_rate() -> float:
-    """Operations per second of a large product in bfloat16."""
-    left, right = (torch.randn(PRODUCT, PRODUCT, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    times = []
-    for _ in range(8):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(5):
-            left @ right
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) / 5e3)
-    return float(2 * PRODUCT**3 / sorted(times)[len(times) // 2])
 
 
 def text_batches(teacher: Teacher, text: Text, config: BatchConfig) -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
     source = piece_source(text.corpus, teacher.subwords)
     return TextBatches(text.corpus, text.vocabulary, source, teacher.subwords, config, order=1)
-
-
-def flops_per_subword(teacher: Teacher, batches: TextBatches) -> float:
-    """Products of linear layers and of attention for one sub-word, on average over some texts."""
-    linear = sum(
-        2 * weight.numel()
-        for name, weight in teacher.model.named_parameters()
-        if weight.dim() == 2 and "embed" not in name and "pooler" not in name and ".wte." not in name
-    )
-    lengths = np.concatenate([batch.lengths for _, batch in itertools.islice(batches.since((0, 0)), 8)])
-    seen = float((lengths.astype(float) ** 2).sum() / lengths.sum())
-    return float(linear + 4 * seen * teacher.width * teacher.depth)
 
 
 def rows(result: dict[str, Any]) -> list[Row]:
@@ -236,14 +200,14 @@ def remarks(result: dict[str, Any]) -> list[str]:
             said.append(
                 f"{name} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}."
             )
-        if name == "BERT-base":
+        if name == FULL:
             said += [
                 f"{name} with {mix}: {_rate(mixes[mix]) / alone:.1%} of the teacher alone, target "
                 f"{target:.0%}: {met(_rate(mixes[mix]) >= target * alone)}."
                 for mix, target in TARGETS.items()
                 if mix in mixes
             ]
-            said += _five_in_one(mixes)
+            said += [*_five_in_one(mixes), *_whole_wikipedia(mixes, result["words"]), *_scaling(shape)]
     return said
 
 
@@ -258,6 +222,33 @@ def _five_in_one(mixes: dict[str, Any]) -> list[str]:
         f"Five methods in one pass take {ratio:.2f} of the time of five passes, each with one method "
         f"(`still` and `ase` counted as a teacher pass each); limit 0.5: {met(ratio <= 0.5)}."
     ]
+
+
+def _whole_wikipedia(mixes: dict[str, Any], words: int) -> list[str]:
+    """How long the text of X2Static's authors would take, if a run was long enough to tell."""
+    mix = mixes.get(SCALED)
+    if mix is None or mix["seconds"] < LONG_RUN:
+        return []
+    rate = words * mix["passes"] / mix["seconds"]
+    minutes = WIKIPEDIA / rate / 60
+    return [
+        f"{SCALED}: {rate / 1e6:.2f} million words/s over a run of {mix['seconds']:.0f} s, so 1.28 billion "
+        f"words in {minutes:.1f} minutes, target 15: {met(minutes <= 15)}; {rate / AUTHORS_RATE:.0f} times "
+        f"the {AUTHORS_RATE:,.0f} words/s of X2Static's script on such a GPU."
+    ]
+
+
+def _scaling(shape: dict[str, Any]) -> list[str]:
+    whole = shape["mixes"].get(SCALED)
+    if whole is None or not shape["scaling"]:
+        return []
+    sizes = [*shape["scaling"].values(), whole]
+    told = [
+        f"{mix['subwords'] / mix['passes'] / 1e6:.1f} million sub-words at {_rate(mix) / 1e6:.2f} million/s "
+        f"with {mix['peak_gb']:.1f} GB"
+        for mix in sizes
+    ]
+    return [f"{shape['shape']} with {SCALED} over more and more text: {'; '.join(told)}."]
 
 
 def _rate(mix: dict[str, Any]) -> float:

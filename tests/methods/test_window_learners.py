@@ -149,7 +149,7 @@ def test_gradients_of_a_step_equal_autograd(topics, spec):
     weights[:, 0] = 1
     examples = Examples(torch.arange(5), torch.randint(0, 24, (5, 4), generator=generator), weights)
     count = 4 * method.config.negatives if method.config.drawn_for == "pair" else method.config.negatives
-    negatives = method.draw(5, count, generator)
+    negatives = next(method.draws([5], count, generator))
     step = method.gradients(inputs, examples, negatives)
     table = method.rows.weights.clone().requires_grad_()
     projection = method.projection.weights.clone().requires_grad_()
@@ -189,13 +189,13 @@ class TestReleased:
     def test_steps_are_over_pairs_with_five_negatives_each(self, topics, name, pairs):
         method = topics.build(f"{name}:preset=released")
         drawn = []
-        draw = method.draw
+        draw = method.noise.draw
 
-        def watched(examples, count, generator):
-            drawn.append((examples, count))
-            return draw(examples, count, generator)
+        def watched(shape, generator):
+            drawn.append(shape)
+            return draw(shape, generator)
 
-        method.draw = watched
+        method.noise.draw = watched
         method.observe(topics.states(0))
         assert drawn[0] == (pairs, 5)
         assert method.config.bias and method.projection.weights.shape[1] == topics.width + 1

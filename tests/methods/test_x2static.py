@@ -92,7 +92,7 @@ class TestReleased:
         generator = torch.Generator()
         drawn = []
         for _ in range(4):
-            drawn += method._draw(2, generator).flatten().tolist()
+            drawn += next(method._draws([2], generator)).flatten().tolist()
             method.clock.counts[2] += 1
         assert drawn[:8] == drawn[8:16] == drawn[16:24]
         assert len(set(drawn)) > 1

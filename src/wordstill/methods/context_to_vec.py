@@ -100,6 +100,16 @@ class ContextToVec(WindowLearner):
         """One, or two side by side for two projections."""
         return 1 if self.config.tied else 2
 
+    @property
+    def plain_rule(self) -> dict[str, Any]:
+        """With the weights of both losses."""
+        config = self.config
+        return {**super().plain_rule, "attraction": config.semantic, "repulsion": config.contrastive}
+
+    @property
+    def _is_plain(self) -> bool:
+        return super()._is_plain and not (self.config.printed_sign or self.config.contextualised)
+
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""
         config = self.config

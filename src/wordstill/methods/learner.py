@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable
 from wordstill.methods.sums import Accumulator
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from wordstill.methods.shared_kernels import SharedStep
 
 RANGES = {
     "negatives": Range(1, 10_000),
@@ -137,11 +140,13 @@ class Learner(Method):
 
     Attributes:
         presets: Named groups of settings; ``fixed`` is the default.
+        loss: Summed since `status` was last asked.
     """
 
     learns: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]]
     config: LearnerConfig
+    rows: RowTable
 
     def __init__(self, config: LearnerConfig, setup: Setup) -> None:
         super().__init__(config, setup)
@@ -153,7 +158,7 @@ class Learner(Method):
         self.positives = Positives(len(setup.vocabulary), setup.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
-        self._loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
+        self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -167,8 +172,8 @@ class Learner(Method):
         return self.config.rate * (1 - (1 - self.config.final_rate) * done)
 
     @abstractmethod
-    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
-        """Learn from a batch, step by step; after each, the summed loss and the number of examples."""
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
+        """Learn from a batch, step by step, adding to ``loss``; after each, the number of its examples."""
 
     @abstractmethod
     def vectors(self) -> Tensor:
@@ -185,8 +190,7 @@ class Learner(Method):
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text."""
         with fast_products():
-            for loss, examples in self.steps(states, self._generator()):
-                self._loss += loss
+            for examples in self.steps(states, self._generator()):
                 self._examples += examples
                 self.clock.counts[STEPS] += 1
         self.clock.counts[BATCHES] += 1
@@ -216,8 +220,8 @@ class Learner(Method):
         """The mean loss of an example since the last time."""
         if not self._examples:
             return ""
-        mean = float(self._loss) / self._examples
-        self._loss.zero_()
+        mean = float(self.loss) / self._examples
+        self.loss.zero_()
         self._examples = 0
         return f"loss {mean:.3f}"
 
@@ -227,7 +231,7 @@ class Learner(Method):
         Raises:
             TrainingError: Some number is not finite any more.
         """
-        if bool(torch.isfinite(self._loss)) and bool(torch.isfinite(self.vectors().sum())):
+        if bool(torch.isfinite(self.loss)) and bool(torch.isfinite(self.vectors().sum())):
             return
         raise TrainingError(
             f"{self.name} has diverged: the loss is not finite any more at step "
@@ -235,10 +239,28 @@ class Learner(Method):
             f"{self.rate:g}. Start again with a lower rate, for example rate={self.config.rate / 10:g}."
         )
 
-    def draw(self, examples: int, count: int, generator: torch.Generator) -> Tensor:
-        """Negatives: [shared] for all examples, or ``count`` for each [examples, count]."""
+    def draws(self, sizes: Sequence[int], count: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Negatives of steps with so many examples: [shared] for all of a step, or ``count`` for each."""
         shared = self.config.shared
-        return self.noise.draw((shared,) if shared else (examples, count), generator)
+        if shared:
+            yield from self.noise.draw((len(sizes), shared), generator)
+        else:
+            yield from (self.noise.draw((size, count), generator) for size in sizes)
+
+    def shared_step(self, rule: dict[str, Any]) -> SharedStep | None:
+        """The step as kernels, for pairs with shared negatives on a GPU; None where there is no such thing.
+
+        Args:
+            rule: What `PairwiseRule` does not know from the settings of all learners.
+        """
+        table, config = self.rows, self.config
+        if not config.shared or table.kernels is None:
+            return None
+        from wordstill.methods.shared_kernels import PairwiseRule, SharedStep
+
+        weight = config.negatives / config.shared
+        pairwise = PairwiseRule(weight, config.mask_hits, **rule)
+        return SharedStep(table.kernels, self.positives.counts, self._offsets, pairwise)
 
     def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].

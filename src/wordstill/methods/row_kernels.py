@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -58,15 +58,61 @@ class KernelStep:
     def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
         """Add up the gradients of every named row, then update it."""
         queries, rows, coefficients = queries.contiguous(), rows.contiguous(), coefficients.contiguous()
-        sizes: dict[str, Any] = {"DIM": self.dim, "BLOCK": self.block}
         _scatter[(len(rows),)](
-            queries, rows, coefficients, self.gradients, self.owners, SLOTS=rows.shape[1], **sizes
-        )
-        optimiser = self.optimiser
-        _update[(rows.numel(),)](
+            queries,
             rows,
-            self.owners,
+            coefficients,
             self.gradients,
+            self.owners,
+            0,
+            SLOTS=rows.shape[1],
+            PLAIN=False,
+            DIM=self.dim,
+            BLOCK=self.block,
+        )
+        self.update(rows, rows[:0], rate)
+
+    def scatter(self, gradients: Tensor, rows: Tensor, first: int) -> None:
+        """Add gradients [R, dim] to those of rows [R], whose slots are numbered from ``first`` on."""
+        _scatter[(len(rows),)](
+            gradients,
+            rows,
+            gradients,
+            self.gradients,
+            self.owners,
+            first,
+            SLOTS=1,
+            PLAIN=True,
+            DIM=self.dim,
+            BLOCK=self.block,
+        )
+
+    def update(self, rows: Tensor, others: Tensor, rate: float | Tensor) -> None:
+        """Update every row that slots of ``rows``, and after them those of ``others``, have named."""
+        self._launch(self.gradients, rows, others, rows.numel(), rows.numel() + others.numel(), rate)
+
+    def apply_all(self, gradients: Tensor, rate: float | Tensor) -> None:
+        """Update all rows with their gradients [rows, dim]."""
+        # Nothing names them, so any addresses will do.
+        self._launch(gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), rate, every=True)
+
+    def _launch(
+        self,
+        gradients: Tensor,
+        rows: Tensor,
+        others: Tensor,
+        count: int,
+        programs: int,
+        rate: float | Tensor,
+        every: bool = False,
+    ) -> None:
+        optimiser = self.optimiser
+        _update[(programs,)](
+            rows,
+            others,
+            count,
+            self.owners,
+            gradients,
             self.weights,
             self.rates,
             self.steps,
@@ -78,7 +124,9 @@ class KernelStep:
             optimiser.epsilon,
             0.0 if optimiser.per_row_steps else float(self.calls),
             KIND=KINDS[optimiser.kind],
-            **sizes,
+            EVERY=every,
+            DIM=self.dim,
+            BLOCK=self.block,
         )
 
 
@@ -122,7 +170,9 @@ def _scatter(
     coefficients,
     gradients,
     owners,
+    first,
     SLOTS: tl.constexpr,
+    PLAIN: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -133,8 +183,10 @@ def _scatter(
     for slot in range(SLOTS):
         place = query * SLOTS + slot
         row = tl.load(rows + place)
-        coefficient = tl.load(coefficients + place)
-        tl.atomic_min(owners + row, place.to(tl.int32))
+        coefficient = 1.0
+        if not PLAIN:
+            coefficient = tl.load(coefficients + place)
+        tl.atomic_min(owners + row, (first + place).to(tl.int32))
         if coefficient != 0.0:
             tl.atomic_add(gradients + row * DIM + column, coefficient * values, mask=inside)
 
@@ -142,6 +194,8 @@ def _scatter(
 @triton.jit
 def _update(
     rows,
+    others,
+    count,
     owners,
     gradients,
     weights,
@@ -155,18 +209,23 @@ def _update(
     epsilon,
     calls,
     KIND: tl.constexpr,
+    EVERY: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     place = tl.program_id(0)
-    row = tl.load(rows + place)
-    if tl.load(owners + row) == place:
+    row = place.to(tl.int64)
+    mine = True
+    if not EVERY:
+        row = tl.load(rows + place) if place < count else tl.load(others + place - count)
+        mine = tl.load(owners + row) == place
+    if mine:
         column = tl.arange(0, BLOCK)
         inside = column < DIM
         here = row * DIM + column
         gradient = tl.load(gradients + here, mask=inside, other=0.0)
-        count = tl.load(steps + row) + 1
-        tl.store(steps + row, count)
+        taken = tl.load(steps + row) + 1
+        tl.store(steps + row, taken)
         if KIND == 2:
             mean = beta1 * tl.load(first + here, mask=inside, other=0.0) + (1 - beta1) * gradient
             spread = (
@@ -174,7 +233,7 @@ def _update(
             )
             tl.store(first + here, mean, mask=inside)
             tl.store(second + here, spread, mask=inside)
-            number = tl.where(calls > 0, calls, count.to(tl.float32))
+            number = tl.where(calls > 0, calls, taken.to(tl.float32))
             mean = mean / (1 - tl.exp2(number * tl.log2(beta1)))
             spread = spread / (1 - tl.exp2(number * tl.log2(beta2)))
             gradient = mean / (tl.sqrt(spread) + epsilon)
@@ -184,5 +243,6 @@ def _update(
             gradient = gradient / (tl.sqrt(squares) + epsilon)
         vector = tl.load(weights + here, mask=inside, other=0.0)
         tl.store(weights + here, vector - rate * tl.load(rates + row) * gradient, mask=inside)
-        tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
-        tl.store(owners + row, 2147483647)
+        if not EVERY:
+            tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
+            tl.store(owners + row, 2147483647)

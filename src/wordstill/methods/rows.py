@@ -58,14 +58,14 @@ class RowTable:
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
         # Number of calls of `step`, for the correction that counts them for all rows alike.
         self.calls = torch.zeros(1, dtype=torch.int64)
-        self._kernels = _kernels(self)
+        self.kernels = _kernels(self)
 
     def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
         """Inner products of queries [B, dim] with their rows [B, R], or with rows shared by all [R]."""
         if rows.dim() == 1:
             return queries @ self.weights[rows].T
-        if self._kernels is not None:
-            return self._kernels.scores(queries, rows)
+        if self.kernels is not None:
+            return self.kernels.scores(queries, rows)
         # One slot at a time: the rows of all slots together would not fit a processor's cache.
         columns = [(queries * self.weights[slot]).sum(dim=1) for slot in rows.unbind(1)]
         return torch.stack(columns, dim=1)
@@ -74,8 +74,8 @@ class RowTable:
         """Gradients of the queries [B, dim], where the loss changes by ``coefficients`` [B, R] per score."""
         if rows.dim() == 1:
             return coefficients @ self.weights[rows]
-        if self._kernels is not None:
-            return self._kernels.query_gradients(rows, coefficients)
+        if self.kernels is not None:
+            return self.kernels.query_gradients(rows, coefficients)
         gradients = torch.zeros(
             len(rows), self.weights.shape[1], dtype=self.weights.dtype, device=rows.device
         )
@@ -93,14 +93,17 @@ class RowTable:
             rate: The learning rate.
         """
         self.calls += 1
-        if rows.dim() == 2 and self._kernels is not None:
-            self._kernels.step(queries, rows, coefficients, rate)
+        if rows.dim() == 2 and self.kernels is not None:
+            self.kernels.step(queries, rows, coefficients, rate)
             return
         distinct, gradients = merged_gradients(queries, rows, coefficients)
         self.apply(distinct, gradients, rate)
 
     def apply(self, rows: Tensor | slice, gradients: Tensor, rate: float | Tensor) -> None:
         """Update rows [U], each named once, or all of them, with their gradients [U, dim]."""
+        if isinstance(rows, slice) and self.kernels is not None:
+            self.kernels.apply_all(gradients, rate)
+            return
         self.steps[rows] += 1
         if self.optimiser.kind == "adam":
             gradients = self._adam(rows, gradients)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -53,6 +53,18 @@ class WindowLearner(Learner):
         if config.whiten is not None:
             self.whitener = RunningWhitener(setup.width, config.whiten, device)
             self.parts["whitener"] = self.whitener
+        self._shared = self.shared_step(self.plain_rule) if self._is_plain else None
+
+    @property
+    def plain_rule(self) -> dict[str, Any]:
+        """What the kernels for pairs need to know besides the settings of all learners."""
+        return {"per_window": self.config.drawn_for == "window"}
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether a step is one that the kernels for pairs know."""
+        config = self.config
+        return config.objective == "pairwise" and config.clip is None and not config.bias
 
     @property
     def parts_of_input(self) -> int:
@@ -71,7 +83,7 @@ class WindowLearner(Learner):
         """A loss of the queries themselves, and its gradients [B, dim]."""
         return None
 
-    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept centres of a batch, in random order; pair by pair in the order of the text."""
         self._observe_spread(states)
         found = self.windows(states, self.host_chance())
@@ -82,8 +94,12 @@ class WindowLearner(Learner):
         examples = replace(found, centres=torch.arange(count, device=states.device))
         if not self.config.shuffled:
             examples = single_pairs(examples)
-        for chosen in examples.split(self.config.pairs or self.config.batch):
-            yield self._learn(inputs[chosen.centres], chosen, generator), len(chosen.centres)
+        parts = examples.split(self.config.pairs or self.config.batch)
+        slots = examples.rows.shape[1] if self.config.drawn_for == "pair" else 1
+        drawn = self.draws([len(part.centres) for part in parts], self.config.negatives * slots, generator)
+        for chosen, negatives in zip(parts, drawn):
+            self._learn(inputs[chosen.centres], chosen, negatives)
+            yield len(chosen.centres)
 
     def vectors(self) -> Tensor:
         """The table of the words that are predicted."""
@@ -110,14 +126,17 @@ class WindowLearner(Learner):
             total, gradient = total + beside[0], gradient + beside[1]
         return Step(*joined(queries, examples.rows, negatives, losses), gradient.T @ inputs, total)
 
-    def _learn(self, inputs: Tensor, examples: Examples, generator: torch.Generator) -> Tensor:
-        count = self.config.negatives
-        if self.config.drawn_for == "pair":
-            count *= examples.rows.shape[1]
-        step = self.gradients(inputs, examples, self.draw(len(inputs), count, generator))
-        self.positives.add(examples.rows, examples.weights != 0)
-        self._apply(step)
-        return step.loss
+    def _learn(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> None:
+        if self._shared is None:
+            step = self.gradients(inputs, examples, negatives)
+            self.positives.add(examples.rows, examples.weights != 0)
+            self._apply(step)
+            self.loss += step.loss
+            return
+        queries = inputs @ self.projection.weights.T
+        gradient = self._shared(queries, examples.rows, examples.weights, negatives, self.rate, self.loss)
+        self.projection.calls += 1
+        self.projection.apply(EVERY, gradient.T @ inputs, self._projection_rate)
 
     def _apply(self, step: Step) -> None:
         self.projection.calls += 1

@@ -39,7 +39,7 @@ class X2StaticConfig(LearnerConfig):
     rate: float = 0.05
     final_rate: float = 1.0
     balance: float = 1.0
-    batch: int = 8192
+    batch: int = 2048
     averaged: Averaged = "subwords"
     """Whether a context is the mean of a sentence's sub-words or of its words."""
     leave_out: bool = False
@@ -155,15 +155,19 @@ class X2Static(Learner):
             self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
             self.parts["whitener"] = self.whitener
         self._pool: Tensor | None = None
+        self._shared = self.shared_step({}) if config.limit is None else None
 
-    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[tuple[Tensor, int]]:
+    def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
         targets = states.to_device(self._targets(states.batch))
         contexts = sentence_contexts(states, self.config, self.setup.sentence_ends)
         self._whiten(states)
-        for chosen in torch.split(targets, self.config.batch):
-            words = states.word_ids[chosen].long()
-            yield self._step(self._transform(contexts(chosen)), words, generator), len(chosen)
+        queries, words = self._transform(contexts(targets)), states.word_ids[targets]
+        parts = list(zip(*(torch.split(each, self.config.batch) for each in (queries, words))))
+        sizes = [len(chosen) for _, chosen in parts]
+        for (asking, chosen), negatives in zip(parts, self._draws(sizes, generator)):
+            self._step(asking, chosen[:, None], negatives)
+            yield len(chosen)
 
     def vectors(self) -> Tensor:
         """The table, in whitened axes if contexts are whitened."""
@@ -175,26 +179,30 @@ class X2Static(Learner):
         kept = known[self.noise.kept(batch.word_ids[known], chance)]
         return torch.from_numpy(chance.permutation(kept))
 
-    def _step(self, queries: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
-        negatives = self._draw(len(words), generator)
-        positive = self.scores(self.rows, queries, words[:, None])
+    def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
+        if self._shared is not None:
+            self._shared(queries, words, None, negatives, self.rate, self.loss)
+            return
+        positive = self.scores(self.rows, queries, words)
         negative = self.scores(self.rows, queries, negatives)
-        drawn = self.weights(negatives, words[:, None])
+        drawn = self.weights(negatives, words)
         losses = pairwise(positive, negative, torch.ones_like(positive), drawn, self.config.limit)
         self.positives.add(words)
-        self.rows.step(*joined(queries, words[:, None], negatives, losses), self.rate)
-        return losses.total
+        self.rows.step(*joined(queries, words, negatives, losses), self.rate)
+        self.loss += losses.total
 
-    def _draw(self, count: int, generator: torch.Generator) -> Tensor:
+    def _draws(self, sizes: list[int], generator: torch.Generator) -> Iterator[Tensor]:
         if self.config.noise_pool is None:
-            return self.draw(count, self.config.negatives, generator)
+            yield from self.draws(sizes, self.config.negatives, generator)
+            return
         if self._pool is None:
             seeded = torch.Generator(self.setup.device).manual_seed(self.setup.seed)
             self._pool = self.noise.draw((self.config.noise_pool,), seeded)
         wanted = self.config.negatives
-        begin = int(self.clock.counts[STEPS]) * self.config.batch * wanted
-        places = (begin + torch.arange(count * wanted, device=self._pool.device)) % len(self._pool)
-        return self._pool[places].view(count, wanted)
+        for size in sizes:
+            begin = int(self.clock.counts[STEPS]) * self.config.batch * wanted
+            places = (begin + torch.arange(size * wanted, device=self._pool.device)) % len(self._pool)
+            yield self._pool[places].view(size, wanted)
 
     def _whiten(self, states: WordStates) -> None:
         if self.whitener is None:

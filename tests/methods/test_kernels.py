@@ -1,0 +1,99 @@
+"""The kernels for GPUs against plain steps; without a GPU they are interpreted, number by number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from wordstill.methods import METHODS, read_specs
+from wordstill.methods import rows as rows_module
+from wordstill.methods.rows import EVERY, RowOptimiser, RowTable
+from wordstill.teacher import WordStates
+
+pytest.importorskip("triton", reason="needs triton")
+from wordstill.methods.row_kernels import KernelStep
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+KINDS = ("sgd", "adagrad", "adam")
+
+
+def tables(kind: str, *, per_row_steps: bool, rows: int = 9) -> tuple[RowTable, RowTable]:
+    """The same table twice: with plain steps, and by kernels."""
+    start = torch.randn(rows, 6, generator=torch.Generator().manual_seed(1))
+    optimiser = RowOptimiser(kind, per_row_steps)
+    plain, fast = RowTable(start.clone(), optimiser), RowTable(start.to(DEVICE, copy=True), optimiser)
+    plain.kernels, fast.kernels = None, KernelStep(fast)
+    return plain, fast
+
+
+def assert_alike(plain: RowTable, fast: RowTable) -> None:
+    assert torch.equal(fast.steps.cpu(), plain.steps)
+    assert torch.allclose(fast.weights.cpu(), plain.weights, atol=1e-5)
+    for name, state in plain.state.items():
+        assert torch.allclose(fast.state[name].cpu(), state, atol=1e-5)
+
+
+@pytest.mark.parametrize("per_row_steps", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_are_named_again_and_again(kind, per_row_steps):
+    plain, fast = tables(kind, per_row_steps=per_row_steps)
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(3):
+        queries = torch.randn(5, 6, generator=generator)
+        rows = torch.randint(0, 9, (5, 4), generator=generator)
+        coefficients = torch.randn(5, 4, generator=generator)
+        coefficients[0] = 0
+        moved = [part.to(DEVICE) for part in (queries, rows, coefficients)]
+        assert torch.allclose(fast.scores(*moved[:2]).cpu(), plain.scores(queries, rows), atol=1e-5)
+        assert torch.allclose(
+            fast.query_gradients(*moved[1:]).cpu(), plain.query_gradients(rows, coefficients), atol=1e-5
+        )
+        plain.step(queries, rows, coefficients, 0.1)
+        fast.step(*moved, 0.1)
+        assert_alike(plain, fast)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_rows_at_once(kind):
+    plain, fast = tables(kind, per_row_steps=True)
+    for seed in range(3):
+        gradients = torch.randn(9, 6, generator=torch.Generator().manual_seed(seed))
+        plain.apply(EVERY, gradients, 0.1)
+        fast.apply(EVERY, gradients.to(DEVICE), 0.1)
+    assert_alike(plain, fast)
+
+
+SPECS = (
+    "x2static",
+    "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
+    "x2static:corrected=false",
+    "bert-skipgram:dim=5",
+    "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",
+    "context-to-vec:semantic=0.5,contrastive=2,window=2",
+    "context-to-vec:tied=false",
+)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
+    (found,) = read_specs([spec], METHODS, text.teacher.depth)
+    plain = found.build(text.setup)
+    with monkeypatch.context() as patched:
+        patched.setattr(rows_module, "_kernels", KernelStep)
+        fast = found.build(replace(text.setup, device=DEVICE))
+    assert plain._shared is None
+    assert fast._shared is not None
+    draw = plain.noise.draw
+    # The same draws everywhere: a GPU has a generator of its own.
+    fast.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)
+    plain.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
+    for states in text.states(False, 200, plain.layers)[:4]:
+        plain.observe(states)
+        fast.observe(
+            WordStates(states.batch, {layer: said.to(DEVICE) for layer, said in states.hidden.items()})
+        )
+    assert torch.equal(fast.positives.counts.cpu(), plain.positives.counts)
+    assert_alike(plain.rows, fast.rows)
+    assert float(fast.loss) == pytest.approx(float(plain.loss), rel=1e-4)
