@@ -1,4 +1,4 @@
-"""Make docs/performance.md from benchmarks/results/*.json.
+"""Make docs/performance.md from benchmarks/results/*.json and the notes beside them.
 
 With --check nothing is written: it fails if the page is not what the JSON files say.
 """
@@ -35,6 +35,8 @@ BENCHMARKS: tuple[ModuleType, ...] = (
     extrinsic,
 )
 PAGE = ROOT / "docs" / "performance.md"
+NOTES = ROOT / "benchmarks" / "notes"
+"""What no figure says: where the time goes, what was tried."""
 INTRODUCTION = """\
 # Performance
 
@@ -72,6 +74,9 @@ def section(module: ModuleType, result: dict[str, Any]) -> str:
         f"{machine['python']}, {packages}."
     )
     parts = [inspect.getdoc(module) or "", markdown(module.rows(result)), *module.remarks(result), origin]
+    notes = NOTES / f"{module.BENCHMARK}.md"
+    if notes.exists():
+        parts.append(notes.read_text().rstrip())
     return f"## {module.TITLE}\n\n" + "\n\n".join(parts) + "\n"
 
 
