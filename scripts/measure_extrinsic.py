@@ -3,8 +3,10 @@
 Example: python scripts/measure_extrinsic.py still=out/still --name demo.extrinsic --title "A text"
 
 Every task of every table is a job of its own, and several jobs run at once: small models leave most of a GPU
-idle. When the seconds are over, what is finished is kept and the rest is given up. The result is
-docs/results/NAME.json, which `python scripts/tables.py` puts beside the other figures of the same text.
+idle. Everything is trained with the first seed before taggers are with the next, so that no cell stays empty.
+The file is written anew after each job. A job that fails is told and left out; when the seconds are over,
+what is finished is kept and the rest is given up. The result is docs/results/NAME.json, which
+`python scripts/tables.py` puts beside the other figures of the same text.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ import argparse
 import json
 import multiprocessing
 import os
-import shlex
 import sys
 import time
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from measure import RESULTS, commit, hardware
+from measure import RESULTS, command, commit, hardware
 from scoring import figure_of
 
 from wordstill.evaluate import DATASETS, SUITES
@@ -32,8 +35,11 @@ from wordstill.files import atomic_file
 from wordstill.vectors import WordVectors
 
 PARENT = "parent"
-WEIGHTS = {"classification": 1.0, "tagging": 4.0, PARENT: 8.0}
-"""About how long a sentence takes, in training and in the search for settings."""
+TURNS = ("classification", PARENT, "tagging")
+"""What is quick comes first: should the time be too short, little is lost."""
+MOST_JOBS = 14
+
+Figure = dict[str, Any]
 
 
 class Job(NamedTuple):
@@ -47,11 +53,12 @@ class Job(NamedTuple):
     """None for a job that trains with all its seeds."""
     seeds: int
     limit: int | None
+    teacher: str | None = None
 
     @property
-    def cost(self) -> float:
-        """About how long it takes, to begin with the longest."""
-        return WEIGHTS[self.kind] * DATASETS[self.dataset].size
+    def turn(self) -> tuple[int, int, int]:
+        """First seeds first; of one kind the longest, so that no long one is left at the end."""
+        return self.seed or 0, TURNS.index(self.kind), -DATASETS[self.dataset].size
 
     @property
     def name(self) -> str:
@@ -61,41 +68,50 @@ class Job(NamedTuple):
     def task(self) -> ClassificationTask | TaggingTask | ParentTask:
         """What to run."""
         if self.kind == PARENT:
-            return ParentTask(self.dataset, ParentConfig(seeds=self.seeds, limit=self.limit))
+            config = ParentConfig(seeds=self.seeds, limit=self.limit)
+            return ParentTask(self.dataset, config, teacher=self.teacher)
         if self.kind == "tagging":
             return TaggingTask(self.dataset, TaggerConfig(seeds=self.seeds, limit=self.limit))
         return ClassificationTask(self.dataset, CnnConfig(seeds=self.seeds, limit=self.limit))
 
+    def __str__(self) -> str:
+        return f"{self.label} {self.name}" + ("" if self.seed is None else f" seed {self.seed}")
+
 
 def main() -> None:
     """Train, and write the result."""
+    start = time.monotonic()
     options = arguments()
-    jobs = sorted(jobs_of(options), key=lambda job: -job.cost)
+    tables = {label: Path(path) for label, _, path in (text.partition("=") for text in options.tables)}
+    jobs = sorted(jobs_of(tables, options), key=lambda job: job.turn)
+    check(jobs)
+    words = [text if text not in options.tables else short(text) for text in sys.argv]
     facts = {
         "title": options.title,
-        "command": shlex.join(["python", *sys.argv]),
+        "command": command(words),
         "commit": options.commit or commit(),
         "hardware": hardware(),
     }
-    path = options.out / f"{options.name}.json"
-    rows: dict[tuple[str, int | None], dict[str, Any]] = {}
-    labels = [*dict.fromkeys(job.label for job in jobs_of(options))]
-    end = time.monotonic() + options.seconds
-    with multiprocessing.get_context("spawn").Pool(min(options.jobs, len(jobs)), prepare) as pool:
-        finished = pool.imap_unordered(run, jobs)
+    result = Result(options.out / f"{options.name}.json", facts, [*tables, PARENT])
+    workers = min(options.jobs, len(jobs))
+    print(f"{len(jobs)} jobs, {workers} at once, on {facts['hardware']}", flush=True)
+    with multiprocessing.get_context("spawn").Pool(workers, prepare) as pool:
+        # Leaving the pool ends its processes, whatever they are doing.
+        for job, figure, problem in until(start + options.seconds, pool.imap_unordered(run, jobs), len(jobs)):
+            if problem is None:
+                result.add(job, figure)
+            print(f"{time.monotonic() - start:.0f} s: {job}: {problem or figure['value']}", flush=True)
+    print(f"Written: {result.path}" if result.rows else "Nothing is finished.", flush=True)
+
+
+def until(end: float, finished: Any, count: int) -> Iterator[tuple[Job, Figure, str | None]]:
+    """What is finished before a moment."""
+    for number in range(count):
         try:
-            for number in range(len(jobs)):
-                job, figure = finished.next(timeout=max(0.0, end - time.monotonic()))
-                if (job.label, job.seed) not in rows:
-                    rows[job.label, job.seed] = new_row(job)
-                rows[job.label, job.seed]["scores"]["trained"][job.name] = figure
-                order = sorted(rows, key=lambda key: (labels.index(key[0]), str(key[1])))
-                write(path, {**facts, "rows": [rows[key] for key in order]})
-                print(f"{number + 1}/{len(jobs)} {job.label} {job.name}: {figure['value']}", flush=True)
+            yield finished.next(timeout=max(0.0, end - time.monotonic()))
         except multiprocessing.TimeoutError:
-            # Leaving the pool ends its processes.
-            print(f"Time is over: {len(jobs) - number} of {len(jobs)} jobs are not finished.", flush=True)
-    print(f"Written: {path}" if rows else "Nothing is finished.")
+            print(f"Time is over: {count - number} of {count} jobs are not finished.", flush=True)
+            return
 
 
 def prepare() -> None:
@@ -104,44 +120,74 @@ def prepare() -> None:
     torch.set_float32_matmul_precision("high")
 
 
-def run(job: Job) -> tuple[Job, dict[str, Any]]:
-    """Train and score."""
+def run(job: Job) -> tuple[Job, Figure, str | None]:
+    """Train and score; what goes wrong is the third of the answer, since other jobs can still be right."""
     start = time.monotonic()
-    score = job.task().run(WordVectors.load(job.table), seed=job.seed or 0)
+    try:
+        score = job.task().run(WordVectors.load(job.table), seed=job.seed or 0)
+    except Exception:
+        return job, {}, traceback.format_exc()
     figure = {**figure_of(score), "settings": dict(score.settings)}
-    return job, {**figure, "seconds": round(time.monotonic() - start, 1)}
+    return job, {**figure, "seconds": round(time.monotonic() - start, 1)}, score.problem
 
 
-def jobs_of(options: argparse.Namespace) -> list[Job]:
+def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job]:
     """Every task of every table; taggers with each seed apart, and the parent of the first table once."""
-    tables = [(name, Path(path)) for name, _, path in (text.partition("=") for text in options.tables)]
+    seeds, limit = options.seeds, options.limit
+    parent_table = next(iter(tables.values()))
     jobs = []
     for dataset in options.set:
         kind = DATASETS[dataset].task
         assert kind is not None
-        for label, path in tables:
+        for label, path in tables.items():
             if kind == "tagging":
-                jobs += [
-                    Job(label, path, dataset, kind, seed, 1, options.limit) for seed in range(options.seeds)
-                ]
+                jobs += [Job(label, path, dataset, kind, seed, 1, limit) for seed in range(seeds)]
             else:
-                jobs.append(Job(label, path, dataset, kind, None, options.seeds, options.limit))
+                jobs.append(Job(label, path, dataset, kind, None, seeds, limit))
         if not options.no_parent:
-            jobs.append(Job(PARENT, tables[0][1], dataset, PARENT, None, options.seeds, options.limit))
+            jobs.append(Job(PARENT, parent_table, dataset, PARENT, None, seeds, limit, options.teacher))
     return jobs
 
 
-def new_row(job: Job) -> dict[str, Any]:
-    """A row of the result that has no figures yet."""
-    provenance = WordVectors.load(job.table).provenance
-    return {"label": job.label, "seed": job.seed, "provenance": provenance, "scores": {"trained": {}}}
+def check(jobs: Iterable[Job]) -> None:
+    """Read every set and open every table, so that what is missing is missed before anything is trained."""
+    for dataset in {job.dataset: job for job in jobs}.values():
+        dataset.task()
+    for table in {job.table for job in jobs}:
+        WordVectors.load(table)
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
-    """Write what there is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as handle:
-        handle.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+class Result:
+    """The file, which is written anew whenever a job is finished.
+
+    Args:
+        path: Where it lies.
+        facts: What all rows have in common.
+        labels: The order of the rows.
+    """
+
+    def __init__(self, path: Path, facts: dict[str, Any], labels: list[str]) -> None:
+        self.path, self.facts, self.labels = path, facts, labels
+        self.rows: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def add(self, job: Job, figure: Figure) -> None:
+        """Put a figure in the row of its label and seed."""
+        key = self.labels.index(job.label), -1 if job.seed is None else job.seed
+        if key not in self.rows:
+            provenance = WordVectors.load(job.table).provenance
+            facts = {"label": job.label, "seed": job.seed, "provenance": provenance}
+            self.rows[key] = {**facts, "scores": {"trained": {}}}
+        self.rows[key]["scores"]["trained"][job.name] = figure
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = {**self.facts, "rows": [self.rows[key] for key in sorted(self.rows)]}
+        with atomic_file(self.path) as handle:
+            handle.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def short(table: str) -> str:
+    """NAME=PATH without the folders of one machine."""
+    label, _, path = table.partition("=")
+    return f"{label}={Path(path).name}"
 
 
 def arguments() -> argparse.Namespace:
@@ -153,9 +199,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", choices=SUITES["trained"], help="may be repeated; all")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long")
-    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 2), help="at once")
+    parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="at once")
     parser.add_argument("--limit", type=int, help="at most so many sentences of each part, for a try")
     parser.add_argument("--no-parent", action="store_true", help="without the language model itself")
+    parser.add_argument("--teacher", help="that model; by default the one that the first table names")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the result")
     parser.add_argument("--commit", help="what is checked out, where git cannot say it")
     options = parser.parse_args()

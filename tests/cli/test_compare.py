@@ -33,7 +33,7 @@ def test_side_by_side(cli, tables, pairs):
     assert done.code == 0, done.err
     assert "words in both    25" in done.out
     assert "of the 3 nearest of 10 frequent words" in done.out
-    assert "p (Holm)" in done.out
+    assert "p (Holm)" in done.out and "Protocol: default" in done.out
     lines = done.out.splitlines()
     shown = lines[lines.index("word7") + 1 :][:4]
     assert shown[0].split() == ["a", "b"]
@@ -53,6 +53,15 @@ def test_json(cli, tables, pairs, tmp_path):
     assert cli("compare", *tables, "--set", pairs, "--out", out, "--overwrite").code == 0
 
 
+def test_rules_can_be_changed(cli, tables, pairs, tmp_path):
+    out = tmp_path / "compared.json"
+    done = cli("compare", *tables, "--set", pairs, "--rule", "max_vocab=12", "--out", out)
+    assert done.code == 0, done.err
+    assert json.loads(out.read_text())["evaluation"]["protocol"]["max_vocab"] == 12
+    wrong = cli("compare", *tables, "--set", pairs, "--rule", "max_words=12")
+    assert wrong.code == 2 and "Unknown rule 'max_words'" in " ".join(wrong.err.split())
+
+
 def test_without_data_sets(cli, tables, monkeypatch):
     monkeypatch.setattr(import_module("wordstill.evaluate.compare"), "available", tuple)
     done = cli("compare", *tables)
@@ -63,7 +72,7 @@ def test_without_data_sets(cli, tables, monkeypatch):
 def test_one_table_twice(cli, tables):
     done = cli("compare", tables[0], tables[0])
     assert done.code == 2
-    assert "two tables" in done.err
+    assert "was named twice" in done.err
 
 
 def test_tables_without_common_words(cli, tables, tmp_path):
@@ -74,6 +83,10 @@ def test_tables_without_common_words(cli, tables, tmp_path):
 
 
 def test_a_word_that_is_not_there(cli, tables, pairs):
-    done = cli("compare", *tables, "--set", pairs, "--word", "word1")
-    assert done.code == 2
-    assert "'word1' is not among the 25 words" in done.err
+    done = cli("compare", *tables, "--set", pairs, "--word", "word1", "--topn", "2")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[lines.index("word1") + 2].endswith("not in this table")
+    nowhere = cli("compare", *tables, "--set", pairs, "--word", "word1", "--word", "nowhere")
+    assert (nowhere.code, nowhere.out) == (2, "")
+    assert "Neither table has these words: nowhere." in nowhere.err

@@ -28,14 +28,14 @@ def test_list(cli, empty):
     done = cli("data", "list")
     assert done.code == 0, done.err
     lines = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
-    assert "missing" in lines["rg65"] and "65 items" in lines["rg65"]
+    assert "missing" in lines["rg65"] and "65 items  similarity" in lines["rg65"]
+    assert "items  –" in lines["ppdb-xl"]
     assert "wordstill data fetch" in done.out
 
 
 def test_list_says_where_sets_come_from(cli, empty):
     shown = cli("data", "list", "--verbose").out
     for part in (
-        "task: analogy",
         "home: https://fh295.github.io/simlex.html",
         "licence: CC BY 2.0",
         "sha256: ",

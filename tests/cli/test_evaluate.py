@@ -72,10 +72,21 @@ def test_latex(cli, vectors, pairs):
 def test_several_tables_are_compared(cli, vectors, pairs):
     shown = cli("evaluate", vectors, "--set", pairs).out
     # Five pairs of both have figures, but are too few to tell the tables apart.
-    assert "decontextual" in shown and "from ase by" not in shown
+    assert "decontextual" in shown and "Differences from ase" not in shown
     with pairs.open("a") as file:
         file.write("babar\tbafir\t6\nbador\tbagur\t3\n")
-    assert "from ase by" in cli("evaluate", vectors, "--set", pairs).out
+    assert "Differences from ase" in cli("evaluate", vectors, "--set", pairs).out
+
+
+def test_a_report_in_a_folder_is_not_replaced(cli, vectors, pairs, tmp_path):
+    given = ("evaluate", vectors, "--set", pairs, "--html", tmp_path, "--out", tmp_path)
+    assert cli(*given).code == 0
+    assert (tmp_path / "evaluation.html").exists() and (tmp_path / "evaluation.json").exists()
+    (tmp_path / "evaluation.json").unlink()
+    again = cli(*given)
+    assert (again.code, again.out) == (2, "")
+    assert "evaluation.html exists already" in " ".join(again.err.split())
+    assert cli(*given, "--overwrite").code == 0
 
 
 def test_rules_can_be_changed(cli, vectors, pairs, tmp_path):
@@ -93,14 +104,18 @@ def test_rules_can_be_changed(cli, vectors, pairs, tmp_path):
         (("--rule", "oov"), "must be NAME=VALUE"),
         (("--rule", "ov=skip"), "Did you mean 'oov'"),
         (("--rule", "oov=drop"), "Unknown out-of-vocabulary rule"),
-        (("--rule", "max_vocab=many"), "A number of words"),
+        (("--rule", "max_vocab=many"), "max_vocab must be a number of words"),
         (("--suite", "paper"), "Did you mean 'papers'"),
         (("--protocol", "muze"), "Did you mean 'muse'"),
+        (("--projection", "umap"), "Unknown projection 'umap'"),
+        (("--neighbours", "babar"), "give --html FILE"),
+        (("--html", "page.html", "--neighbours", "nowhere"), "No table has these words"),
+        (("--set", "similarty:mine.tsv"), "Did you mean 'similarity'"),
     ],
 )
 def test_settings_that_cannot_be_right(cli, vectors, pairs, options, says):
     done = cli("evaluate", vectors / "ase", "--set", pairs, *options)
-    assert done.code == 2
+    assert (done.code, done.out) == (2, "")
     assert says in " ".join(done.err.split())
 
 
@@ -118,6 +133,7 @@ def test_a_table_with_none_of_the_words_fails(cli, vectors, tmp_path):
     done = cli("evaluate", vectors / "ase", "--set", path)
     assert done.code == 1
     assert "No set has a figure" in done.err
+    assert cli("evaluate", vectors / "ase", "--set", path, "--latex").code == 1
 
 
 def test_missing_data_names_the_command_that_gets_it(cli, vectors, tmp_path, monkeypatch):

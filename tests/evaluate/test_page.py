@@ -74,6 +74,11 @@ def test_the_page_is_whole_and_holds_everything(tables, sets):
         ElementTree.fromstring(drawing)
 
 
+def test_the_best_figure_is_strong(tables, sets):
+    page = html(evaluate(tables, sets))
+    assert page.count("<strong>") == len(sets)
+
+
 def test_the_same_evaluation_gives_the_same_page(tables, sets):
     pages = {html(evaluate(tables, sets), Exhibits.of(tables)) for _ in range(2)}
     assert len(pages) == 1
@@ -151,6 +156,13 @@ def test_drawings_of_odd_values():
 )
 def test_sizes_of_text(words, text):
     assert svg.size_text(words) == text
+
+
+def test_labels_of_a_curve_are_round_and_apart():
+    sizes = (1e6, 5e6, 25e6, 31.7e6)
+    drawn = svg.curves([svg.Line("still", tuple(zip(sizes, (50.3, 52.9, 53.7, 50.4))))])
+    labels = re.findall(r">([^<>]+)</text>", drawn)
+    assert labels == ["50", "52", "54", "1 M", "5 M", "25 M", "still"]
 
 
 def test_intervals_below_zero_stay_right_of_the_labels():

@@ -84,6 +84,14 @@ def test_every_rule_is_described():
     assert "200,000" in Protocol("p", max_vocab=200_000).describe()
 
 
+def test_absent_words_of_texts_are_described():
+    skip, zero, mean = (Protocol("p", oov=oov) for oov in ("skip", "zero", "mean"))
+    assert "Classifiers do not see" in skip.describe(["probe"])
+    assert "Taggers see zeros" in skip.describe(["tagging"]) and "Taggers" not in skip.describe(["probe"])
+    assert "such a word is zeros" in zero.describe(["tagging"])
+    assert mean.describe(["tagging"]) == mean.describe()
+
+
 @pytest.mark.parametrize("name", ["default", "muse", "web", "official"])
 def test_named_protocols_say_what_they_do(name):
     kinds = ("similarity", "analogy", "relation", "categorisation", "sts")

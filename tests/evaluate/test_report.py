@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from wordstill.evaluate import Comparison, Evaluation, Protocol, Score
-from wordstill.evaluate.report import comparison_line, latex, markdown, notes, table
+from wordstill.evaluate import Evaluation, Protocol, Score
+from wordstill.evaluate.items import Items
+from wordstill.evaluate.report import difference_table, latex, markdown, table
+from wordstill.evaluate.report_rows import best_cells, difference_rows, notes
 from wordstill.evaluate.score import Coverage
 from wordstill.evaluate.statistics import Interval
 from wordstill.evaluate.suites import EIGHT
@@ -100,7 +104,7 @@ def test_latex_is_a_whole_table():
     made = latex(Evaluation({"a_b": one, "c&d": {"rg65": score("rg65", 70.0)}}, Protocol("p"), 0))
     assert made.count("{") == made.count("}")
     assert r"set & measure & a\_b & c\&d \\" in made
-    assert r"RG-65 & spearman & 61.3 [59.2, 64.3] 60/65 & \textbf{70.0 [68.0, 73.0] 60/65} \\" in made
+    assert r"RG-65 & spearman & 61.3 [59.2, 64.3] 60/65 & \textbf{70.0} [68.0, 73.0] 60/65 \\" in made
     assert r"95 \% bootstrap" in made and r"\begin{tabular}{llrr}" in made
     assert "no figure: none of the 65 pairs is covered & --" in made
 
@@ -123,10 +127,57 @@ def test_trained_tasks_show_their_deviation():
     assert "| SST-5 (probe) | spearman | 40.0 ± 0.7 [38.0, 43.0] 60/65 |" in shown
 
 
-def test_comparisons_in_a_sentence():
-    one = Comparison("rg65", "a", "b", -3.04, Interval(-5.0, -1.0), 0.01, 60)
-    assert comparison_line(one) == "RG-65: a differs from b by -3.0 [-5.0, -1.0], p = 0.010, 60 items of both"
-    assert "does not differ reliably" in comparison_line(replace(one, p_value=0.2))
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([score("men", 1.0), score("men", 2.0)], {(1, 3)}),
+        ([score("men", 2.0), score("men", 2.0), score("men", 1.0)], {(1, 2), (1, 3)}),
+        ([score("men", 1.0), score("men", 2.0, 30)], set()),
+        ([score("men", 2.0), score("men", None, 0), score("men", 1.0)], {(1, 2)}),
+        ([score("men", 2.0), score("men", None, 0)], set()),
+        ([score("men", 2.0)], set()),
+        ([score("men", -2.0), score("men", -3.0)], {(1, 2)}),
+    ],
+)
+def test_the_best_is_among_tables_that_cover_the_same_items(scores, best):
+    evaluation = Evaluation({str(place): {"men": one} for place, one in enumerate(scores)}, Protocol("p"), 0)
+    assert best_cells(evaluation) == best
+    assert ("Bold" in notes(evaluation)) is bool(best)
+    assert markdown(evaluation).count("**") == 2 * len(best)
+
+
+@pytest.mark.parametrize(("used", "best"), [(991, {(1, 3)}), (989, set())])
+def test_items_count_as_the_same_to_one_per_cent(used, best):
+    scores = {
+        name: {"men": score("men", value, covered)}
+        for name, value, covered in (("a", 1.0, 1000), ("b", 2.0, used), ("c", 0.5, 995))
+    }
+    assert best_cells(Evaluation(scores, Protocol("p"), 0)) == best
+
+
+def test_what_is_left_out_of_a_relation_counts():
+    one, other = (replace(score("semeval2012", 30.0, used), task="relation", n=79) for used in (60, 50))
+    assert not best_cells(Evaluation({"a": {"s": one}, "b": {"s": other}}, Protocol("p"), 0))
+    trained, less = (replace(score("cr", 30.0, used), task="probe", n=79) for used in (60, 50))
+    assert best_cells(Evaluation({"a": {"s": trained}, "b": {"s": less}}, Protocol("p"), 0))
+
+
+def test_differences_from_the_first_table():
+    random = np.random.default_rng(0)
+    gold = random.normal(size=50)
+
+    def scored(noise: float) -> Score:
+        items = Items("spearman", gold + noise * random.normal(size=50), gold)
+        return replace(score("rg65", 50.0), items=items)
+
+    scores = {"a": {"rg65": scored(0.1)}, "b": {"rg65": scored(3.0)}, "c": {"men": score("men", 3.0)}}
+    evaluation = Evaluation(scores, Protocol("p"), 0)
+    head, (name, found, none) = difference_rows(evaluation)
+    assert head == ["set", "b", "c"]
+    assert (name, none) == ("RG-65", "–")
+    assert re.fullmatch(r"-\d+\.\d \[-\d+\.\d, -\d+\.\d\], p 0\.\d{3}, 50", found)
+    assert difference_table(evaluation).title == "Differences from a, over the items of both tables"
+    assert difference_table(SINGLE) is None
 
 
 def test_notes_say_what_the_figures_of_trained_tasks_hold():
@@ -134,3 +185,7 @@ def test_notes_say_what_the_figures_of_trained_tasks_hold():
     trained = Evaluation({"a": {"cr": replace(plain, task="probe")}}, Protocol("p"), 0)
     assert "coverage is of running words" in notes(trained)
     assert "running words" not in notes(Evaluation({"a": {"cr": plain}}, Protocol("p"), 0))
+    sentences = Evaluation({"a": {"sts12": replace(plain, task="sts")}}, Protocol("p"), 0)
+    assert "has a word of each" in notes(sentences) and "words without a vector are left out" in notes(
+        sentences
+    )

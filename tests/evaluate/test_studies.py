@@ -10,7 +10,7 @@ import pytest
 from wordstill.errors import DataError
 from wordstill.evaluate import Evaluation, Protocol, evaluate
 from wordstill.evaluate.evaluation import TableFacts
-from wordstill.evaluate.report import layer_rows
+from wordstill.evaluate.report_rows import layer_rows
 from wordstill.evaluate.studies import layer_study, learning_curves
 from wordstill.vectors import WordVectors
 

@@ -58,7 +58,18 @@ def command(
             show_default=False,
         ),
     ] = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="Rules for looking words up.")] = "default",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help="Named rules: default, muse, web or official.")
+    ] = "default",
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="NAME=VALUE",
+            help="Change one rule of the protocol, as oov=backoff; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     topn: Topn = 10,
     sample: Annotated[
         int, typer.Option(metavar="N", min=1, help="Compare the neighbours of so many words.")
@@ -69,27 +80,28 @@ def command(
 ) -> None:
     """Set two tables side by side: neighbours, agreement, and paired tests on similarity sets."""
     from wordstill.evaluate.compare import compare_tables
+    from wordstill.evaluate.neighbour_table import absent_everywhere
+    from wordstill.evaluate.rules import changed_protocol
     from wordstill.files import refuse_existing
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    tables = open_tables([first, second])
-    if len(tables) != 2:
-        raise UsageError(f"A comparison is of two tables; {first} and {second} hold {len(tables)}.")
+    tables = _two_tables(first, second)
     (one, left), (other, right) = tables.items()
+    if absent := absent_everywhere(tables, words or []):
+        raise UsageError(f"Neither table has these words: {', '.join(absent)}.")
     found = compare_tables(
         left,
         right,
         (one, other),
         sets=sets or None,
-        protocol=protocol,
+        protocol=changed_protocol(protocol, rules or []),
         topn=topn,
         sample=sample,
         seed=seed,
     )
     _show(found)
-    for word in words or ():
-        _show_neighbours(word, tables, topn)
+    _show_neighbours(words or [], tables, topn)
     if out is not None:
         found.save(out, overwrite=overwrite)
         typer.echo(f"Written: {out}", err=True)
@@ -97,6 +109,15 @@ def command(
         show_next(
             f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json"
         )
+
+
+def _two_tables(first: Path, second: Path) -> dict[str, WordVectors]:
+    if first.resolve() == second.resolve():
+        raise UsageError(f"A comparison is of two tables, but {first} was named twice.")
+    tables = open_tables([first, second])
+    if len(tables) != 2:
+        raise UsageError(f"A comparison is of two tables; {first} and {second} hold {len(tables)}.")
+    return tables
 
 
 def _show(found: SideBySide) -> None:
@@ -118,6 +139,7 @@ def _show(found: SideBySide) -> None:
     else:
         typer.echo()
         Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(_table(found))
+        typer.echo(f"Protocol: {found.evaluation.protocol.name}")
 
 
 def _table(found: SideBySide) -> Table:
@@ -139,7 +161,7 @@ def _table(found: SideBySide) -> Table:
 
 def _rows(found: SideBySide) -> Iterator[list[str]]:
     from wordstill.evaluate.compare import holm
-    from wordstill.evaluate.report import A8_TITLE, NO_FIGURE, title
+    from wordstill.evaluate.report_rows import A8_TITLE, NO_FIGURE, title
 
     assert found.evaluation is not None
     tests = found.tests
@@ -162,12 +184,18 @@ def _rows(found: SideBySide) -> Iterator[list[str]]:
         yield [A8_TITLE, f"{before:.1f}", f"{after:.1f}", f"{after - before:+.1f}", "", "", ""]
 
 
-def _show_neighbours(word: str, tables: dict[str, WordVectors], topn: int) -> None:
-    columns = [
-        [name, *(f"{near} {cosine:.2f}" for near, cosine in table.most_similar(word, topn=topn))]
-        for name, table in tables.items()
-    ]
-    width = max(map(len, columns[0]))
-    typer.echo(f"\n{word}")
-    for left, right in zip_longest(*columns, fillvalue=""):
-        typer.echo(f"  {left:<{width}}  {right}")
+def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int) -> None:
+    from wordstill.evaluate.neighbour_table import neighbour_table
+
+    for word, by_table in neighbour_table(tables, words, topn).items():
+        columns = [
+            [
+                name,
+                *(["not in this table"] if near is None else (f"{one} {cosine:.2f}" for one, cosine in near)),
+            ]
+            for name, near in by_table.items()
+        ]
+        width = max(map(len, columns[0]))
+        typer.echo(f"\n{word}")
+        for left, right in zip_longest(*columns, fillvalue=""):
+            typer.echo(f"  {left:<{width}}  {right}")

@@ -43,9 +43,11 @@ def list_sets(
 
     found = set(available())
     width = max(map(len, DATASETS))
+    task_width = max(len(row.task or "") for row in DATASETS.values())
     for name, row in DATASETS.items():
         state = "found  " if name in found else "missing"
-        typer.echo(f"{name:<{width}}  {state}  {row.size:>7,} items  {row.title} ({row.citation})")
+        facts = f"{row.size:>7,} items  {row.task or '–':<{task_width}}  {row.title} ({row.citation})"
+        typer.echo(f"{name:<{width}}  {state}  {facts}")
         if verbose:
             _show_row(row, " " * (width + 2))
     if len(found) < len(DATASETS):
@@ -137,7 +139,6 @@ def _known(names: list[str] | None) -> list[str]:
 
 def _show_row(row: Dataset, margin: str) -> None:
     facts = {
-        "task": row.task or "none",
         "home": row.home or "none known",
         "files from": row.address,
         "licence": row.licence,

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from wordstill.evaluate import Evaluation
-    from wordstill.evaluate.protocol import Protocol
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
@@ -28,7 +27,6 @@ Example: wordstill evaluate vectors glove.txt --suite papers --html report.html
 Example: wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
 
 PLAIN_WIDTH = 120
-MOST_TESTS = 24
 RULES = "Rules"
 REPORTS = "Reports"
 
@@ -138,16 +136,19 @@ def command(
     if markdown and latex:
         raise UsageError("--markdown and --latex exclude each other: choose one, or --html, which has both.")
     from wordstill.evaluate import evaluate
-    from wordstill.files import refuse_existing
+    from wordstill.evaluate.rules import changed_protocol
 
-    for target in (out, html):
-        if target is not None and not target.is_dir():
-            refuse_existing(target, overwrite=overwrite)
+    # Whatever can be refused is refused before hours of training.
+    out, html = (
+        _free(path, default, overwrite=overwrite)
+        for path, default in ((out, "evaluation.json"), (html, "evaluation.html"))
+    )
     tables = open_tables(vectors)
+    _check_page(tables, html, words, projection)
     evaluation = evaluate(
         tables,
         sets or None,
-        _protocol(protocol, rules or []),
+        changed_protocol(protocol, rules or []),
         seed,
         suite=suite,
         progress=wants_progress(progress),
@@ -158,40 +159,36 @@ def command(
         typer.echo(f"Written: {evaluation.save(out, overwrite=overwrite)}", err=True)
     if html is not None:
         _write_page(evaluation, tables, html, words, projection)
+    if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
+        raise DataError("No set has a figure for any table; its cell says why.")
     if out is None and html is None and form == "table":
         names = " ".join(shlex.quote(str(path)) for path in vectors)
         show_next(f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html")
 
 
-def _protocol(name: str, rules: list[str]) -> Protocol:
-    """A named protocol with some rules changed; the name says which."""
-    from dataclasses import fields, replace
+def _free(path: Path | None, default: str, *, overwrite: bool) -> Path | None:
+    """Where a report is written, in a folder under its usual name; a file that exists is refused."""
+    from wordstill.files import refuse_existing
 
-    from wordstill.errors import unknown_name
-    from wordstill.evaluate.protocol import Protocol, resolve
-
-    known = [field.name for field in fields(Protocol) if field.name != "name"]
-    changed: dict[str, Any] = {}
-    for rule in rules:
-        key, equals, value = rule.partition("=")
-        if not equals:
-            raise UsageError(f"--rule {rule!r} must be NAME=VALUE, for example oov=backoff.")
-        if key not in known:
-            raise unknown_name("rule", key, known)
-        changed[key] = _number(value) if key.endswith("vocab") else value
-    base = resolve(name)
-    if not changed:
-        return base
-    label = ", ".join(f"{key}={value}" for key, value in changed.items())
-    return replace(base, name=f"{name} with {label}", **changed)
-
-
-def _number(text: str) -> int | None:
-    if text == "all":
+    if path is None:
         return None
-    if not text.isdigit():
-        raise UsageError(f"A number of words, or all, was expected but got {text!r}.")
-    return int(text)
+    target = path / default if path.is_dir() else path
+    refuse_existing(target, overwrite=overwrite)
+    return target
+
+
+def _check_page(
+    tables: Mapping[str, WordVectors], html: Path | None, words: list[str] | None, projection: str
+) -> None:
+    """Refuse what the page could not show."""
+    from wordstill.evaluate.neighbour_table import absent_everywhere
+    from wordstill.evaluate.relation_plot import check_projection
+
+    if html is None and words:
+        raise UsageError("Neighbours are shown on the page: give --html FILE with --neighbours.")
+    check_projection(projection)
+    if absent := absent_everywhere(tables, words or []):
+        raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
 
 
 def _show(evaluation: Evaluation, form: str, *, published: bool) -> None:
@@ -207,16 +204,11 @@ def _show(evaluation: Evaluation, form: str, *, published: bool) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(report.table(evaluation, published=published))
-    tests = evaluation.comparisons()
-    for one in tests[:MOST_TESTS]:
-        typer.echo(report.comparison_line(one))
-    if len(tests) > MOST_TESTS:
-        typer.echo(f"{len(tests) - MOST_TESTS} more paired tests are in the files of --out and --html.")
+    if (differences := report.difference_table(evaluation)) is not None:
+        console.print(differences)
     if (study := layers_if_any(evaluation)) is not None:
         console.print(report.layer_table(study))
     typer.echo(f"Protocol: {evaluation.protocol.name}")
-    if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
-        raise DataError("No set has a figure for any table: the tables know none of the words, or too few.")
 
 
 def _write_page(
@@ -229,8 +221,7 @@ def _write_page(
     from wordstill.evaluate.page import Exhibits, html
     from wordstill.files import atomic_file
 
-    target = path / "evaluation.html" if path.is_dir() else path
     exhibits = Exhibits.of(tables, words, projection, evaluation.seed)  # type: ignore[arg-type]
-    with atomic_file(target) as handle:
+    with atomic_file(path) as handle:
         handle.write(html(evaluation, exhibits).encode())
-    typer.echo(f"Written: {target}", err=True)
+    typer.echo(f"Written: {path}", err=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wordstill.evaluate.protocol import ABSENT, Protocol, resolve
 
 if TYPE_CHECKING:
@@ -35,3 +37,12 @@ def neighbour_table(
         for word in words:
             found[word][name] = next(nearest) if rows[word] != ABSENT else None
     return {word: by_table for word, by_table in found.items() if any(by_table.values())}
+
+
+def absent_everywhere(
+    tables: Mapping[str, WordVectors], words: Sequence[str], *, protocol: str | Protocol = "default"
+) -> list[str]:
+    """The words that no table has."""
+    rules = resolve(protocol)
+    present = np.any([rules.rows(words, vectors) != ABSENT for vectors in tables.values()], axis=0)
+    return [word for word, there in zip(words, present) if not there]

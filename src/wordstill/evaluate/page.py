@@ -13,13 +13,15 @@ from wordstill.evaluate.neighbour_table import Neighbours, neighbour_table
 from wordstill.evaluate.page_parts import STYLE, details, figure, grid, html_table, meter, paragraph, section
 from wordstill.evaluate.published import published_for
 from wordstill.evaluate.relation_plot import RELATIONS, Projection, relation_points
-from wordstill.evaluate.report import cells, column, latex, layer_rows, markdown, notes, title
+from wordstill.evaluate.report import latex, markdown
+from wordstill.evaluate.report_rows import NAMES, best_cells, cells, column, layer_rows, notes, title
 from wordstill.evaluate.studies import layers_if_any, learning_curves
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 PUBLISHED_BARS = 4
+MOST_IN_HEADING = 4
 CURVE_SETS = ("simlex999", "rareword")
 """Of Figure 1 of the X2Static paper; other sets are drawn where these have no figures."""
 
@@ -79,7 +81,8 @@ def html(evaluation: Evaluation, exhibits: Exhibits | None = None, *, published:
         section("Published rows", _published(evaluation) if published else ""),
         section("To paste", _to_paste(evaluation, published=published)),
     ]
-    names = ", ".join(evaluation.scores)
+    count = len(evaluation.scores)
+    names = ", ".join(evaluation.scores) if count <= MOST_IN_HEADING else f"{count} tables"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -92,7 +95,8 @@ def html(evaluation: Evaluation, exhibits: Exhibits | None = None, *, published:
 
 
 def _scores(evaluation: Evaluation, *, published: bool) -> str:
-    shown = html_table(cells(evaluation, published=published), words=2)
+    rows = cells(evaluation, published=published)
+    shown = html_table(rows, words=NAMES, bold=best_cells(evaluation))
     return shown + paragraph(notes(evaluation, published=published))
 
 
@@ -154,7 +158,7 @@ def _differences(evaluation: Evaluation) -> str:
 def _curves(evaluation: Evaluation) -> str:
     drawn = {name: learning_curves(evaluation, name) for name in evaluation.sets}
     names = [name for name in CURVE_SETS if drawn.get(name)] or [name for name in drawn if drawn[name]]
-    return "".join(figure(f"{title(name)} over words of text", svg.curves(drawn[name])) for name in names)
+    return grid(figure(f"{title(name)} over words of text", svg.curves(drawn[name])) for name in names)
 
 
 def _layers(evaluation: Evaluation) -> str:

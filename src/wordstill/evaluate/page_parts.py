@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 STYLE = """
@@ -58,20 +58,30 @@ def figure(caption: str, drawing: str) -> str:
     return f"<figure><figcaption>{escape(caption)}</figcaption>{drawing}</figure>"
 
 
-def html_table(rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+def html_table(
+    rows: Sequence[Sequence[str]], *, words: int = 1, bold: Collection[tuple[int, int]] = ()
+) -> str:
     """A table whose first row is its head.
 
     Args:
         rows: Texts.
         words: How many columns hold words; the others hold figures, which stand right.
+        bold: The row and column of cells whose figure is bold.
     """
-    head, *body = rows
-    lines = ["".join(_cell(text, "th", figure=number >= words) for number, text in enumerate(head))]
-    for row in body:
-        lines.append("".join(_cell(text, "td", figure=number >= words) for number, text in enumerate(row)))
+    lines = []
+    for number, row in enumerate(rows):
+        tag = "td" if number else "th"
+        lines.append(
+            "".join(
+                _cell(text, tag, figure=place >= words, bold=(number, place) in bold)
+                for place, text in enumerate(row)
+            )
+        )
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def _cell(text: str, tag: str, *, figure: bool) -> str:
+def _cell(text: str, tag: str, *, figure: bool, bold: bool) -> str:
     kind = "said" if text.startswith(PROBLEM) else "figure" if figure else "word"
-    return f'<{tag} class="{kind}">{escape(text)}</{tag}>'
+    first, blank, rest = text.partition(" ")
+    shown = f"<strong>{escape(first)}</strong>{blank}{escape(rest)}" if bold else escape(text)
+    return f'<{tag} class="{kind}">{shown}</{tag}>'

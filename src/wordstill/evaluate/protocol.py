@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -90,6 +90,11 @@ class Protocol:
         sentences = [_OOV_SENTENCES[self.oov], _CASE_SENTENCES[self.case]]
         if self.max_vocab is not None:
             sentences.append(f"Only the first {self.max_vocab:,} words of a table count as present.")
+        sentences += [
+            sentence
+            for kinds, rules, sentence in _OOV_IN_TEXTS
+            if self.oov in rules and not set(kinds).isdisjoint(tasks)
+        ]
         for task, fields in _TASK_FIELDS.items():
             if task in tasks:
                 sentences += [_SENTENCES[field][str(getattr(self, field))] for field in fields]
@@ -133,6 +138,17 @@ _OOV_SENTENCES: Mapping[Oov, str] = {
     "backoff": "A word that is not in the table gets a vector of the table's back-offs, or of words with "
     "like letters; pairs for which there is none are left out.",
 }
+_OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
+    (("sts",), ("skip", "backoff"), "Of a sentence the words without a vector are left out."),
+    (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
+    (("tagging",), ("skip", "backoff"), "Taggers see zeros, and the letters, of a word without a vector."),
+    (
+        ("classification", "probe", "tagging"),
+        ("zero",),
+        "In texts that are learnt from such a word is zeros.",
+    ),
+)
+"""Kinds of tasks, rules, and what these mean there."""
 _CASE_SENTENCES: Mapping[Case, str] = {
     "fallback": "Words are looked up as published, then in lower case.",
     "lower": "Words are looked up in lower case.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -76,8 +77,7 @@ def relation_points(
         protocol: How words are looked up.
         seed: Of t-SNE.
     """
-    if projection not in get_args(Projection):
-        raise unknown_name("projection", str(projection), get_args(Projection))
+    check_projection(projection)
     found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol))
     known = [pair for pair in pairs if found.known[found.numbers(pair)].all()]
     if len(known) < FEWEST_PAIRS:
@@ -87,6 +87,14 @@ def relation_points(
     places = _principal(rows) if projection == "pca" else _neighbourhoods(rows, seed)
     points = [Point(word, float(x), float(y)) for word, (x, y) in zip(words, places)]
     return list(zip(points[::2], points[1::2]))
+
+
+def check_projection(name: str) -> None:
+    """Refuse a projection that does not exist, or that needs a package which is not installed."""
+    if name not in get_args(Projection):
+        raise unknown_name("projection", name, get_args(Projection))
+    if name == "tsne" and find_spec("sklearn") is None:
+        raise MissingExtra("scikit-learn", "eval", "A t-SNE plot")
 
 
 def _principal(rows: Floats) -> Floats:
@@ -102,10 +110,8 @@ def _principal(rows: Floats) -> Floats:
 
 
 def _neighbourhoods(rows: Floats, seed: int) -> Floats:
-    try:
-        from sklearn.manifold import TSNE
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "eval", "A t-SNE plot") from error
+    from sklearn.manifold import TSNE
+
     perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
     model = TSNE(n_components=2, perplexity=perplexity, init="pca", metric="cosine", random_state=seed)
     return np.asarray(model.fit_transform(rows), dtype=np.float64)

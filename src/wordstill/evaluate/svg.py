@@ -87,15 +87,18 @@ def curves(lines: Sequence[Line], *, width: int = 720, height: int = 320) -> str
         return across, bottom - (y - y_low) / (y_high - y_low) * (bottom - top)
 
     parts = [_line(left, bottom, right, bottom, GREY), _line(left, top, left, bottom, GREY)]
-    for step in range(5):
-        value = y_low + (y_high - y_low) * step / 4
+    for value in _round_values(y_low, y_high):
         level = place(10**x_low, value)[1]
         parts += [
             _line(left, level, right, level, "#eceff1"),
-            _text(left - 6, level + 4, f"{value:.0f}", anchor="end"),
+            _text(left - 6, level + 4, f"{value:g}", anchor="end"),
         ]
+    free = left
     for x in sorted({x for line in lines for x, _ in line.points}):
-        parts.append(_text(place(x, y_low)[0], bottom + 16, size_text(x), anchor="middle"))
+        across, label = place(x, y_low)[0], size_text(x)
+        if across - len(label) * LETTER / 2 >= free:
+            parts.append(_text(across, bottom + 16, label, anchor="middle"))
+            free = across + len(label) * LETTER / 2 + LETTER
     for number, line in enumerate(lines):
         spots = [place(x, y) for x, y in line.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
@@ -136,6 +139,14 @@ def size_text(words: float) -> str:
         if words >= size:
             return f"{words / size:.3g} {unit}"
     return f"{words:.0f}"
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Two to six round numbers, the same step apart, inside a range."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _spread(low: float, high: float, least: float) -> tuple[float, float]:

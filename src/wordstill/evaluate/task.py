@@ -98,7 +98,10 @@ def _resolve(name: str | Path) -> tuple[str, str | Path]:
     if configured := own_sets(data_folder(), cache_folder()).get(name):
         return configured.kind, name
     own = split_kind(name)
-    return (own.kind, own.path) if own and own.kind in TASKS else (OWN_FILE_KIND, name)
+    # A colon may also stand in the name of a file.
+    if own is None or Path(name).exists():
+        return OWN_FILE_KIND, name
+    return own
 
 
 def _registered_kind(name: str) -> str:

@@ -98,6 +98,11 @@ def test_the_parent_is_named_by_the_provenance(tiny_teachers, tmp_path, polar_se
     assert ParentTask(polar_set(60), QUICK, teacher=folder).run(polar_vectors) == score
 
 
+def test_a_parent_that_cannot_be_loaded_is_told(polar_set, polar_vectors, tmp_path):
+    score = ParentTask(polar_set(60), QUICK, teacher=str(tmp_path / "gone")).run(polar_vectors)
+    assert score.value is None and "gone" in score.problem and "does not exist" in score.problem
+
+
 def test_tags_are_learnt_too(tiny_teachers, tmp_path, span_set, polar_vectors):
     folder = save(tiny_teachers, tmp_path / "teacher")
     score = ParentTask(span_set(100), replace(QUICK, limit=30), teacher=folder).run(polar_vectors)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from wordstill.evaluate.extrinsic.config import NCRFPP, TaggerConfig  # noqa: E4
 from wordstill.evaluate.extrinsic.examples import Examples, Published  # noqa: E402
 from wordstill.evaluate.extrinsic.tag_coding import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluate.extrinsic.tagger import TaggingLearner  # noqa: E402
+from wordstill.evaluate.extrinsic.tagger_training import _BestEpoch  # noqa: E402
 from wordstill.evaluate.extrinsic.tagging import TaggingTask  # noqa: E402
 from wordstill.evaluate.extrinsic.word_table import Sentences  # noqa: E402
 
@@ -94,6 +96,11 @@ def test_problems_are_said(span_set, polar_vectors, random_vectors):
     assert "development part has only 5" in TaggingTask(span_set(50), QUICK).run(polar_vectors).problem
 
 
+def test_a_training_that_goes_astray_has_no_figure(span_set, polar_vectors):
+    wild = replace(QUICK, optimiser="sgd", learning_rate=1e30, clip=1e30, epochs=2, seeds=1)
+    assert "went astray" in TaggingTask(span_set(), wild).run(polar_vectors).problem
+
+
 def test_a_set_with_labels_is_refused(polar_set):
     with pytest.raises(UsageError, match="has no tags, which the task 'tagging' needs; it has labels"):
         TaggingTask(polar_set())
@@ -120,13 +127,37 @@ def test_batch_mates_have_no_influence_on_a_sentence():
     learner = TaggingLearner(matrix, surfaces, 4, QUICK, torch.device("cpu"))
     torch.manual_seed(0)
     model = learner.new_model().eval()
-    rows = [random.integers(1, 6, size=size).tolist() for size in (3, 9, 1)]
-    together = model(torch.from_numpy(Sentences.of(rows).padded(np.arange(3))), torch.tensor([3, 9, 1]))
+    rows = [random.integers(1, 6, size=size).tolist() for size in (9, 3, 1)]
+    together = model(torch.from_numpy(Sentences.of(rows).padded(np.arange(3))), torch.tensor([9, 3, 1]))
     for place, row in enumerate(rows):
         alone = model(torch.tensor([row]), torch.tensor([len(row)]))
         torch.testing.assert_close(together[place, : len(row)], alone[0])
-    part = TaggedRows(Sentences.of(rows), Sentences.of(rows))
-    assert learner.predict(model, part).lengths.tolist() == [3, 9, 1]
+
+
+def test_patience_begins_when_something_is_found():
+    figures = [0.0, 0.0, 0.0, 0.2, 0.1, 0.3, 0.3, 0.2]
+    learner = SimpleNamespace(predict=lambda model, part: None)
+    coder = SimpleNamespace(
+        decode=lambda tags: tags, counts=lambda gold, found: np.array([[int(100 * figures.pop(0)), 100]])
+    )
+    search = _BestEpoch(learner, coder, None, (), patience=2)
+    model = torch.nn.Linear(1, 1)
+    going_on = [search._look(epoch, model) for epoch in range(1, 9)]
+    assert going_on == [True] * 7 + [False]
+    assert (search.epoch, search.figure) == (6, 0.3)
+
+
+def test_tags_are_predicted_in_the_order_of_the_sentences():
+    rows = [[1, 2, 3], [3, 1, 2, 3, 1, 2], [2], [1, 1]]
+    surfaces = Surfaces.of(["a", "bb", "ccc"], range(1, 4), ["abc"])
+    matrix = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    learner = TaggingLearner(matrix, surfaces, 4, replace(QUICK, batch=1), torch.device("cpu"))
+    torch.manual_seed(0)
+    model = learner.new_model().eval()
+    found = learner.predict(model, TaggedRows(Sentences.of(rows), Sentences.of(rows)))
+    for place, row in enumerate(rows):
+        alone = learner.predict(model, TaggedRows(Sentences.of([row]), Sentences.of([row])))
+        assert found.rows[found.starts[place] : found.starts[place + 1]].tolist() == alone.rows.tolist()
 
 
 def test_spelling_every_word_gives_the_scores_of_spelling_each_once():

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from wordstill.errors import DataError  # noqa: E402
+from wordstill.errors import TrainingError  # noqa: E402
 from wordstill.evaluate.extrinsic.config import CnnConfig  # noqa: E402
 from wordstill.evaluate.extrinsic.training import Choice, fit, progress_bar, search_and_retrain, seeded  # noqa: E402
 
@@ -85,7 +85,7 @@ def test_training_can_be_stopped():
 def test_a_loss_that_is_not_finite_is_refused():
     with (
         progress_bar("try", 10, show=False) as bar,
-        pytest.raises(DataError, match=r"not finite at the learning rate 0\.1"),
+        pytest.raises(TrainingError, match=r"not finite at the learning rate 0\.1"),
     ):
         fit(Counting(loss=float("nan")), 10, Choice(0.1, 1, 0.0), 0, bar)
 

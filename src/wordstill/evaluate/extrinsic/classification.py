@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.errors import TrainingError
 from wordstill.evaluate.extrinsic.config import CnnConfig, ProbeConfig
 from wordstill.evaluate.extrinsic.examples import Published, Splits, class_problem, divide_by_class
 from wordstill.evaluate.extrinsic.extras import require_training
@@ -52,7 +53,10 @@ class _SentenceTask(ABC):
             return frame.without_figure(problem)
         targets = LabelTargets.of(splits)
         parts = [table.encode(part.sentences) for part in splits]
-        predicted, settings = self._predict(table.matrix, parts, targets, seed)
+        try:
+            predicted, settings = self._predict(table.matrix, parts, targets, seed)
+        except TrainingError as error:
+            return frame.without_figure(str(error))
         return targets.score(frame, predicted, settings, seed)
 
     @abstractmethod

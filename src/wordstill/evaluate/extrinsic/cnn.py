@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.evaluate.extrinsic.config import CnnConfig
-from wordstill.evaluate.extrinsic.learner import on_device
+from wordstill.evaluate.extrinsic.learner import on_device, on_gpu
 from wordstill.evaluate.extrinsic.word_table import PADDING, Ids, Sentences, length_sorted
 
 
@@ -50,27 +50,32 @@ class ConvolutionalClassifier(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """Scores of the classes, (sentences, classes), for rows of shape (sentences, words + 2 margins)."""
         words = rows.shape[1] - 2 * self.margin
-        windows = self.bias.expand(len(rows), words, -1)
-        for part in self._products(rows, words):
-            windows = windows + part
+        once = not rows.is_cuda if self.once is None else self.once
+        windows = self._added_up(rows, words) if once else self._multiplied(rows)
         inside = rows[:, self.margin : self.margin + words] != PADDING
         # After ReLU zero is the least value, so it can stand for windows outside the sentence.
         pooled = (torch.relu(windows) * inside[:, :, None]).amax(dim=1)
         scores: Tensor = self.output(self.dropout(pooled))
         return scores
 
-    def _products(self, rows: Tensor, words: int) -> Iterator[Tensor]:
-        """For each place of a window the product of the word there, (sentences, words, filters)."""
-        once = not rows.is_cuda if self.once is None else self.once
-        distinct, places = torch.unique(rows, return_inverse=True) if once else (rows, None)
-        # The row of padding may be trained where the vectors are, but it must stay zeros.
-        known = self.vectors[distinct] * (distinct != PADDING)[..., None]
-        for step, weights in enumerate(self.filters):
-            product = known @ weights
-            if places is None:
-                yield product[:, step : step + words]
-            else:
-                yield nn.functional.embedding(places[:, step : step + words], product)
+    def _multiplied(self, rows: Tensor) -> Tensor:
+        """Every window times all filters, (sentences, words, filters)."""
+        windows = self._known(rows.unfold(1, len(self.filters), 1))
+        return windows.flatten(2) @ self.filters.flatten(0, 1) + self.bias
+
+    def _added_up(self, rows: Tensor, words: int) -> Tensor:
+        """The same from one product of each different word with each place of a window."""
+        distinct, places = torch.unique(rows, return_inverse=True)
+        known = self._known(distinct)
+        parts = (
+            nn.functional.embedding(places[:, step : step + words], known @ weights)
+            for step, weights in enumerate(self.filters)
+        )
+        return sum(parts, self.bias)
+
+    def _known(self, rows: Tensor) -> Tensor:
+        """Vectors; that of padding stays zeros where vectors are trained."""
+        return nn.functional.embedding(rows, self.vectors, padding_idx=PADDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,7 @@ class ConvolutionLearner:
     def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
         trained = [weight for weight in model.parameters() if weight.requires_grad]
-        return torch.optim.Adam(trained, lr=learning_rate)
+        return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))
 
     def rate(self, learning_rate: float, epoch: int) -> float:
         """Constant."""
@@ -116,10 +121,10 @@ class ConvolutionLearner:
         self, model: nn.Module, part: LabelledRows, random: np.random.Generator
     ) -> Iterator[tuple[Tensor, int]]:
         """Cross-entropy of every batch of one epoch."""
-        labels = torch.from_numpy(part.labels).to(self.device)
         for places in length_sorted(part.sentences.lengths, self.config.batch, random):
+            labels = on_device(part.labels[places], self.device)
             scores = model(self._rows(part.sentences, places))
-            yield nn.functional.cross_entropy(scores, labels[on_device(places, self.device)]), len(places)
+            yield nn.functional.cross_entropy(scores, labels), len(places)
 
     def correct(self, model: nn.Module, part: LabelledRows) -> float:
         """Accuracy."""

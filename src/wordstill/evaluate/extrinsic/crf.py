@@ -33,11 +33,14 @@ class Crf(nn.Module):
         Args:
             emissions: (sentences, words, tags).
             tags: (sentences, words), any number behind the end of a sentence.
-            lengths: (sentences,), at least 1 each.
+            lengths: (sentences,), at least 1 each; on the CPU, so that it need not wait for a GPU.
         """
+        there = lengths.to(emissions.device, non_blocking=True)
         weights = (self.transitions, self.start, self.end)
-        total: Tensor = _LogPartition.apply(emissions, lengths, *weights)  # type: ignore[no-untyped-call]
-        return total - self._score(emissions, tags, lengths)
+        total: Tensor = _LogPartition.apply(  # type: ignore[no-untyped-call]
+            emissions, there, int(lengths.min()), *weights
+        )
+        return total - self._score(emissions, tags, there)
 
     def _score(self, emissions: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
         """The score of one row of tags for each sentence."""
@@ -73,7 +76,13 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, emissions: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, end: Tensor
+        ctx: Any,
+        emissions: Tensor,
+        lengths: Tensor,
+        shortest: int,
+        transitions: Tensor,
+        start: Tensor,
+        end: Tensor,
     ) -> Tensor:
         # Double precision: only the ratio of the largest to the smallest transition could underflow.
         scores = emissions.transpose(0, 1).double()
@@ -83,7 +92,6 @@ class _LogPartition(torch.autograd.Function):
         step_matrix, step_shift = _exponential(transitions)
         first, first_shift = _exponential(start)
         last, last_shift = _exponential(end)
-        shortest = int(lengths.min())
         forwards: list[Tensor] = []
         scales: list[Tensor] = []
         current = first * weights[0]
@@ -99,6 +107,7 @@ class _LogPartition(torch.autograd.Function):
         factors = torch.stack(scales)
         total = ((factors.log() + highest).squeeze(2) * inside).sum(dim=0)
         total = total + final.log() + (lengths - 1) * step_shift + first_shift + last_shift
+        ctx.shortest = shortest
         ctx.save_for_backward(
             weights, inside, lengths, step_matrix, last / final[:, None], torch.stack(forwards), factors
         )
@@ -108,14 +117,13 @@ class _LogPartition(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weights, inside, lengths, step_matrix, ends, forwards, factors = ctx.saved_tensors
-        shortest = int(lengths.min())
         scaled = (weights / factors).unbind()
         onwards = step_matrix.T
         backwards, arrivals = [ends], []
         for step in range(len(scaled) - 1, 0, -1):
             arrivals.append(scaled[step] * backwards[-1])
             before = arrivals[-1] @ onwards
-            if step >= shortest:
+            if step >= ctx.shortest:
                 before = torch.where(inside[step][:, None], before, backwards[-1])
             backwards.append(before)
         marginals = forwards * torch.stack(backwards[::-1]) * inside[:, :, None]
@@ -129,6 +137,7 @@ class _LogPartition(torch.autograd.Function):
         dtype = gradient.dtype
         return (
             unary.transpose(0, 1).to(dtype),
+            None,
             None,
             pairs.to(dtype),
             unary[0].sum(dim=0).to(dtype),

@@ -80,6 +80,11 @@ class Schedule(Protocol):
         ...
 
 
+def on_gpu(device: torch.device) -> bool:
+    """Whether kernels are asked for ahead of time, so that fewer of them are better than fewer products."""
+    return device.type == "cuda"
+
+
 def on_device(numbers: Ids, device: torch.device) -> Tensor:
     """Numbers as a tensor there; the CPU does not wait for what a GPU still has to do."""
     return torch.from_numpy(numbers).to(device, non_blocking=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordstill.errors import TeacherError, TrainingError
 from wordstill.evaluate.extrinsic.config import ParentConfig
 from wordstill.evaluate.extrinsic.examples import (
     Published,
@@ -91,7 +92,10 @@ class ParentTask:
         if problem is not None or teacher is None:
             return frame.without_figure(str(problem))
         targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
-        predicted, settings = self._predict(teacher, splits, targets, seed)
+        try:
+            predicted, settings = self._predict(teacher, splits, targets, seed)
+        except (TeacherError, TrainingError) as error:
+            return frame.without_figure(str(error))
         return targets.score(frame, predicted, settings, seed)
 
     def _predict(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from wordstill.evaluate.extrinsic.config import ParentConfig
 from wordstill.evaluate.extrinsic.examples import Words
-from wordstill.evaluate.extrinsic.learner import on_device
+from wordstill.evaluate.extrinsic.learner import on_device, on_gpu
 from wordstill.evaluate.extrinsic.word_table import Ids, Sentences, length_sorted
 from wordstill.teacher.alignment import align
 from wordstill.teacher.limits import room_beside_specials, text_limit
@@ -98,7 +98,9 @@ class ParentLearner:
 
     def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """AdamW."""
-        return torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY)
+        return torch.optim.AdamW(
+            model.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY, fused=on_gpu(self.device)
+        )
 
     def rate(self, learning_rate: float, epoch: int) -> float:
         """Constant."""
@@ -108,11 +110,9 @@ class ParentLearner:
         self, model: nn.Module, part: ParentRows, random: np.random.Generator
     ) -> Iterator[tuple[Tensor, int]]:
         """Cross-entropy of every batch of one epoch."""
-        targets = torch.from_numpy(part.targets).to(self.device)
         for places in length_sorted(part.pieces.lengths, self.config.batch, random):
-            chosen = on_device(_targets_of(part, places), self.device)
-            scores = self._scores(model, part, places)
-            yield nn.functional.cross_entropy(scores, targets[chosen]), len(places)
+            targets = on_device(part.targets[_targets_of(part, places)], self.device)
+            yield nn.functional.cross_entropy(self._scores(model, part, places), targets), len(places)
 
     def correct(self, model: nn.Module, part: ParentRows) -> float:
         """Accuracy."""

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.evaluate.extrinsic.config import TaggerConfig
 from wordstill.evaluate.extrinsic.crf import Crf
-from wordstill.evaluate.extrinsic.learner import on_device
+from wordstill.evaluate.extrinsic.learner import on_device, on_gpu
 from wordstill.evaluate.extrinsic.tag_coding import Surfaces, TaggedRows
 from wordstill.evaluate.extrinsic.word_table import PADDING, Ids, Sentences, length_sorted
 
@@ -68,9 +68,12 @@ class Tagger(nn.Module):
         self.crf = Crf(tags)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Scores (sentences, words, tags) for numbers of surfaces (sentences, words); lengths on the CPU."""
+        """Scores (sentences, words, tags) for numbers of surfaces (sentences, words).
+
+        Lengths are on the CPU, the longest first: a batch that had to be sorted here would keep it waiting.
+        """
         inputs = self.dropout(self._known(words))
-        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True)
         states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
         scores: Tensor = self.output(self.dropout(states))
         return scores
@@ -116,7 +119,7 @@ class TaggingLearner:
         trained = [weight for weight in model.parameters() if weight.requires_grad]
         if self.config.optimiser == "sgd":
             return torch.optim.SGD(trained, lr=learning_rate, weight_decay=NCRFPP_PENALTY)
-        return torch.optim.Adam(trained, lr=learning_rate)
+        return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))
 
     def rate(self, learning_rate: float, epoch: int) -> float:
         """Constant with Adam; NCRF++ lets it fall."""
@@ -129,10 +132,10 @@ class TaggingLearner:
     ) -> Iterator[tuple[Tensor, int]]:
         """The loss of every batch of one epoch: a sum over sentences with ``sgd``, else their mean."""
         assert isinstance(model, Tagger)
-        for places in length_sorted(part.sentences.lengths, self.config.batch, random):
+        for places in self._longest_first(part, self.config.batch, random):
             words, lengths = self._batch(part.sentences, places)
             tags = on_device(part.tags.padded(places), self.device)
-            losses = model.crf.loss(model(words, lengths), tags, lengths.to(self.device, non_blocking=True))
+            losses = model.crf.loss(model(words, lengths), tags, lengths)
             yield losses.sum() if self.config.optimiser == "sgd" else losses.mean(), len(places)
 
     @torch.inference_mode()
@@ -140,7 +143,7 @@ class TaggingLearner:
         """The best tags of each sentence."""
         assert isinstance(model, Tagger)
         predicted = np.zeros_like(part.sentences.rows)
-        for places in length_sorted(part.sentences.lengths, 4 * self.config.batch, None):
+        for places in self._longest_first(part, 4 * self.config.batch, None):
             words, lengths = self._batch(part.sentences, places)
             found = model.crf.decode(model(words, lengths), lengths.to(self.device)).cpu().numpy()
             for place, row in zip(places, found):
@@ -151,6 +154,11 @@ class TaggingLearner:
     def size(self, part: TaggedRows) -> int:
         """Sentences of a part."""
         return len(part.sentences)
+
+    def _longest_first(
+        self, part: TaggedRows, size: int, random: np.random.Generator | None
+    ) -> Iterator[Ids]:
+        return (places[::-1] for places in length_sorted(part.sentences.lengths, size, random))
 
     def _batch(self, sentences: Sentences, places: Ids) -> tuple[Tensor, Tensor]:
         words = on_device(sentences.padded(places), self.device)

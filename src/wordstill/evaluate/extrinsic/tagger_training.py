@@ -77,7 +77,7 @@ class _BestEpoch:
         patience: int,
     ) -> None:
         self.learner, self.coder, self.dev, self.gold, self.patience = learner, coder, dev, gold, patience
-        self.figure, self.epoch, self.seen = -1.0, 0, 0
+        self.figure, self.epoch, self.seen = 0.0, 0, 0
         self.weights: dict[str, Any] = {}
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Bar) -> nn.Module:
@@ -90,6 +90,7 @@ class _BestEpoch:
         counts = self.coder.counts(self.gold, self.coder.decode(self.learner.predict(model, self.dev)))
         figure = float(figure_of(counts))
         self.seen = epoch
-        if figure > self.figure:
+        # Until the first span is found there is nothing to lose patience with.
+        if figure > self.figure or self.figure == 0:
             self.figure, self.epoch, self.weights = figure, epoch, copy.deepcopy(model.state_dict())
         return epoch - self.epoch < self.patience

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wordstill.errors import TrainingError
 from wordstill.evaluate.extrinsic.config import TaggerConfig
 from wordstill.evaluate.extrinsic.examples import Published, Words, divide_in_order, tag_problem
 from wordstill.evaluate.extrinsic.extras import require_training
@@ -80,8 +81,11 @@ class TaggingTask:
         from wordstill.evaluate.extrinsic.tagger_training import tag_test_part
 
         coder = TagCoder.of(splits.train)
-        predicted, settings = tag_test_part(
-            splits, coder, words, table, config, seed, self.name, progress=self.progress
-        )
+        try:
+            predicted, settings = tag_test_part(
+                splits, coder, words, table, config, seed, self.name, progress=self.progress
+            )
+        except TrainingError as error:
+            return frame.without_figure(str(error))
         counts = np.stack([coder.counts(splits.test.targets, tags) for tags in predicted])
         return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)

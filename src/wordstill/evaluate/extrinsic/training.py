@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from wordstill.errors import DataError
+from wordstill.errors import TrainingError
 from wordstill.evaluate.extrinsic.learner import Chooser, Learner, Schedule
 
 Data = TypeVar("Data")
@@ -90,7 +90,7 @@ def fit(
     ``after_epoch`` is shown the model after every epoch, and says whether to go on.
 
     Raises:
-        DataError: The loss became infinite or NaN.
+        TrainingError: The loss became infinite or NaN.
     """
     with seeded(seed, learner.device):
         model = learner.new_model().to(learner.device)
@@ -116,8 +116,8 @@ def search(
     """The number of epochs and the learning rate that are best on the development part.
 
     The learning rate of an epoch does not depend on those to come, so a long training passes through every
-    shorter one: one training for each
-    learning rate is the whole search. Of equals the first is taken, that is, the shortest training.
+    shorter one: one training for each learning rate is the whole search. Of equals the first is taken, that
+    is, the shortest training.
     """
     tried: list[Choice] = []
     for rate in schedule.learning_rates:
@@ -170,7 +170,7 @@ def _run_epoch(
     model.eval()
     if not bool(torch.isfinite(total)):
         rate = optimiser.param_groups[0]["lr"]
-        raise DataError(
+        raise TrainingError(
             f"Training went astray: the loss is not finite at the learning rate {rate:g}. "
             "Try a smaller one, or the scale 'unit'."
         )
