@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+KERNELS := $(VENV)/.kernels
 
 .PHONY: help demo test check format benchmarks clean
 
@@ -17,6 +18,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
 
+$(KERNELS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[kernels]'
+	touch $(KERNELS)
+
 demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m wordstill.demo --out out/demo
 
@@ -25,7 +30,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check
+test: check $(KERNELS)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
 
 format: $(READY)

@@ -17,14 +17,15 @@ import pytest
 if TYPE_CHECKING:
     from wordstill.teacher import Teacher
 
+# Triton looks at this when it is imported. Where there is a GPU, kernels run on it.
+if not Path("/dev/nvidia0").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 def pytest_configure() -> None:
     """A shell lets commands in the background ignore Ctrl-C, and so would every process that tests start."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Kernels look at this when they are imported. Where there is a GPU they run on it.
-    if not Path("/dev/nvidia0").exists():
-        os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture(scope="session")

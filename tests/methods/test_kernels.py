@@ -14,6 +14,7 @@ from wordstill.teacher import WordStates
 
 pytest.importorskip("triton", reason="needs triton")
 from wordstill.methods.row_kernels import KernelStep
+from wordstill.methods.sum_kernels import add_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 KINDS = ("sgd", "adagrad", "adam")
@@ -65,14 +66,29 @@ def test_all_rows_at_once(kind):
     assert_alike(plain, fast)
 
 
+@pytest.mark.parametrize("width", [6, 1030])
+@pytest.mark.parametrize("chosen", [True, False])
+def test_vectors_are_added_to_their_rows(width, chosen):
+    generator = torch.Generator().manual_seed(3)
+    values = torch.randn(90, width, generator=generator)
+    places = torch.randint(0, 90, (70,), generator=generator) if chosen else None
+    taken = values if places is None else values[places]
+    rows = torch.randint(0, 4, (len(taken),), generator=generator)
+    sums, counts = torch.zeros(5, width, device=DEVICE), torch.zeros(5, dtype=torch.int64, device=DEVICE)
+    moved = None if places is None else places.to(DEVICE)
+    add_rows(sums, counts, rows.to(DEVICE), values.to(DEVICE), moved)
+    assert counts.tolist() == rows.bincount(minlength=5).tolist()
+    assert torch.allclose(sums.cpu(), torch.zeros(5, width).index_add_(0, rows, taken), atol=1e-4)
+
+
 SPECS = (
-    "x2static",
+    "x2static:shared=32",
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
-    "x2static:corrected=false",
-    "bert-skipgram:dim=5",
+    "x2static:corrected=false,shared=1100",
+    "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",
-    "context-to-vec:semantic=0.5,contrastive=2,window=2",
-    "context-to-vec:tied=false",
+    "context-to-vec:semantic=0.5,contrastive=2,window=2,shared=32",
+    "context-to-vec:tied=false,shared=32,batch=7",
 )
 
 
@@ -89,7 +105,7 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     # The same draws everywhere: a GPU has a generator of its own.
     fast.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)
     plain.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
-    for states in text.states(False, 200, plain.layers)[:4]:
+    for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
         fast.observe(
             WordStates(states.batch, {layer: said.to(DEVICE) for layer, said in states.hidden.items()})

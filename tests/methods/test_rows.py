@@ -128,17 +128,3 @@ def test_trained_tables_cannot_be_merged():
     table = RowTable(start(), RowOptimiser("sgd"))
     with pytest.raises(UsageError, match=r"cannot be merged.*still or ase"):
         table.merge(RowTable(start(), RowOptimiser("sgd")))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("per_row_steps", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
-def test_kernels_agree_with_the_plain_step(kind, per_row_steps):
-    optimiser = RowOptimiser(kind, per_row_steps)
-    plain, fast = RowTable(start().float(), optimiser), RowTable(start().float().cuda(), optimiser)
-    for seed in range(4):
-        queries, rows, coefficients = batch(seed)
-        plain.step(queries.float(), rows, coefficients.float(), 0.1)
-        fast.step(queries.float().cuda(), rows.cuda(), coefficients.float().cuda(), 0.1)
-    assert torch.allclose(fast.weights.cpu(), plain.weights, atol=1e-5)
-    assert torch.equal(fast.steps.cpu(), plain.steps)
