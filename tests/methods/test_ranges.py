@@ -12,7 +12,7 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, check_specs
 from wordstill.methods.context_to_vec import WEIGHTS, ContextToVecConfig
-from wordstill.methods.learner import RANGES as LEARNING
+from wordstill.methods.learner_config import RANGES as LEARNING
 from wordstill.methods.noise import Noise
 from wordstill.methods.ranges import Range
 from wordstill.methods.still import RANGES as STILL

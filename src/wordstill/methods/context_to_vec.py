@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from wordstill.errors import UsageError
-from wordstill.methods.objectives import Losses
+from wordstill.methods.objectives import Losses, PairwiseRule
 from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.window_config import PRINTED, WindowConfig
 from wordstill.methods.window_learner import WindowLearner
@@ -100,15 +100,12 @@ class ContextToVec(WindowLearner):
         """One, or two side by side for two projections."""
         return 1 if self.config.tied else 2
 
-    @property
-    def plain_rule(self) -> dict[str, Any]:
-        """With the weights of both losses."""
-        config = self.config
-        return {**super().plain_rule, "attraction": config.semantic, "repulsion": config.contrastive}
-
-    @property
-    def _is_plain(self) -> bool:
-        return super()._is_plain and not (self.config.printed_sign or self.config.contextualised)
+    def shared_rule(self) -> PairwiseRule | None:
+        """With the weights of both losses; None also where there are other losses."""
+        config, rule = self.config, super().shared_rule()
+        if rule is None or config.printed_sign or config.contextualised:
+            return None
+        return replace(rule, attraction=config.semantic, repulsion=config.contrastive)
 
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,122 +13,18 @@ from torch import Tensor
 
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
-from wordstill.methods.noise import Noise, NoiseSource
-from wordstill.methods.ranges import Range, check_ranges
-from wordstill.methods.rows import OptimiserKind, RowOptimiser, RowTable
-from wordstill.methods.sums import Accumulator
+from wordstill.methods.learner_config import LearnerConfig
+from wordstill.methods.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Positives
+from wordstill.methods.noise import Noise
+from wordstill.methods.objectives import PairwiseRule
+from wordstill.methods.rows import RowTable
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
     from wordstill.methods.shared_kernels import SharedStep
 
-RANGES = {
-    "negatives": Range(1, 10_000),
-    "shared": Range(0, 1_000_000),
-    "subsample": Range(0, 1),
-    "noise_power": Range(0, 100),
-    "rate": Range(0, 1e6, above=True),
-    "final_rate": Range(0, 1),
-    "balance": Range(0, 100),
-    "batch": Range(1, 10_000_000),
-}
 SEED_STRIDE = 0x9E3779B97F4A7C15
-BATCHES, WORDS, STEPS = range(3)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearnerConfig:
-    """Settings that every learner has."""
-
-    layer: int
-    """Which layer's states."""
-    negatives: int
-    """Negatives for each target; for a pair or a centre in methods with windows."""
-    shared: int = 1024
-    """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
-    example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
-    example."""
-    corrected: bool = True
-    """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
-    spent on learning how rare positives are."""
-    subsample: float
-    """Threshold above which frequent targets are thinned out; 0 keeps all."""
-    noise_power: float
-    """Power of the counts by which negatives are drawn."""
-    noise_source: NoiseSource = "counts"
-    """``subsampled`` draws by the counts that are left once targets are thinned out."""
-    mask_hits: bool = True
-    """Leave out negatives that are the target itself."""
-    optimiser: OptimiserKind
-    rate: float
-    """Learning rate at the start."""
-    final_rate: float
-    """Share of the rate that is left at the end; it falls evenly with the words read."""
-    per_row_steps: bool = True
-    """Adam counts the steps of each row apart."""
-    balance: float = 0.0
-    """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
-    moves as far as any other, and all its occurrences count alike."""
-    batch: int
-    """Examples in a step."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
-
-    @property
-    def row_optimiser(self) -> RowOptimiser:
-        """How rows are updated."""
-        return RowOptimiser(self.optimiser, self.per_row_steps)
-
-
-class Clock:
-    """How far a learner has come: batches, words and steps. On the host, so that a look never waits."""
-
-    def __init__(self) -> None:
-        self.counts = torch.zeros(3, dtype=torch.int64)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The counts [3]."""
-        return {"counts": self.counts}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
-
-
-class Positives:
-    """How often each word was a positive; words that never were have no vector."""
-
-    def __init__(self, rows: int, device: torch.device) -> None:
-        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
-
-    def add(self, rows: Tensor, present: Tensor | None = None) -> None:
-        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
-        times = torch.ones_like(rows) if present is None else present.long()
-        self.counts.index_add_(0, rows.flatten(), times.flatten())
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The counts [rows]."""
-        return {"counts": self.counts}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
-
-
-class Best:
-    """The best table so far by a judge's score, and after which epoch it was; 0 before any."""
-
-    def __init__(self, like: Tensor) -> None:
-        self.weights = torch.zeros_like(like)
-        self.score = torch.full((1,), -torch.inf, dtype=torch.float64)
-        self.epoch = torch.zeros(1, dtype=torch.int64)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The table, its score and its epoch."""
-        return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
 
 
 class Learner(Method):
@@ -247,20 +142,21 @@ class Learner(Method):
         else:
             yield from (self.noise.draw((size, count), generator) for size in sizes)
 
-    def shared_step(self, rule: dict[str, Any]) -> SharedStep | None:
-        """The step as kernels, for pairs with shared negatives on a GPU; None where there is no such thing.
-
-        Args:
-            rule: What `PairwiseRule` does not know from the settings of all learners.
-        """
-        table, config = self.rows, self.config
-        if not config.shared or table.kernels is None:
+    def shared_rule(self) -> PairwiseRule | None:
+        """What a step of pairs with shared negatives is; None where each example has its own."""
+        config = self.config
+        if not config.shared:
             return None
-        from wordstill.methods.shared_kernels import PairwiseRule, SharedStep
+        return PairwiseRule(config.negatives / config.shared, config.mask_hits)
 
-        weight = config.negatives / config.shared
-        pairwise = PairwiseRule(weight, config.mask_hits, **rule)
-        return SharedStep(table.kernels, self.positives.counts, self._offsets, pairwise)
+    def shared_step(self, rule: PairwiseRule | None) -> SharedStep | None:
+        """A step by such a rule as kernels; None without a rule or a GPU."""
+        kernels = self.rows.kernels
+        if rule is None or kernels is None:
+            return None
+        from wordstill.methods.shared_kernels import SharedStep
+
+        return SharedStep(kernels, self.positives.counts, self._offsets, rule)
 
     def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].

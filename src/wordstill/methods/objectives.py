@@ -7,6 +7,7 @@ respect to a score is all that `RowTable` needs. B queries, P positive and N neg
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -30,6 +31,22 @@ class Losses(NamedTuple):
     def total(self) -> Tensor:
         """Both parts."""
         return self.attraction + self.repulsion
+
+
+@dataclass(frozen=True)
+class PairwiseRule:
+    """What `pairwise` is told in a step whose negatives are shared by all examples."""
+
+    weight: float
+    """Of each negative."""
+    mask_hits: bool
+    """Leave out negatives that are a positive of the example."""
+    per_window: bool = False
+    """Multiply the weight of negatives by the sum of the weights of the example's positives."""
+    attraction: float = 1.0
+    """Factor of the part of the positives."""
+    repulsion: float = 1.0
+    """Factor of the part of the negatives."""
 
 
 def pairwise(

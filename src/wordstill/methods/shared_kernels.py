@@ -6,30 +6,15 @@ would be what everything waits for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from wordstill.methods.objectives import PairwiseRule
 from wordstill.methods.row_kernels import KernelStep
 
 LARGEST_BLOCK = 1024
-
-
-@dataclass(frozen=True)
-class PairwiseRule:
-    """What `objectives.pairwise` is told, for a step whose negatives are shared by all examples."""
-
-    weight: float
-    """Of each negative."""
-    mask_hits: bool
-    """Leave out negatives that are a positive of the example."""
-    per_window: bool = False
-    """Multiply the weight of negatives by the sum of the weights of the example's positives."""
-    attraction: float = 1.0
-    repulsion: float = 1.0
 
 
 class SharedStep:

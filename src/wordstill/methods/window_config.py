@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wordstill.errors import UsageError
-from wordstill.methods.learner import LearnerConfig
+from wordstill.methods.learner_config import LearnerConfig
 from wordstill.methods.noise import NoiseSource
 from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind

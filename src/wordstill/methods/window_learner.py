@@ -5,14 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from wordstill.methods.base import Setup
 from wordstill.methods.learner import Learner
-from wordstill.methods.objectives import Losses, attended, attended_in_groups, pairwise, summed
+from wordstill.methods.objectives import (
+    Losses,
+    PairwiseRule,
+    attended,
+    attended_in_groups,
+    pairwise,
+    summed,
+)
 from wordstill.methods.pairs import Examples, Windows, single_pairs
 from wordstill.methods.rows import EVERY, RowOptimiser, RowTable, joined, merged_gradients
 from wordstill.methods.whitening import RunningWhitener
@@ -53,18 +60,14 @@ class WindowLearner(Learner):
         if config.whiten is not None:
             self.whitener = RunningWhitener(setup.width, config.whiten, device)
             self.parts["whitener"] = self.whitener
-        self._shared = self.shared_step(self.plain_rule) if self._is_plain else None
+        self._shared = self.shared_step(self.shared_rule())
 
-    @property
-    def plain_rule(self) -> dict[str, Any]:
-        """What the kernels for pairs need to know besides the settings of all learners."""
-        return {"per_window": self.config.drawn_for == "window"}
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether a step is one that the kernels for pairs know."""
-        config = self.config
-        return config.objective == "pairwise" and config.clip is None and not config.bias
+    def shared_rule(self) -> PairwiseRule | None:
+        """None also where a step is another than that of plain pairs."""
+        config, rule = self.config, super().shared_rule()
+        if rule is None or config.objective != "pairwise" or config.clip is not None or config.bias:
+            return None
+        return replace(rule, per_window=config.drawn_for == "window")
 
     @property
     def parts_of_input(self) -> int:

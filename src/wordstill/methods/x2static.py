@@ -13,7 +13,9 @@ from torch import Tensor
 from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
 from wordstill.methods.contexts import Averaged, sentence_contexts
-from wordstill.methods.learner import STEPS, Learner, LearnerConfig
+from wordstill.methods.learner import Learner
+from wordstill.methods.learner_config import LearnerConfig
+from wordstill.methods.learner_state import STEPS
 from wordstill.methods.noise import NoiseSource
 from wordstill.methods.objectives import pairwise
 from wordstill.methods.ranges import Range, check_ranges
@@ -155,7 +157,7 @@ class X2Static(Learner):
             self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
             self.parts["whitener"] = self.whitener
         self._pool: Tensor | None = None
-        self._shared = self.shared_step({}) if config.limit is None else None
+        self._shared = self.shared_step(self.shared_rule() if config.limit is None else None)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""

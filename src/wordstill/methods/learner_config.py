@@ -1,0 +1,65 @@
+"""Settings that every learner has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wordstill.methods.noise import NoiseSource
+from wordstill.methods.ranges import Range, check_ranges
+from wordstill.methods.rows import OptimiserKind, RowOptimiser
+
+RANGES = {
+    "negatives": Range(1, 10_000),
+    "shared": Range(0, 1_000_000),
+    "subsample": Range(0, 1),
+    "noise_power": Range(0, 100),
+    "rate": Range(0, 1e6, above=True),
+    "final_rate": Range(0, 1),
+    "balance": Range(0, 100),
+    "batch": Range(1, 10_000_000),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """Settings that every learner has."""
+
+    layer: int
+    """Which layer's states."""
+    negatives: int
+    """Negatives for each target; for a pair or a centre in methods with windows."""
+    shared: int = 1024
+    """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
+    example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
+    example."""
+    corrected: bool = True
+    """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
+    spent on learning how rare positives are."""
+    subsample: float
+    """Threshold above which frequent targets are thinned out; 0 keeps all."""
+    noise_power: float
+    """Power of the counts by which negatives are drawn."""
+    noise_source: NoiseSource = "counts"
+    """``subsampled`` draws by the counts that are left once targets are thinned out."""
+    mask_hits: bool = True
+    """Leave out negatives that are the target itself."""
+    optimiser: OptimiserKind
+    rate: float
+    """Learning rate at the start."""
+    final_rate: float
+    """Share of the rate that is left at the end; it falls evenly with the words read."""
+    per_row_steps: bool = True
+    """Adam counts the steps of each row apart."""
+    balance: float = 0.0
+    """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
+    moves as far as any other, and all its occurrences count alike."""
+    batch: int
+    """Examples in a step."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, RANGES)
+
+    @property
+    def row_optimiser(self) -> RowOptimiser:
+        """How rows are updated."""
+        return RowOptimiser(self.optimiser, self.per_row_steps)
