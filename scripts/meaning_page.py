@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 RAW = "raw"
-MEANING = "meaning ({})"
-DEVELOPMENT = "development, area under the curve of WiC"
+KINDS = ("meaning", "meaning-centred")
+AREAS = "development, area under the curve of WiC"
+"""What the choice rested on before there were several sets to choose on."""
+COSTS = "encoding, beside reading the states"
 TARGETS = {"usim": "USim", "wic": "WiC", "scws": "SCWS", "sts-mean": "mean STS"}
 """Tasks on which the paper's meanings are above the raw mean."""
+DEVELOPMENT = {"wic": "WiC, development", "men-dev": "MEN", "simverb3500-dev": "SimVerb"}
 TASKS = {
     "usim": "USim", "wic": "WiC", "cosimlex-1": "CoSimLex I", "cosimlex-2": "CoSimLex II", "scws": "SCWS",
     **{f"sts{year}": f"STS{year}" for year in range(12, 17)}, "sts-mean": "mean STS", "paws-wiki": "PAWS",
@@ -17,6 +20,10 @@ TASKS = {
 COSINES = {
     f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
 }
+TRAININGS = (
+    "Trainings; what encoding every word of a text takes, in times of reading its states; and cosines on "
+    "held-out triples:"
+)
 
 Content = Mapping[str, Any]
 
@@ -27,8 +34,8 @@ def section(content: Content) -> str:
     lines += [*translators(content), triples(content["triples"], content["seconds"]), ""]
     figures = content["figures"]
     lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
-    lines += ["Meanings less the raw mean of the layers, in points:", "", *differences(content), ""]
-    lines += ["Trainings, and cosines on held-out triples:", "", *trainings(content), ""]
+    lines += [told_differences(content), "", *differences(content), ""]
+    lines += [TRAININGS, "", *trainings(content), ""]
     lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
     lines += [*table(figures, COSINES, "{:.3f}", 1.0), ""]
     return "\n".join(lines)
@@ -75,36 +82,60 @@ def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float
     return lines
 
 
+def told_differences(content: Content) -> str:
+    """What the columns of the differences are."""
+    told = "Meanings less the raw mean of the layers, in points"
+    if AREAS in content:
+        return f"{told}:"
+    return (
+        f"{told}; on development data in spreads (σ) of the difference, with the part of resamples in which "
+        "each would have been chosen:"
+    )
+
+
 def differences(content: Content) -> list[str]:
-    """For each variant, how far its meanings are above the raw mean, and on how many of the four tasks."""
-    figures, chosen = content["figures"], content["chosen"]
-    lines = [
-        f"| variant | WiC, development | {' | '.join(TARGETS.values())} | above raw |",
-        "|---|---:|" + "---:|" * (len(TARGETS) + 1),
-    ]
-    for name in content["encoders"]:
-        meaning = MEANING.format(name)
-        more = [100 * (figures[meaning][task] - figures[RAW][task]) for task in TARGETS]
-        area = content[DEVELOPMENT].get(meaning)
-        cells = ["–" if area is None else f"{100 * area:.1f}", *(f"{value:+.1f}" for value in more)]
-        told = f"{name} (chosen)" if name == chosen else name
-        lines.append(f"| {told} | {' | '.join(cells)} | {sum(value > 0 for value in more)} of {len(more)} |")
+    """How far the meanings of each variant are above the raw mean, and on how many of the four tasks."""
+    figures, judged = content["figures"], development(content)
+    columns = [*judged, *TARGETS.values(), "above raw"]
+    lines = [f"| vectors | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    chosen = f"{content.get('chosen kind', KINDS[0])} ({content['chosen']})"
+    for name in (f"{kind} ({variant})" for variant in content["encoders"] for kind in KINDS):
+        if name not in figures:
+            continue
+        more = [100 * (figures[name][task] - figures[RAW][task]) for task in TARGETS]
+        cells = [known.get(name, "–") for known in judged.values()]
+        cells += [*(f"{value:+.1f}" for value in more), f"{sum(value > 0 for value in more)} of {len(more)}"]
+        lines.append(f"| {name}{', chosen' if name == chosen else ''} | {' | '.join(cells)} |")
     return lines
+
+
+def development(content: Content) -> dict[str, dict[str, str]]:
+    """Columns of what the choice rested on: for each set, the figure of each candidate."""
+    if AREAS in content:
+        return {"WiC, development": {name: f"{100 * area:.1f}" for name, area in content[AREAS].items()}}
+    found = content["development"]
+    columns = {
+        DEVELOPMENT.get(data, data): {name: f"{gains[data]:+.1f} σ" for name, gains in found["gains"].items()}
+        for data in found["correlations"]
+    }
+    return columns | {"chosen in": {name: f"{share:.0%}" for name, share in found["shares"].items()}}
 
 
 def trainings(content: Content) -> list[str]:
     """For each variant, its length and its diagnosis."""
     lines = [
-        "| variant | steps | s an epoch | meanings of positives | of negatives | of other words "
+        "| variant | steps | s an epoch | encoding | meanings of positives | of negatives | of other words "
         "| told apart | degenerate |",
-        "|---|" + "---:|" * 6 + "---|",
+        "|---|" + "---:|" * 7 + "---|",
     ]
     for name, encoder in content["encoders"].items():
         found, epoch = encoder["diagnosis"], content["seconds"].get(f"an epoch, {name}")
+        cost = content.get(COSTS, {}).get(name)
         cosines = [f"{found[f'meaning_{key}']:.2f}" for key in ("positive", "negative", "others")]
         cells = [
             f"{encoder['steps']:,}",
             "–" if epoch is None else f"{epoch:.1f}",
+            "–" if cost is None else f"{cost:.2f}",
             *cosines,
             f"{100 * found['told_apart']:.1f} %",
             "yes" if found["degenerate"] else "no",

@@ -9,6 +9,7 @@ import torch
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError
 from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Use, UseStore, static_table
+from wordstill.meaning.distiller import CPU_ROWS
 from wordstill.meaning.use import word_spans
 
 TEXT = "The old still stands by the river, and the river turned grey."
@@ -55,6 +56,42 @@ def test_every_word_of_texts(encoder):
     uses, vectors = encoder.encode_words(TEXT)
     assert uses[6].word == "river"
     np.testing.assert_allclose(vectors[6], encoder.encode(TEXT, 6), rtol=1e-3, atol=1e-4)
+
+
+def test_only_texts_with_wanted_words_are_read(encoder, teacher, monkeypatch):
+    texts = [TEXT, "nobody knows", "A River, a river", ""]
+    everything = encoder.encode_texts(texts)
+    read = []
+    encode = teacher.encode
+
+    def recorded(batch, layers):
+        read.append((len(batch.lengths), len(batch.word_first)))
+        return encode(batch, layers)
+
+    monkeypatch.setattr(teacher, "encode", recorded)
+    found = encoder.encode_texts(texts, words=["RIVER", "absent"])
+    assert [[use.word for use in uses] for uses, _ in found] == [["river"] * 2, [], ["River", "river"], []]
+    assert read == [(2, 4)]
+    for (uses, vectors), (all_uses, all_vectors) in zip(found, everything):
+        expected = all_vectors[[all_uses.index(use) for use in uses]]
+        np.testing.assert_allclose(vectors, expected, rtol=1e-3, atol=1e-4)
+    assert [len(uses) for uses, _ in encoder.encode_texts(texts, words=[])] == [0] * 4
+
+
+@pytest.mark.parametrize("scaling", ["none", "scaled", "standardised"])
+@pytest.mark.parametrize("layer_embeddings", [False, True])
+def test_meanings_are_those_of_the_plain_layer_however_many_words_come(scaling, layer_embeddings):
+    torch.manual_seed(0)
+    config = DistillerConfig(heads=4, scaling=scaling, layer_embeddings=layer_embeddings)
+    distillers = Distillers(2, 32, config).eval()
+    states = 0.1 + 3.0 * torch.randn(CPU_ROWS + 5, 2, 32)
+    if scaling != "none":
+        distillers.find_scale(states)
+    if layer_embeddings:
+        torch.nn.init.normal_(distillers.meaning.layer_embeddings)
+    # With gradients torch takes the layer apart.
+    expected = distillers.meaning(distillers.scaled(states)).detach()
+    torch.testing.assert_close(distillers.representation("meaning")(states), expected, rtol=0, atol=1e-5)
 
 
 def test_sentence_vectors_are_means(encoder):

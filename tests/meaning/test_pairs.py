@@ -11,9 +11,10 @@ from wordstill.meaning import Triples, pairs
 from wordstill.meaning.building import BuildConfig
 from wordstill.meaning.cache import StateCache
 from wordstill.meaning.masked import whole_words
-from wordstill.meaning.pairs import PairConfig, Sources, make_triples
+from wordstill.meaning.pairs import PairConfig, make_triples
 from wordstill.meaning.paraphrases import read_paraphrases
 from wordstill.meaning.reading import StateReader
+from wordstill.meaning.sources import Sources
 from wordstill.meaning.targets import TargetConfig
 from wordstill.vectors import WordVectors
 
@@ -22,6 +23,10 @@ CONFIG = PairConfig(
     targets=TargetConfig(5, 40, vocabulary=200, skipped=0.0),
     build=BuildConfig(0.3, 0.0, candidates=50),
 )
+
+
+def sources_of(file):
+    return Sources.of_file(file, CONFIG.count, CONFIG.targets)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,7 @@ class Swapped:
 
 
 def test_ready_made_paraphrases(masked, table, file, tmp_path):
-    sources = Sources.of_file(file, CONFIG)
+    sources = sources_of(file)
     triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
     header = triples.header
     assert len(triples) + sum(header["dropped"].values()) == len(sources.uses) == header["targets"]
@@ -73,7 +78,7 @@ def test_ready_made_paraphrases(masked, table, file, tmp_path):
 
 
 def test_substitution_needs_no_paraphrases(masked, table, file, tmp_path):
-    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    sources = Sources(sources_of(file).uses, None, "text")
     triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
     assert triples.header["mode"] == "substituted"
     for triple in triples:
@@ -84,7 +89,7 @@ def test_substitution_needs_no_paraphrases(masked, table, file, tmp_path):
 
 
 def test_a_paraphraser(masked, table, file, tmp_path):
-    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    sources = Sources(sources_of(file).uses, None, "text")
     triples = make_triples(sources, masked, table, tmp_path / "t.jsonl", CONFIG, paraphraser=Swapped())
     assert triples.header["mode"] == "round-trip"
     kept = [triple for triple in triples if triple.how == "round-trip"]
@@ -92,13 +97,18 @@ def test_a_paraphraser(masked, table, file, tmp_path):
     assert all(triple.positive.word.lower() == triple.original.word.lower() for triple in kept)
     with pytest.raises(UsageError, match="given already"):
         make_triples(
-            Sources.of_file(file, CONFIG), masked, table, tmp_path / "u.jsonl", CONFIG, paraphraser=Swapped()
+            sources_of(file),
+            masked,
+            table,
+            tmp_path / "u.jsonl",
+            CONFIG,
+            paraphraser=Swapped(),
         )
 
 
 def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "BLOCK", 8)
-    sources = Sources(Sources.of_file(file, CONFIG).uses, None, "text")
+    sources = Sources(sources_of(file).uses, None, "text")
     whole = tmp_path / "whole.jsonl"
     make_triples(sources, masked, table, whole, CONFIG, paraphraser=Swapped())
 
@@ -124,7 +134,7 @@ def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, t
 @pytest.mark.parametrize("limit", [{"enough": 3}, {"seconds": 0.0}])
 def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monkeypatch, limit):
     monkeypatch.setattr(pairs, "BLOCK", 8)
-    sources = Sources.of_file(file, CONFIG)
+    sources = sources_of(file)
     whole = make_triples(sources, masked, table, tmp_path / "whole.jsonl", CONFIG)
     triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG, **limit)
     header = triples.header
@@ -136,7 +146,7 @@ def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monk
 
 
 def test_other_settings_do_not_go_on(masked, table, file, tmp_path):
-    sources = Sources.of_file(file, CONFIG)
+    sources = sources_of(file)
     out = tmp_path / "triples.jsonl"
     partial = tmp_path / "triples.jsonl.partial"
     partial.mkdir()
@@ -153,13 +163,13 @@ def test_no_triple_at_all(masked, file, tmp_path):
     with pytest.raises(
         DataError, match=r"None of 40 targets gave a triple \(the target has no static vector: 40"
     ):
-        make_triples(Sources.of_file(file, CONFIG), masked, nothing, tmp_path / "t.jsonl", CONFIG)
+        make_triples(sources_of(file), masked, nothing, tmp_path / "t.jsonl", CONFIG)
 
 
 def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(
     masked, table, file, tmp_path, monkeypatch
 ):
-    uses = Sources.of_file(file, CONFIG).uses
+    uses = sources_of(file).uses
     unknown = {use.word.lower() for use in uses[::2]}
     kept = [word for word in table.words if word not in unknown]
     smaller = WordVectors(kept, table.matrix[[table.index(word) for word in kept]])
@@ -187,7 +197,7 @@ OUTSIDE = '{"original": ["a", 0, 9], "positive": ["a", 0, 1], "negative": ["a", 
 
 @pytest.fixture
 def triples(masked, table, file, tmp_path):
-    return make_triples(Sources.of_file(file, CONFIG), masked, table, tmp_path / "triples.jsonl", CONFIG)
+    return make_triples(sources_of(file), masked, table, tmp_path / "triples.jsonl", CONFIG)
 
 
 @pytest.mark.parametrize(

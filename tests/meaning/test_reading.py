@@ -16,13 +16,12 @@ TEXTS = [
 ]
 
 
-def slow_states(teacher, layers, text, start, end):
+def slow_states(model, subwords, layers, text, start, end):
     """One text through the model as transformers does it, pieces picked by overlapping characters."""
-    subwords = teacher.subwords
     pieces = subwords.encode([text])
     ids = [*subwords.prefix, *pieces.ids.tolist(), *subwords.suffix]
     with torch.inference_mode():
-        hidden = teacher.model(
+        hidden = model(
             input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), output_hidden_states=True
         ).hidden_states
     chosen = [
@@ -34,15 +33,15 @@ def slow_states(teacher, layers, text, start, end):
 
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "gpt2", "xlmr", "t5"])
-def test_states_are_those_of_the_model_itself(tiny_teacher, kind):
-    teacher = tiny_teacher(kind)
+def test_states_are_those_of_the_model_itself(tiny_teacher, tiny_model, kind):
+    teacher, model = tiny_teacher(kind), tiny_model(kind)
     reader = StateReader(teacher, budget=64)
     uses = [Use(text, *span) for text in TEXTS for span in word_spans(text)]
     states, found = reader.found_states(uses)
     assert found.all()
     assert states.shape == (len(uses), 2, teacher.width)
     for use, got in zip(uses, states):
-        expected = slow_states(teacher, reader.layers, use.text, use.start, use.end)
+        expected = slow_states(model, teacher.subwords, reader.layers, use.text, use.start, use.end)
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -82,8 +81,8 @@ def test_a_long_text_is_read_in_windows_and_not_cut(tiny_teacher):
     assert not torch.allclose(repeated[0], torch.zeros_like(repeated[0]))
 
 
-def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher):
-    teacher = tiny_teacher("bert-uncased", max_length=18)
+def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher, tiny_model):
+    teacher, model = tiny_teacher("bert-uncased", max_length=18), tiny_model("bert-uncased")
     reader = StateReader(teacher)
     text = " ".join(["the old still stands in the small house by the river"] * 4)
     pieces = teacher.subwords.encode([text])
@@ -103,7 +102,8 @@ def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher):
             part[:1] != " "
             and teacher.subwords.encode([part]).ids.tolist() == pieces.ids[first : last + 1].tolist()
         ):
-            expected = slow_states(teacher, reader.layers, part, start - shift, end - shift)
+            place = (part, start - shift, end - shift)
+            expected = slow_states(model, teacher.subwords, reader.layers, *place)
             torch.testing.assert_close(
                 reader.states([Use(text, start, end)])[0], expected, rtol=1e-4, atol=1e-4
             )

@@ -43,6 +43,7 @@ def content(**changed):
             "config": {"targets": {"seed": 3}},
         },
         "development, area under the curve of WiC": {"raw": 0.6, "meaning (paper)": 0.6543},
+        "encoding, beside reading the states": {"paper": 1.199},
         "chosen": "paper",
         "encoders": {"paper": encoder, "paper, without negatives": encoder},
         "figures": {
@@ -58,11 +59,39 @@ def test_what_is_above_the_raw_mean_is_counted(page):
     shown = page.section(content())
     assert "h; nothing else ran; seed 3; commit abc; the teacher is m." in shown
     assert "| raw | 30.0 | 58.0 | – | – | 60.0 |" in shown
-    assert "| paper (chosen) | 65.4 | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
-    assert "| paper, without negatives | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
-    assert "| paper | 1,234 | 2.0 | 0.90 | 0.50 | 0.10 | 87.5 % | no |" in shown
+    assert "| vectors | WiC, development | USim | WiC | SCWS | mean STS | above raw |" in shown
+    assert "| meaning (paper), chosen | 65.4 | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
+    assert "| meaning (paper, without negatives) | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
+    assert "| paper | 1,234 | 2.0 | 1.20 | 0.90 | 0.50 | 0.10 | 87.5 % | no |" in shown
     assert "300 of 2,000 targets, 250 in a second; targets without one: 1,700 'a name'." in shown
     assert "| raw | 0.900 | – | – | – |" in shown
+
+
+def test_what_the_choice_rested_on_is_shown(page):
+    centred = "meaning-centred (paper)"
+    made = content(
+        development={
+            "chosen": centred,
+            "correlations": {"wic": {"raw": 0.3}, "men-dev": {"raw": 0.7}},
+            "gains": {
+                "meaning (paper)": {"wic": 2.04, "men-dev": -1.0},
+                centred: {"wic": 1.5, "men-dev": 2.5},
+            },
+            "shares": {"meaning (paper)": 0.126, centred: 0.874},
+        },
+    )
+    made["chosen kind"] = "meaning-centred"
+    del made["development, area under the curve of WiC"]
+    made["figures"][centred] = figures(0.321, 0.59, 0.61, 0.51)
+    shown = page.section(made)
+    assert "in points; on development data in spreads" in shown
+    assert "| vectors | WiC, development | MEN | chosen in | USim |" in shown
+    assert "| meaning (paper) | +2.0 σ | -1.0 σ | 13% | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
+    assert (
+        "| meaning-centred (paper), chosen | +1.5 σ | +2.5 σ | 87% | +2.1 | +1.0 | +1.0 | +1.0 | 4 of 4 |"
+        in shown
+    )
+    assert "| meaning (paper, without negatives) | – | – | – | -10.0 |" in shown
 
 
 def test_translators_are_told_whether_they_were_used_or_not(page):

@@ -18,8 +18,9 @@ RAW_SCALED = "raw-scaled"
 Scaling = Literal["none", "scaled", "standardised"]
 SCALINGS = ("none", "scaled", "standardised")
 SMALLEST = 1e-6
-ROWS_AT_ONCE = 16384
-"""Attention kernels of GPUs do not start for more rows than 65,535."""
+CPU_ROWS, GPU_ROWS = 512, 16384
+"""Words that are distilled at once. What lies between the layers of so few stays near a processor; attention
+kernels of GPUs do not start for more than 65,535."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,8 @@ class Distillers(nn.Module):
         @torch.inference_mode()
         def apply(states: Tensor) -> Tensor:
             self.eval()
-            parts = [
-                distil(part.to(self.centres.dtype)).float() for part in torch.split(states, ROWS_AT_ONCE)
-            ]
+            rows = CPU_ROWS if states.device.type == "cpu" else GPU_ROWS
+            parts = [distil(part.to(self.centres.dtype)).float() for part in torch.split(states, rows)]
             vectors = torch.cat(parts) if parts else states.new_zeros(0, self.width)
             return vectors if centre is None else vectors - centre.float()
 

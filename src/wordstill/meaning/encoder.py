@@ -132,9 +132,17 @@ class MeaningEncoder:
         """Every word of a text that has sub-words, and the meanings of all."""
         return self.encode_texts([text])[0]
 
-    def encode_texts(self, texts: Sequence[str]) -> list[tuple[list[Use], Vectors]]:
-        """For each text, its words and their meanings."""
-        spans = [word_spans(text) for text in texts]
+    def encode_texts(
+        self, texts: Sequence[str], words: Sequence[str] | None = None
+    ) -> list[tuple[list[Use], Vectors]]:
+        """For each text, its words and their meanings.
+
+        Args:
+            texts: Of any length.
+            words: Only these words, whatever their case; a text without any of them is not read.
+        """
+        wanted = None if words is None else {word.casefold() for word in words}
+        spans = [_wanted_spans(text, wanted) for text in texts]
         places = Places.of(spans)
         vectors = np.zeros((len(places), self.dim), dtype=np.float32)
         found = np.zeros(len(places), dtype=np.bool_)
@@ -178,6 +186,11 @@ class MeaningEncoder:
         for name, weight in sorted(self.distillers.state_dict().items()):
             digest.update(name.encode() + weight.float().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
+
+
+def _wanted_spans(text: str, wanted: set[str] | None) -> list[Span]:
+    spans = word_spans(text)
+    return spans if wanted is None else [span for span in spans if text[slice(*span)].casefold() in wanted]
 
 
 def _array(vectors: Tensor) -> Vectors:

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wordstill.checkpoint import differences
-from wordstill.corpus import Corpus
-from wordstill.errors import DataError, UsageError
-from wordstill.files import atomic_file, refuse_existing, remove
+from wordstill.errors import UsageError
+from wordstill.files import refuse_existing
 from wordstill.meaning.building import BuildConfig, TripleBuilder
 from wordstill.meaning.cosines import WordCosines
 from wordstill.meaning.masked import MaskedModel
-from wordstill.meaning.paraphrases import read_paraphrases
-from wordstill.meaning.targets import TargetConfig, corpus_targets, sentence_targets
+from wordstill.meaning.pair_blocks import Block, PairBlocks
+from wordstill.meaning.sources import Sources
+from wordstill.meaning.targets import TargetConfig
 from wordstill.meaning.translation import Paraphraser
-from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
-from wordstill.meaning.use import Use
+from wordstill.meaning.triples import Triples, triple_lines
 from wordstill.vectors import WordVectors
 
 BLOCK, GPU_BLOCK = 2048, 16384
 """Targets in a block. A GPU wants many sentences of one length at once."""
-RECORD = "pairs.json"
 
 
 class Mode(StrEnum):
@@ -50,35 +46,6 @@ class PairConfig:
     """How many targets to choose; fewer triples come of them."""
     targets: TargetConfig = field(default_factory=TargetConfig)
     build: BuildConfig = field(default_factory=BuildConfig)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Targets with what their positives are made from."""
-
-    uses: list[Use]
-    paraphrases: list[str] | None
-    """Ready-made ones."""
-    hash: str
-    """Identifies the text they come from."""
-
-    @classmethod
-    def of_corpus(cls, corpus: Corpus, config: PairConfig) -> Sources:
-        """Targets in a prepared text."""
-        return cls(corpus_targets(corpus, config.count, config.targets), None, corpus.hash)
-
-    @classmethod
-    def of_file(cls, path: str | Path, config: PairConfig) -> Sources:
-        """Targets in a file of paraphrases."""
-        sentences, others = read_paraphrases(path)
-        chosen = sentence_targets(sentences, config.count, config.targets)
-        if not chosen:
-            raise DataError(
-                f"No sentence of {path} has {config.targets.min_words} to {config.targets.max_words} words "
-                "and a word that occurs in it once. Choose other lengths."
-            )
-        content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
-        return cls([use for _, use in chosen], [others[row] for row, _ in chosen], content)
 
 
 def make_triples(
@@ -119,25 +86,18 @@ def make_triples(
     if sources.paraphrases is not None and paraphraser is not None:
         raise UsageError("Paraphrases are given already; leave the translators out.")
     maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
-    folder = path.with_name(f"{path.name}.partial")
     size = BLOCK if masked.device.type == "cpu" else GPU_BLOCK
     facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}
-    _begin(folder, facts, overwrite=overwrite)
+    blocks = PairBlocks(path.with_name(f"{path.name}.partial"), facts, overwrite=overwrite)
     total, done, triples, started = len(sources.uses), 0, 0, time.monotonic()
     while done < total:
-        block = folder / f"{done:09d}.jsonl"
-        if not block.exists():
-            lines, dropped = maker.block(done, min(done + size, total))
-            with atomic_file(block) as handle:
-                handle.write("".join(f"{line}\n" for line in (json.dumps(dropped), *lines)).encode())
-        triples += block.read_bytes().count(b"\n") - 1
-        done = min(done + size, total)
+        first, done = done, min(done + size, total)
+        triples += blocks.add(first, partial(maker.block, first, done))
         if report is not None:
             report(done, total)
         if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
             break
-    _join(folder, path, {**facts, "targets": done})
-    remove(folder)
+    blocks.join(path, done)
     return Triples.read(path)
 
 
@@ -158,15 +118,15 @@ class _Maker:
             "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
         }
 
-    def block(self, first: int, last: int) -> tuple[list[str], dict[str, int]]:
-        """Lines of the triples of some targets, and how many targets gave none, by reason."""
+    def block(self, first: int, last: int) -> Block:
+        """The triples of some targets."""
         how, config = str(self.mode), self.builder.config
         # Before anything is predicted or translated: that is nearly all of the work.
         reasons = [self.builder.ruled_out(use, how=how) for use in self.sources.uses[first:last]]
         rows = [row for row, reason in enumerate(reasons, first) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
         if not rows:
-            return [], dict(dropped)
+            return [], dropped
         uses = [self.sources.uses[row] for row in rows]
         predicted = self.masked.predict(uses, config.candidates, config.probability)
         built = [
@@ -174,7 +134,7 @@ class _Maker:
             for use, words, paraphrase in zip(uses, predicted, self._paraphrases(rows))
         ]
         dropped.update(one for one in built if isinstance(one, str))
-        return list(triple_lines(one for one in built if not isinstance(one, str))), dict(dropped)
+        return list(triple_lines(one for one in built if not isinstance(one, str))), dropped
 
     def _paraphrases(self, rows: Sequence[int]) -> Sequence[str | None]:
         if self.paraphraser is not None:
@@ -184,63 +144,8 @@ class _Maker:
         return [None] * len(rows)
 
 
-def _begin(folder: Path, facts: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Make the folder of blocks, or see that the one that is there is of the same settings."""
-    record = folder / RECORD
-    if record.exists():
-        try:
-            different = differences(json.loads(record.read_bytes()), facts)
-        except (OSError, ValueError, AttributeError) as error:
-            different = f"it is damaged ({error})"
-        if different and not overwrite:
-            raise DataError(
-                f"{folder} holds pairs that were begun with other settings: {different}. Use the same ones "
-                "to go on, or --overwrite (overwrite=True) to begin again."
-            )
-        if different:
-            remove(folder)
-    if not record.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_file(record) as handle:
-            handle.write(json.dumps(facts, ensure_ascii=False).encode())
-
-
 def _reached(value: float, limit: float | None) -> bool:
     return limit is not None and value >= limit
-
-
-def _join(folder: Path, path: Path, facts: Mapping[str, Any]) -> None:
-    blocks = sorted(folder.glob("*.jsonl"))
-    dropped: Counter[str] = Counter()
-    triples = 0
-    hows: Counter[str] = Counter()
-    for counts, lines in map(_block, blocks):
-        dropped.update(counts)
-        for line in lines:
-            triples += 1
-            hows[json.loads(line)["how"]] += 1
-    if not triples:
-        reasons = "; ".join(f"{reason}: {number:,}" for reason, number in dropped.most_common())
-        raise DataError(
-            f"None of {facts['targets']:,} targets gave a triple ({reasons}). Lower the thresholds."
-        )
-    header = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "triples": triples,
-        **facts,
-        "positives": dict(hows),
-        "dropped": dict(dropped.most_common()),
-    }
-    with atomic_file(path) as handle:
-        handle.write(f"{json.dumps(header, ensure_ascii=False)}\n".encode())
-        for _, lines in map(_block, blocks):
-            handle.write("".join(f"{line}\n" for line in lines).encode())
-
-
-def _block(path: Path) -> tuple[dict[str, int], Iterator[str]]:
-    first, *lines = path.read_text(encoding="utf-8").split("\n")
-    return json.loads(first), filter(None, lines)
 
 
 def _digest(vectors: WordVectors) -> str:

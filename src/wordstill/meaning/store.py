@@ -52,15 +52,10 @@ class UseStore:
         cls, encoder: MeaningEncoder, texts: Sequence[str], words: Sequence[str] | None = None
     ) -> UseStore:
         """Encode every word of texts, or every occurrence of some words, whatever their case."""
-        wanted = None if words is None else {word.casefold() for word in words}
-        chosen: list[Use] = []
-        vectors: list[NDArray[np.float32]] = []
-        for uses, matrix in encoder.encode_texts(texts):
-            kept = [row for row, use in enumerate(uses) if wanted is None or use.word.casefold() in wanted]
-            chosen += [uses[row] for row in kept]
-            vectors.append(matrix[kept])
+        found = encoder.encode_texts(texts, words)
         empty = np.zeros((0, encoder.dim), dtype=np.float32)
-        return cls(chosen, np.concatenate([empty, *vectors]), encoder.fingerprint)
+        vectors = np.concatenate([empty, *(matrix for _, matrix in found)])
+        return cls([use for uses, _ in found for use in uses], vectors, encoder.fingerprint)
 
     def __len__(self) -> int:
         return len(self.uses)

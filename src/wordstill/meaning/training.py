@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,12 +21,11 @@ from wordstill.meaning.diagnosis import Diagnosis, diagnose
 from wordstill.meaning.distiller import DistillerConfig, Distillers
 from wordstill.meaning.losses import distil, loss
 from wordstill.meaning.progress import Progress, TrainingCheckpoint
+from wordstill.meaning.triple_states import DeviceStates, TripleStates
 
 VALIDATION_BATCH = 1024
 FEWEST = 20
 CENTRE_WORDS = 8192
-GPU_SHARE = 0.5
-"""Part of the free GPU memory that the states of all triples may take."""
 
 
 @dataclass(frozen=True)
@@ -58,26 +57,6 @@ class TrainConfig:
             )
         if self.learning_rate <= 0 or self.warm_up < 0:
             raise UsageError("The learning rate must be above 0, and warm_up at least 0.")
-
-
-class TripleStates(Protocol):
-    """States of triples, such as a :class:`wordstill.meaning.cache.StateCache`."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Layers and width."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all states."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def rows(self, numbers: NDArray[np.int64] | slice) -> Tensor:
-        """[n, 3, layers, width] states of some triples."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -136,15 +115,13 @@ def train(
 
 class _Run:
     def __init__(self, states: TripleStates, config: TrainConfig, device: torch.device) -> None:
-        self.config, self.device = config, device
-        self.states = states
+        self.config, self.states = config, DeviceStates(states, device)
         order = np.random.default_rng(config.seed).permutation(len(states))
         held_out = min(config.validation, len(states) // 10)
         self.validation, self.training = np.sort(order[:held_out]), np.sort(order[held_out:])
-        self.resident = _on_gpu(states, device)
         self.distillers = Distillers(*states.shape, config.distiller).to(device)
         if config.distiller.scaling != "none":
-            self.distillers.find_scale(self._take(self.training[:CENTRE_WORDS])[:, 0])
+            self.distillers.find_scale(self._some_words())
         self.optimizer = torch.optim.AdamW(
             self.distillers.parameters(),
             lr=config.learning_rate,
@@ -154,24 +131,42 @@ class _Run:
         self.steps_per_epoch = -(-len(self.training) // config.batch)
         self.check_every = max(1, self.steps_per_epoch // config.checks_per_epoch)
         self.progress = Progress()
-        self.best = {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
+        self.best = self._weights()
 
     def recipe(self) -> str:
         """What determines the result."""
-        probe = self.states.rows(slice(0, 4)).float().double().sum()
-        facts = {"config": asdict(self.config), "triples": len(self.states), "probe": float(probe)}
-        return json.dumps({**facts, "shape": list(self.states.shape), "device": self.device.type})
+        states = self.states.source
+        probe = states.rows(slice(0, 4)).float().double().sum()
+        facts = {"config": asdict(self.config), "triples": len(states), "probe": float(probe)}
+        return json.dumps({**facts, "shape": list(states.shape), "device": self.states.device.type})
 
     def until_done(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> Trained:
         if file is not None:
             self.progress = file.restore(self.distillers, self.optimizer, self.best) or self.progress
-        started, saved, first_step = time.monotonic(), time.monotonic(), self.progress.step
+        started, first_step = time.monotonic(), self.progress.step
+        self._train(file, every, seconds)
+        if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
+            self._check()
+        self.distillers.load_state_dict(self.best)
+        self.distillers.find_centres(self._some_words())
+        epochs = (self.progress.step - first_step) / self.steps_per_epoch
+        return Trained(
+            self.distillers.eval(),
+            self.progress.history,
+            self.progress.best,
+            diagnose(self.distillers, self.states.take(self.validation[:VALIDATION_BATCH])),
+            (time.monotonic() - started) / max(epochs, 1e-9),
+        )
+
+    def _train(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> None:
+        started = saved = time.monotonic()
         with stop_requested() as stop:
             for numbers in self._batches():
                 self._step(numbers)
-                if self.progress.step % self.check_every == 0:
+                checked = self.progress.step % self.check_every == 0
+                if checked:
                     self._check()
-                due = self.progress.step % self.check_every == 0 and time.monotonic() - saved >= every
+                due = checked and time.monotonic() - saved >= every
                 if file is not None and (due or stop.is_set()):
                     file.save(self.progress, self.distillers, self.optimizer, self.best)
                     saved = time.monotonic()
@@ -179,20 +174,7 @@ class _Run:
                     raise KeyboardInterrupt
                 late = seconds is not None and time.monotonic() - started >= seconds
                 if late or self.progress.waited >= self.config.patience:
-                    break
-        if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
-            self._check()
-        self.distillers.load_state_dict(self.best)
-        self.distillers.find_centres(self._take(self.training[:CENTRE_WORDS])[:, 0])
-        epochs = (self.progress.step - first_step) / self.steps_per_epoch
-        sample = self._take(self.validation[:VALIDATION_BATCH])
-        return Trained(
-            self.distillers.eval(),
-            self.progress.history,
-            self.progress.best,
-            diagnose(self.distillers, sample),
-            (time.monotonic() - started) / max(epochs, 1e-9),
-        )
+                    return
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
         """Batches from where the training is, in an order that depends on the seed and the epoch only."""
@@ -215,7 +197,7 @@ class _Run:
 
     def _loss(self, numbers: NDArray[np.int64]) -> Tensor:
         roles = 3 if self.config.negatives else 2
-        return loss(*distil(self.distillers, self._take(numbers)[:, :roles]))
+        return loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
 
     @torch.no_grad()
     def _check(self) -> None:
@@ -230,21 +212,16 @@ class _Run:
         self.progress.history.append((self.progress.step, value))
         if value < self.progress.best - self.config.min_delta:
             self.progress.best, self.progress.waited = value, 0
-            self.best = {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
+            self.best = self._weights()
         else:
             self.progress.waited += 1
 
-    def _take(self, numbers: NDArray[np.int64]) -> Tensor:
-        if self.resident is not None:
-            return self.resident[torch.from_numpy(numbers).to(self.device)].float()
-        return self.states.rows(numbers).to(self.device).float()
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
 
-
-def _on_gpu(states: TripleStates, device: torch.device) -> Tensor | None:
-    """All states on the GPU where they fit, so that no step waits for the disk."""
-    if device.type != "cuda" or states.nbytes > GPU_SHARE * torch.cuda.mem_get_info(device)[0]:
-        return None
-    return states.rows(slice(None)).to(device)
+    def _some_words(self) -> Tensor:
+        """[n, layers, width] states of words, in their sentences, that are trained on."""
+        return self.states.take(self.training[:CENTRE_WORDS])[:, 0]
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from wordstill.meaning import Triples
-    from wordstill.meaning.pairs import PairConfig, Sources
+    from wordstill.meaning.pairs import PairConfig
+    from wordstill.meaning.sources import Sources
     from wordstill.meaning.translation import RoundTrip
 
 EXAMPLES = """\
@@ -121,14 +122,14 @@ def command(
 
 def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -> Sources:
     from wordstill.corpus import Corpus
-    from wordstill.meaning.pairs import Sources
+    from wordstill.meaning.sources import Sources
 
     if (store is None) == (paraphrases is None):
         raise UsageError("Give either a prepared text (wordstill prepare) or --paraphrases FILE.")
     if paraphrases is not None:
-        return Sources.of_file(paraphrases, config)
+        return Sources.of_file(paraphrases, config.count, config.targets)
     assert store is not None
-    return Sources.of_corpus(Corpus.open(store), config)
+    return Sources.of_corpus(Corpus.open(store), config.count, config.targets)
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:

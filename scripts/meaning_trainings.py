@@ -1,0 +1,150 @@
+"""The second phase of measuring meanings: distillers of every variant, and their ablations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from itertools import islice
+
+from meaning_choice import choose
+from meaning_development import development
+from meaning_record import Record
+from meaning_triples import sentences_of
+from meaning_variants import variant
+
+from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triples, train_encoder
+from wordstill.meaning.distiller import RAW_SCALED, SCALINGS
+from wordstill.meaning.representation import Representation
+from wordstill.teacher import Teacher
+
+PAPER = "paper"
+DEVELOPMENT_SENTENCES = 200_000
+"""Of the text, in which words of development data are looked for."""
+ABLATION = ", without negatives"
+CANDIDATES = ("meaning", "meaning-centred")
+KINDS = (*CANDIDATES, "context")
+SCALED_RAW = tuple(f"raw-{scaling}" for scaling in SCALINGS if scaling != "none")
+
+Encoders = dict[str, MeaningEncoder]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be said about this phase."""
+    group = parser.add_argument_group("trainings")
+    group.add_argument("--teacher", help="teacher to distil; by default the masked model")
+    group.add_argument("--layers", default="top-half")
+    group.add_argument(
+        "--variant",
+        action="append",
+        metavar="NAME:FIELD=VALUE,...",
+        help="train these settings too, such as standardised:scaling=standardised,learning_rate=2e-4",
+    )
+    group.add_argument("--max-epochs", type=int, default=TrainConfig.max_epochs)
+    group.add_argument("--batch", type=int, default=TrainConfig.batch)
+    group.add_argument("--learning-rate", type=float, default=TrainConfig.learning_rate)
+    group.add_argument("--warm-up", type=int, default=TrainConfig.warm_up)
+    group.add_argument("--min-delta", type=float, default=TrainConfig.min_delta)
+    group.add_argument("--feedforward", type=int, default=DistillerConfig.feedforward)
+    group.add_argument("--layer-embeddings", action="store_true")
+    group.add_argument("--train-seconds", type=float, help="time of each training at the most")
+    group.add_argument("--no-ablation", action="store_true", help="do not train without negatives")
+
+
+def trained(options: argparse.Namespace, triples: Triples, teacher: Teacher, record: Record) -> Encoders:
+    """Encoders of every variant, and the ablations of the paper's settings and of the best variant."""
+    base = base_config(options)
+    configs = dict([(PAPER, base), *(variant(base, text) for text in options.variant or ())])
+    encoders = {
+        name: encoder_of(options, name, triples, teacher, config, record) for name, config in configs.items()
+    }
+    chosen = chosen_variant(options, encoders, record)
+    for name in dict.fromkeys((PAPER, chosen)) if not options.no_ablation else ():
+        without = name + ABLATION
+        configs[without] = replace(configs[name], negatives=False)
+        encoders[without] = encoder_of(options, without, triples, teacher, configs[without], record)
+    record.facts["encoders"] = {
+        name: {"settings": asdict(configs[name]), **dict(encoder.provenance)["result"]}
+        for name, encoder in encoders.items()
+    }
+    return encoders
+
+
+def chosen_variant(options: argparse.Namespace, encoders: Encoders, record: Record) -> str:
+    """The variant that is best on development data, with its mean vector or without."""
+    candidates = {f"{kind} ({name})": (kind, name) for name in encoders for kind in CANDIDATES}
+    with record.timed("development"):
+        representations = {**raw(encoders), **distilled(encoders)}
+        sentences = islice(sentences_of(options), DEVELOPMENT_SENTENCES)
+        judged = development(encoders[PAPER].reader, representations, sentences)
+        choice = choose(judged, list(candidates), seed=options.seed)
+    record.facts["development"] = choice.facts()
+    record.facts["chosen kind"], record.facts["chosen"] = candidates[choice.chosen]
+    print("development", json.dumps(choice.facts(), indent=1))
+    return str(record.facts["chosen"])
+
+
+def raw(encoders: Mapping[str, MeaningEncoder]) -> dict[str, Representation]:
+    """The mean of the layers: as it is, without the mean vector, and after each scaling that was trained.
+
+    The last tell what scaling does from what distilling does.
+    """
+    kinds = encoders[PAPER].representations()
+    found = {kind: kinds[kind] for kind in ("raw", "raw-centred")}
+    for encoder in encoders.values():
+        scaling = encoder.distillers.config.scaling
+        if scaling != "none" and f"raw-{scaling}" not in found:
+            found[f"raw-{scaling}"] = encoder.representations()[RAW_SCALED]
+    return found
+
+
+def distilled(encoders: Mapping[str, MeaningEncoder]) -> dict[str, Representation]:
+    """Meanings and contexts of all encoders, meanings also without their mean vectors."""
+    return {
+        f"{kind} ({name})": represent
+        for name, encoder in encoders.items()
+        for kind, represent in encoder.representations().items()
+        if kind in KINDS
+    }
+
+
+def base_config(options: argparse.Namespace) -> TrainConfig:
+    """The settings that variants change."""
+    return TrainConfig(
+        batch=options.batch,
+        learning_rate=options.learning_rate,
+        warm_up=options.warm_up,
+        min_delta=options.min_delta,
+        max_epochs=options.max_epochs,
+        seed=options.seed,
+        distiller=DistillerConfig(feedforward=options.feedforward, layer_embeddings=options.layer_embeddings),
+    )
+
+
+def encoder_of(
+    options: argparse.Namespace,
+    name: str,
+    triples: Triples,
+    teacher: Teacher,
+    config: TrainConfig,
+    record: Record,
+) -> MeaningEncoder:
+    """An encoder from the working folder, or a newly trained one."""
+    path = options.work / name.replace(", ", "-").replace(" ", "-")
+    if path.exists():
+        return MeaningEncoder.load(path, teacher=teacher)
+    with record.timed(f"states and training, {name}"):
+        encoder, result = train_encoder(
+            triples,
+            teacher,
+            path,
+            config,
+            layers=options.layers,
+            states=options.work / "states",
+            other_teacher=True,
+            seconds=options.train_seconds,
+        )
+    record.seconds[f"an epoch, {name}"] = result.seconds_per_epoch
+    print(name, result.facts(), flush=True)
+    return encoder

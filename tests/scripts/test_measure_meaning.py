@@ -1,0 +1,119 @@
+"""The script that measures meanings: from a text through a file of targets to figures, with tiny models."""
+
+import importlib
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+from wordstill.corpus import PrepareConfig, prepare
+from wordstill.meaning.tasks.suite import Evaluation
+from wordstill.vectors import WordVectors
+
+ROOT = Path(__file__).parents[2]
+WORDS = (
+    "river", "house", "still", "old", "small", "knows", "nobody", "grey", "turned", "stands", "why", "words",
+    "newspapers", "wrote", "about", "moved",
+)  # fmt: skip
+MODULES = ("measure_meaning", "meaning_trainings", "meaning_tasks", "meaning_development", "meaning_variants")
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in MODULES})
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, tiny_tokenizer):
+    """A masked model, static vectors and a text in a store."""
+    spec = spec_from_file_location("tiny_models", ROOT / "tests" / "meaning" / "tiny_models.py")
+    tiny_models = module_from_spec(spec)
+    spec.loader.exec_module(tiny_models)
+    folder = tmp_path_factory.mktemp("world")
+    tokenizer = tiny_models.with_mask(tiny_tokenizer("bert-uncased"))
+    tiny_models.masked_bert(tokenizer).save_pretrained(folder / "masked")
+    tokenizer.save_pretrained(folder / "masked")
+    generator = np.random.default_rng(0)
+    WordVectors(WORDS, generator.normal(size=(len(WORDS), 4)).astype(np.float32)).save(folder / "vectors")
+    lines = [" ".join(generator.permutation(WORDS)).capitalize() for _ in range(80)]
+    (folder / "text.txt").write_text("".join(f"{line}.\n" for line in lines))
+    prepare([folder / "text.txt"], folder / "store", PrepareConfig(), workers=1)
+    return folder
+
+
+def run(scripts, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["scripts/measure_meaning.py", *map(str, arguments)])
+    scripts.measure_meaning.main()
+
+
+def stub_data(scripts, monkeypatch):
+    """Development data and tasks without any data: the centred meanings of one variant are the best."""
+
+    def development(reader, representations, sentences):
+        assert len(next(iter(sentences)).split()) == len(WORDS)
+        generator = np.random.default_rng(0)
+        gold, noise = generator.normal(size=(2, 200))
+        size = {name: 0.1 if name == "meaning-centred (narrow)" else 1.0 for name in representations}
+        own = {name: generator.normal(size=200) for name in representations}
+        cosines = {name: gold + size[name] * (noise + 0.1 * own[name]) for name in representations}
+        return {"wic": scripts.meaning_development.Judged(gold, cosines)}
+
+    def evaluate(reader, representations, tasks, config):
+        return Evaluation({name: dict.fromkeys(tasks, 0.5) for name in representations})
+
+    monkeypatch.setattr(scripts.meaning_trainings, "development", development)
+    monkeypatch.setattr(scripts.meaning_tasks, "evaluate", evaluate)
+
+
+@pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution")
+def test_from_a_text_to_figures(scripts, world, tmp_path, monkeypatch):
+    stub_data(scripts, monkeypatch)
+    targets, out = tmp_path / "targets.jsonl.xz", tmp_path / "meaning.json"
+    common = (
+        *("--masked", world / "masked", "--vectors", world / "vectors", "--work", tmp_path / "work"),
+        *("--out", out, "--device", "cpu", "--dtype", "float32", "--similarity", 0.3, "--probability", 0),
+        *("--max-epochs", 1, "--batch", 16, "--liu-sentences", 0, "--commit", "abc"),
+        *("--variant", "narrow:feedforward=1,scaling=standardised", "--task", "usim", "--task", "paws-words"),
+    )
+    run(scripts, monkeypatch, world / "store", *common, "--only-targets", targets)
+    assert targets.exists() and not out.exists()
+    run(scripts, monkeypatch, targets, *common, "--stop-after-triples")
+    assert list(json.loads(out.read_text())) == [
+        "seconds", "command", "commit", "hardware", "translators", "triples",
+    ]  # fmt: skip
+    run(scripts, monkeypatch, targets, *common)
+    found = json.loads(out.read_text())
+    assert found["command"].startswith("python scripts/measure_meaning.py targets.jsonl.xz --masked masked")
+    assert (found["commit"], found["chosen"], found["chosen kind"]) == ("abc", "narrow", "meaning-centred")
+    ablations = ["paper, without negatives", "narrow, without negatives"]
+    assert list(found["encoders"]) == ["paper", "narrow", *ablations]
+    assert found["encoders"]["narrow"]["settings"]["distiller"]["feedforward"] == 1
+    assert list(found["encoding, beside reading the states"]) == ["paper", "narrow"]
+    assert {"raw", "raw-standardised", "context (narrow)"} <= found["figures"].keys()
+    assert found["figures"]["meaning-centred (paper)"] == {"usim": 0.5}
+    assert found["figures"]["meaning (narrow)"] == {"usim": 0.5, "paws-words": 0.5}
+    assert found["development"]["gains"]["meaning-centred (narrow)"]["wic"] > 2
+
+
+def test_variants(scripts):
+    from wordstill.errors import UsageError
+    from wordstill.meaning import TrainConfig
+
+    variant = scripts.meaning_variants.variant
+    name, config = variant(TrainConfig(), "fast:scaling=scaled,learning_rate=2e-4,max_epochs=3")
+    assert (name, config.distiller.scaling, config.learning_rate, config.max_epochs) == (
+        "fast", "scaled", 2e-4, 3,
+    )  # fmt: skip
+    assert variant(TrainConfig(), "plain") == ("plain", TrainConfig())
+    with pytest.raises(UsageError, match="there is no setting 'size'"):
+        variant(TrainConfig(), "x:size=3")
