@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 
 from benchmarks.common import Row, met, read_paragraphs, save, show, use_cores
 from wordstill.corpus import Corpus, prepare
+from wordstill.crew import Crew
 from wordstill.run import DistillConfig, Run
-from wordstill.teacher import Batch, Teacher, TeacherConfig
+from wordstill.teacher import Batch, Teacher, TeacherConfig, WordStates
+from wordstill.teacher.cpu_linear import SortedLinear
 from wordstill.teacher.embedded import NAME, embedded_teacher
 from wordstill.teacher.int8_linear import Int8Linear
 from wordstill.vectors import WordVectors
@@ -36,7 +38,7 @@ TITLE = "Speed on a CPU"
 METHODS = ("still", "ase")
 LONGEST = 512
 PRODUCT_ROWS = 4096
-TARGET = 2.5
+TARGETS = (2.5, 4.0)
 LEAST_COSINE = 0.999
 TITLES = {
     "sentence_transformers": "sentence-transformers, encode",
@@ -98,7 +100,7 @@ def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     contestants: dict[str, Callable[[], object]] = {
         "sentence_transformers": lambda: peer.encode(sample.paragraphs, show_progress_bar=False),
         "wordstill": lambda: tables.update(Run(teacher, sample.corpus, config).tables()),
-        "teacher_alone": lambda: [teacher.encode(batch, (teacher.depth,)) for batch in batches],
+        "teacher_alone": lambda: _read(teacher, batches),
     }
     peer.encode(sample.paragraphs[:32], show_progress_bar=False)
     teacher.encode(batches[0], (teacher.depth,))
@@ -141,7 +143,10 @@ def remarks(result: dict[str, Any]) -> list[str]:
         f"{result['words']:,} words, {result['subwords']:,} sub-words and {result['padding']:.0%} padding; "
         f"{result['dtype']}, batches of {result['budget']:,} sub-words; {result['vocabulary']:,} vectors of "
         f"each kind; the text was prepared before, in {result['prepare_seconds']:.1f} s.",
-        f"Ratio {result['ratio']:.2f}, target {TARGET}: {met(result['ratio'] >= TARGET)}.",
+        *(
+            f"Ratio {result['ratio']:.2f}, target {least}: {met(result['ratio'] >= least)}."
+            for least in TARGETS
+        ),
     ]
     for name, cosine in (result["cosine_to_float32"] or {}).items():
         lines.append(
@@ -188,6 +193,17 @@ def _take_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str
     return times
 
 
+def _read(teacher: Teacher, batches: list[Batch]) -> None:
+    """Let a teacher read as it does in a run."""
+    layers = (teacher.depth,)
+    size = teacher.readers(layers)
+    with Crew[Batch, WordStates](lambda batch: teacher.encode(batch, layers), size) as crew:
+        for batch in batches:
+            crew.do(batch)
+        for _ in crew.rest():
+            pass
+
+
 def _padding(batches: list[Batch]) -> float:
     """What padding adds to the sub-words."""
     computed = sum(int(batch.lengths.max()) * len(batch.lengths) for batch in batches)
@@ -199,7 +215,7 @@ def _product_seconds(teacher: Teacher) -> float:
     """Seconds for one sub-word if the teacher did nothing but its linear layers."""
     total = 0.0
     for name, layer in teacher.model.named_modules():
-        if isinstance(layer, torch.nn.Linear | Int8Linear) and "pooler" not in name:
+        if isinstance(layer, torch.nn.Linear | SortedLinear | Int8Linear) and "pooler" not in name:
             rows = torch.randn(PRODUCT_ROWS, layer.in_features, dtype=teacher.dtype)
             total += min(_take_turns({name: partial(layer, rows)}, repeats=4)[name]).wall
     return total / PRODUCT_ROWS

@@ -19,6 +19,7 @@ from benchmarks import (
     gpu_throughput,
     intrinsic,
     memory,
+    prepare,
     retrofit,
     vectors,
 )
@@ -27,6 +28,7 @@ from benchmarks.common import RESULTS, ROOT, Row
 BENCHMARKS: tuple[ModuleType, ...] = (
     cpu_throughput,
     gpu_throughput,
+    prepare,
     memory,
     vectors,
     retrofit,

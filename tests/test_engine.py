@@ -42,12 +42,16 @@ class Echo:
     act: object = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     calls: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    threads: int = 1
 
     def load(self, batch: SimpleNamespace) -> SimpleNamespace:
         return SimpleNamespace(batch=batch)
 
     def verify(self, layers: tuple[int, ...]) -> None:
         assert layers
+
+    def readers(self, layers: tuple[int, ...]) -> int:
+        return self.threads
 
     def encode(self, loaded: SimpleNamespace, layers: tuple[int, ...]) -> int:
         batch = loaded.batch
@@ -123,6 +127,22 @@ def test_every_method_observes_each_batch_once_from_one_pass(path):
     rig.check_complete()
     assert rig.teacher.calls == [(number, (1, 3)) for number in range(3)] + [(n, (1, 2, 3)) for n in range(7)]
     assert done == Progress(stage=2, cut=1 + 3)
+
+
+def test_batches_that_are_read_side_by_side_come_in_order(path):
+    rig = Rig(path, Echo(threads=2))
+    rig.engine.run()
+    rig.check_complete()
+
+
+def test_a_stop_while_batches_are_read_side_by_side(path):
+    rig = Rig(path, Echo(when=4, act=lambda: os.kill(os.getpid(), signal.SIGINT), threads=2))
+    with pytest.raises(Interrupted):
+        rig.engine.run()
+    assert len(rig.first.seen) < 7
+    again = Rig(path, Echo(threads=2))
+    again.engine.run(resume=True)
+    again.check_complete()
 
 
 def test_the_end_is_saved_so_that_nothing_need_be_read_again(path):

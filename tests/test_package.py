@@ -47,6 +47,7 @@ ROOMS = (
         "checkpoint",
         "working_folder",
         "prefetch",
+        "crew",
         "stopwatch",
         "recipe",
         "engine",
@@ -61,7 +62,7 @@ ROOMS = (
     {"baselines"},
     {"evaluate", "extrinsic"},
     {"meaning"},
-    {"cli", "demo"},
+    {"cli", "demo", "__main__"},
 )
 """From left to right; a room imports only from its own place and from the left of it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -13,15 +13,19 @@ from typing import Protocol
 from torch import Tensor
 
 from wordstill.checkpoint import CheckpointFile, Progress
+from wordstill.crew import Crew
 from wordstill.errors import Interrupted
 from wordstill.heap import trim_heap
 from wordstill.methods.base import Method
 from wordstill.prefetch import prefetch
 from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import Batch, Teacher, WordStates
+from wordstill.teacher.loaded import LoadedBatch
 
 Position = tuple[int, int]
-BATCHES_BETWEEN_TRIMS = 2
+_Loaded = tuple[Position, LoadedBatch]
+_Read = tuple[Position, LoadedBatch, WordStates]
+BATCHES_BETWEEN_TRIMS = 16
 STATUS_SECONDS = 2.0
 
 
@@ -123,11 +127,12 @@ class Engine:
         saved = shown = time.monotonic()
         coming = stage.batches.since(progress.position)
         loaded = ((after, self.teacher.load(batch)) for after, batch in coming)
-        with _bar(stage, progress, show) as bar, closing(prefetch(loaded)) as reading:
-            batches = self.watch.each("waiting for batches", reading)
-            for number, (position, batch) in enumerate(batches, 1):
-                with self.watch.part("teacher"):
-                    states = self.teacher.encode(batch, stage.layers)
+        with (
+            _bar(stage, progress, show) as bar,
+            closing(prefetch(loaded)) as batches,
+            closing(self._read(batches, stage.layers)) as read,
+        ):
+            for number, (position, batch, states) in enumerate(read, 1):
                 stage.observe(states, self.watch)
                 if number % BATCHES_BETWEEN_TRIMS == 0 and self.teacher.device.type == "cpu":
                     trim_heap()
@@ -148,6 +153,16 @@ class Engine:
                     raise self._interrupted(stage, progress.words)
         self.teacher.verify(stage.layers)
         return progress
+
+    def _read(self, batches: Iterable[_Loaded], layers: tuple[int, ...]) -> Generator[_Read, None, None]:
+        """Batches and their states, in the order in which they come."""
+        size = self.teacher.readers(layers)
+        with Crew[_Loaded, _Read](lambda item: (*item, self.teacher.encode(item[1], layers)), size) as crew:
+            for item in self.watch.each("waiting for batches", batches):
+                with self.watch.part("teacher"):
+                    ready = crew.do(item)
+                yield from ready
+            yield from self.watch.each("teacher", crew.rest())
 
     def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
         """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""

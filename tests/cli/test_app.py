@@ -31,6 +31,11 @@ def test_help_shows_an_example(cli, name):
     assert f"Example: wordstill {name} " in " ".join(shown.out.split())
 
 
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "wordstill", "--version"], capture_output=True, text=True)
+    assert done.stdout.strip().endswith(wordstill.__version__)
+
+
 def test_help_lists_every_command(cli):
     shown = cli("--help").out
     assert all(name in shown for name in COMMANDS)

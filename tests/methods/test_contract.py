@@ -259,7 +259,7 @@ def test_provenance_is_complete(runs, text, spec):
         "budget": BUDGET,
         "limit": text.teacher.limit,
         "unit": "paragraph",
-        "packed": False,
+        "packed": text.teacher.packs,
     }
     assert facts["versions"].keys() >= {"wordstill", "torch", "transformers", "tokenizers", "numpy"}
     assert "not installed" not in facts["versions"].values()

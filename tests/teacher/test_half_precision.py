@@ -9,7 +9,7 @@ import warnings
 import pytest
 import torch
 
-from wordstill.teacher import Teacher, TeacherConfig, half_precision, teacher
+from wordstill.teacher import Teacher, TeacherConfig, half_precision, precision
 from wordstill.teacher.half_precision import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.
@@ -69,7 +69,7 @@ def test_bfloat16_stays_close_to_float32(tiny_model, tiny_tokenizer, tmp_path):
 
 @pytest.fixture
 def bfloat16_by_default(monkeypatch):
-    monkeypatch.setattr(teacher, "choose_precision", lambda wanted, device: torch.bfloat16)
+    monkeypatch.setattr(precision, "choose_precision", lambda wanted, device: torch.bfloat16)
 
 
 @pytest.mark.parametrize("cosine", [0.5, 0.9899, float("nan")])

@@ -7,12 +7,14 @@ import torch
 from torch import nn
 
 from wordstill.errors import TeacherError
-from wordstill.teacher import Teacher, int8
+from wordstill.teacher import int8
 from wordstill.teacher.half_precision import agreement
 from wordstill.teacher.int8 import cpu_multiplies_int8, int8_if_close, int8_model
 from wordstill.teacher.int8_linear import Int8Linear
 from wordstill.teacher.int8_sample import RangeSample
 from wordstill.teacher.int8_shared import LinearPart
+from wordstill.teacher.loading import load_model_and_tokenizer
+from wordstill.teacher.tokenisation import Subwords
 
 DEPTH = 3
 TEXT = (
@@ -83,24 +85,24 @@ def test_layers_with_one_input_are_one_product(works, tiny_model):
     parts = [attention.query, attention.key, attention.value]
     assert all(isinstance(part, LinearPart) for part in parts)
     assert len({id(part.shared) for part in parts}) == 1
-    assert parts[0].shared._result is None
+    assert parts[0].shared._last.result is None
     assert isinstance(changed.encoder.layer[0].intermediate.intermediate_act_fn, nn.Identity)
     assert changed.encoder.layer[0].intermediate.dense.activation == "gelu"
 
 
 def test_the_embedded_teacher(works):
-    teacher = Teacher.from_pretrained("all-MiniLM-L6-v2", device="cpu", dtype="float32")
+    model, tokenizer = load_model_and_tokenizer("all-MiniLM-L6-v2")
+    model, subwords = model.float().eval(), Subwords(tokenizer, "MiniLM")
     words = TEXT.split()
     texts = [" ".join(words[start:] + words[:start]) for start in range(0, len(words), 2)] + words[:10]
-    prefix, suffix = teacher.subwords.prefix, teacher.subwords.suffix
     pieces = [
-        torch.tensor([*prefix, *teacher.subwords.encode([text]).ids.tolist(), *suffix])
+        torch.tensor([*subwords.prefix, *subwords.encode([text]).ids.tolist(), *subwords.suffix])
         for text in (*texts, TEXT)
     ]
     sample = RangeSample(tuple(pieces[:-1]), pieces[-1])
-    changed = int8_if_close(teacher.model, sample, teacher.depth, "MiniLM")
-    assert changed is not teacher.model
-    assert agreement(teacher.model, changed, pieces[-1], teacher.depth) > 0.999
+    changed = int8_if_close(model, sample, 6, "MiniLM")
+    assert changed is not model
+    assert agreement(model, changed, pieces[-1], 6) > 0.999
 
 
 def test_models_that_change_too_much_stay_in_float32(works, tiny_model, monkeypatch):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, gelu, linear
 
+from wordstill.teacher import int8_rounding
 from wordstill.teacher.int8 import cpu_multiplies_int8
 from wordstill.teacher.int8_inputs import FixedCode, RowCode, decoded
 from wordstill.teacher.int8_linear import Int8Linear
@@ -69,6 +70,17 @@ def test_rounded_weights_err_less_over_the_inputs_than_the_nearest_ones():
     assert int(rounded.abs().max()) <= 127
     assert float((inputs @ (ours - weight).T).norm()) < 0.5 * float((inputs @ (nearest - weight).T).norm())
     assert float((ours - weight).abs().max() / steps.max()) < 4
+
+
+def test_the_factor_of_the_inverse(monkeypatch):
+    monkeypatch.setattr(int8_rounding, "MOST_INPUTS", 200)
+    inputs = torch.randn(399, 8) @ torch.randn(8, 8)
+    factor = int8_rounding._inverse_factor(inputs)
+    seen = inputs[::2].double()
+    moment = seen.T @ seen / len(seen)
+    moment += int8_rounding.DAMPING * moment.diagonal().mean() * torch.eye(8)
+    assert torch.equal(factor, factor.triu())
+    torch.testing.assert_close((factor.T @ factor).double(), torch.linalg.inv(moment), rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("make", [normalised, activated, lambda: torch.randn(300, 48)])

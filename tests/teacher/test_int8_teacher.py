@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
+from wordstill.crew import Crew
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import Teacher, TeacherConfig, int8, teacher
 from wordstill.teacher.int8 import cpu_multiplies_int8
@@ -67,6 +68,16 @@ def test_every_text_gives_ranges_of_its_own(works, make, corpus, write_store):
     batch = trial_batch(fresh._probe(), fresh.limit)
     states = [each.encode(batch, (3,)).hidden[3] for each in (moved, fresh)]
     assert torch.equal(*states)
+
+
+def test_several_threads_may_read_at_the_same_time(works, make, corpus):
+    quick = make()
+    quick.learn_ranges(corpus)
+    batches = [trial_batch(quick._probe()[:length], 40) for length in range(2, 14)]
+    with Crew(lambda batch: quick.encode(batch, (3,)).hidden[3], 3) as crew:
+        together = [states for batch in batches for states in crew.do(batch)] + list(crew.rest())
+    for batch, states in zip(batches, together, strict=True):
+        torch.testing.assert_close(quick.encode(batch, (3,)).hidden[3], states)
 
 
 def test_padded_texts_if_that_is_wanted(works, make, corpus):

@@ -63,6 +63,7 @@ def states_of(teacher):
     return teacher.encode(batch, (2,)).hidden[2]
 
 
+@pytest.mark.filterwarnings("ignore:.*reads padded texts:UserWarning")
 class TestFolders:
     @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "gpt2", "llama3", "t5", "albert"])
     def test_a_saved_teacher_is_the_same(self, kind, saved, tiny_teacher, no_network):

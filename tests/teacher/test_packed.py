@@ -7,9 +7,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from wordstill.crew import Crew
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.blocks import blocks_of, states_before
+from wordstill.teacher.packed_attention import CannotPack
 from wordstill.teacher.planning import within_sum
 
 PHRASES = ["the river", "river", "a still house by the river", "stands", "the old still stands by the river"]
@@ -61,8 +63,54 @@ def test_a_model_that_cannot_pack(kind, tiny_tokenizer):
         teacher_of(kind, tiny_tokenizer, "packed")
 
 
-def test_the_cpu_pads_by_itself(tiny_tokenizer):
-    assert not teacher_of("bert", tiny_tokenizer, "auto").packs
+def test_models_pack_by_themselves_where_they_can(tiny_tokenizer):
+    assert teacher_of("bert", tiny_tokenizer, "auto").packs
+    with pytest.warns(UserWarning, match="mpnet reads padded texts, which takes longer: it cannot read"):
+        assert not teacher_of("mpnet", tiny_tokenizer, "auto").packs
+
+
+def test_a_packed_model_that_is_run_by_hand(tiny_tokenizer):
+    packed, padded = (teacher_of("bert", tiny_tokenizer, attention) for attention in ("packed", "padded"))
+    ids = torch.tensor([[4, 5, 6, 7]])
+    with torch.inference_mode():
+        one, other = (each.model(input_ids=ids).last_hidden_state for each in (packed, padded))
+        with pytest.raises(CannotPack, match="run by hand over several texts"):
+            packed.model(input_ids=ids.repeat(2, 1))
+    torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+def test_a_model_can_serve_two_teachers(tiny_model, tiny_tokenizer):
+    model, tokenizer = tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased")
+    one, other = (Teacher(model, tokenizer, TeacherConfig("x", "cpu", "float32")) for _ in range(2))
+    assert one.packs and other.packs
+    batch = batch_of(one, packed=True)
+    assert torch.equal(one.encode(batch, (3,)).hidden[3], other.encode(batch, (3,)).hidden[3])
+
+
+@pytest.mark.parametrize("kind", [*PACKS, "mpnet"])
+@pytest.mark.filterwarnings("ignore:.*reads padded texts:UserWarning")
+def test_several_threads_may_read_at_the_same_time(kind, tiny_tokenizer):
+    teacher = teacher_of(kind, tiny_tokenizer, "auto")
+    config = BatchConfig(12, teacher.limit, packed=teacher.packs)
+    source = WordListBatches(PHRASES * 8, np.arange(8 * len(PHRASES)), teacher.subwords, config)
+    batches = [batch for _, batch in source.since((0, 0))]
+    assert len(batches) > 8
+
+    def read(batch):
+        return teacher.encode(batch, (3,)).hidden[3]
+
+    with Crew(read, 3) as crew:
+        together = [states for batch in batches for states in crew.do(batch)] + list(crew.rest())
+    for one, other in zip(map(read, batches), together, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_who_may_read_at_the_same_time(tiny_tokenizer, monkeypatch):
+    teacher = teacher_of("bert", tiny_tokenizer, "auto")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 100)
+    assert (teacher.readers((3,)), teacher.readers((1, 3)), teacher.readers((2,))) == (8, 1, 1)
+    teacher.device = torch.device("cuda")
+    assert teacher.readers((3,)) == 1
 
 
 def test_an_unknown_kind_of_attention(tiny_tokenizer):

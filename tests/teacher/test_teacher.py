@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_a_decoder_keeps_no_keys_and_values(tiny_model, tiny_tokenizer, monkeypa
     model = tiny_model("llama3")
     teacher = Teacher(model, tiny_tokenizer("llama3"), TeacherConfig("x", "cpu", "float32"))
     outputs = []
-    model.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+    teacher.model.register_forward_hook(lambda module, inputs, output: outputs.append(output))
     teacher.encode(words_alone(teacher, ["still", "river"]), (3,))
     assert outputs[0].past_key_values is None
 
@@ -182,10 +183,13 @@ class TestErrors:
                 return transformers.modeling_outputs.SequenceClassifierOutput(logits=self.table(input_ids))
 
         config = transformers.BertConfig(vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=3)
-        teacher = Teacher(Mute(config), tokenizer, TeacherConfig("mute", "cpu", "float32"))
+        settings = TeacherConfig("mute", "cpu", "float32", attention="padded")
+        teacher = Teacher(Mute(config), tokenizer, settings)
         message = r"mute gives no hidden states .*expected 4 layers, got none in its SequenceClassifierOutput"
         with pytest.raises(TeacherError, match=message):
             teacher.encode(words_alone(teacher, ["river"]), layers)
+        with pytest.raises(TeacherError, match=message):
+            Teacher(Mute(config), tokenizer, replace(settings, attention="auto"))
 
     def test_a_model_with_another_number_of_layers(self, tiny_model, tiny_tokenizer):
         model = tiny_model("bert-uncased")
@@ -263,4 +267,5 @@ class TestLimits:
 
     def test_a_model_for_a_task_has_the_positions_of_its_base(self, tiny_model, tiny_tokenizer):
         model = transformers.RobertaForMaskedLM(tiny_model("roberta").config)
-        assert Teacher(model, tiny_tokenizer("roberta"), TeacherConfig("x", "cpu", "float32")).limit == 128
+        config = TeacherConfig("x", "cpu", "float32", attention="padded")
+        assert Teacher(model, tiny_tokenizer("roberta"), config).limit == 128

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 
 class Accumulator(Protocol):
@@ -46,10 +47,12 @@ class RowSums:
         if self._scatter is not None:
             self._scatter(self.sums, self.counts, rows, values, places)
             return
-        distinct, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
-        sums = torch.zeros(len(distinct), values.shape[1], device=values.device)
-        self.sums[distinct] += sums.index_add_(0, place, values if places is None else values[places])
-        self.counts[distinct] += counts
+        ordered, order = torch.sort(rows, stable=True)
+        distinct, counts = torch.unique_consecutive(ordered, return_counts=True)
+        taken = order if places is None else places[order]
+        sums = embedding_bag(taken, values.float(), counts.cumsum(0) - counts, mode="sum")
+        self.sums.index_add_(0, distinct, sums)
+        self.counts.index_add_(0, distinct, counts)
 
     def pooled(self, rows: slice = slice(None)) -> Tensor:
         """[rows, width] the means; zeros where nothing was observed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -16,6 +18,12 @@ def blocks_of(model: Any, depth: int) -> list[nn.Module] | None:
         if isinstance(module, nn.ModuleList) and len(module) == depth and len(set(map(type, module))) == 1:
             return list(module)
     return None
+
+
+def copy_of(model: Any) -> Any:
+    """A model whose parts can be replaced; the weights of both are the same tensors."""
+    weights = itertools.chain(model.parameters(), model.buffers())
+    return copy.deepcopy(model, {id(weight): weight for weight in weights})
 
 
 @contextmanager

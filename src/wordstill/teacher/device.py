@@ -87,6 +87,15 @@ def survives(product: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def avoid_broken_tiles() -> None:
+    """Where matrix tiles are announced but do not work, tell oneDNN to leave them alone.
+
+    It listens only before its first product in a process.
+    """
+    if tiles_announced() and not cpu_multiplies_bfloat16():
+        avoid_matrix_tiles()
+
+
 def avoid_matrix_tiles() -> None:
     """Tell oneDNN to leave matrix tiles alone; it listens only before its first product in a process."""
     os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)

@@ -17,7 +17,7 @@ from wordstill.teacher.blocks import blocks_of, states_before
 from wordstill.teacher.limits import first_position
 from wordstill.teacher.loaded import LoadedBatch
 from wordstill.teacher.outputs import wanted_states
-from wordstill.teacher.packed_attention import NAME, Packing, packed, register
+from wordstill.teacher.packed_attention import Packing, packed, register
 from wordstill.teacher.ragged import Ints
 
 
@@ -55,10 +55,13 @@ class Forward:
 
         A model's blocks are alike, so one compilation serves for all of them.
         """
+        if self.packs:
+            self.model.set_attn_implementation(register(compiled=wanted))
         for block in self.blocks or []:
-            use_plain_gelu(block)
-            block.compile(dynamic=True)
-            if not wanted:
+            if wanted:
+                use_plain_gelu(block)
+                block.compile(dynamic=True)
+            else:
                 block._compiled_call_impl = None
 
     def pack(self, wanted: bool) -> None:
@@ -67,9 +70,7 @@ class Forward:
         Raises:
             ValueError: The model does not let its attention be replaced.
         """
-        if wanted:
-            register()
-        self.model.set_attn_implementation(NAME if wanted else self._usual_attention)
+        self.model.set_attn_implementation(register() if wanted else self._usual_attention)
         self.packs = wanted
 
     def _in_parts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -10,21 +9,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn.functional import cosine_similarity
 
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import device
-from wordstill.teacher.blocks import blocks_of
-from wordstill.teacher.half_precision import agreement
+from wordstill.teacher.blocks import blocks_of, copy_of
+from wordstill.teacher.forward import Forward
 from wordstill.teacher.int8_layers import Sample, use_int8
 from wordstill.teacher.int8_sample import RangeSample
+from wordstill.teacher.loaded import LoadedBatch, Loader
+from wordstill.teacher.packing import bare_batch
 
 CLOSE_ENOUGH = 0.998
 """Least mean cosine of states to those in float32; over a word's occurrences most of the rest cancels."""
 OPERATOR = "qlinear_pointwise"
 
 
-def int8_model(model: Any, texts: Sequence[Tensor], depth: int, name: str) -> Any:
+def int8_model(model: Any, texts: Sequence[Tensor], depth: int, name: str, *, packed: bool = False) -> Any:
     """A copy of a model with the linear layers of its blocks in 8 bits.
 
     Args:
@@ -33,22 +34,21 @@ def int8_model(model: Any, texts: Sequence[Tensor], depth: int, name: str) -> An
             numbers are learnt from them.
         depth: Number of its last layer.
         name: The teacher's name, for messages.
+        packed: Whether the model reads packed texts.
 
     Raises:
         TeacherError: The processor cannot do it, or the model's blocks cannot be found.
     """
     refuse_without_int8(torch.device("cpu"), name)
-    # The weights that stay as they are need not be there twice.
-    changed = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
+    changed = copy_of(model)
     blocks = blocks_of(changed, depth)
     if blocks is None:
         raise TeacherError(f"{name} cannot run in int8: its {depth} layers are not a list of equal blocks.")
-    mask = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in texts], batch_first=True)
-    use_int8(changed, blocks, Sample(pad_sequence(list(texts), batch_first=True), mask))
+    use_int8(blocks, Sample(_loaded(texts), _forward(changed, depth, name, packed)))
     return changed
 
 
-def int8_if_close(model: Any, sample: RangeSample, depth: int, name: str) -> Any:
+def int8_if_close(model: Any, sample: RangeSample, depth: int, name: str, *, packed: bool = False) -> Any:
     """The model in 8 bits, or as it is with a warning where that changes its states too much.
 
     Args:
@@ -56,10 +56,13 @@ def int8_if_close(model: Any, sample: RangeSample, depth: int, name: str) -> Any
         sample: What the ranges are learnt from, and what the result is judged by.
         depth: Number of its last layer.
         name: The teacher's name, for messages.
+        packed: Whether the model reads packed texts.
     """
     try:
-        changed = int8_model(model, sample.learnt, depth, name)
-        cosine = agreement(model, changed, sample.judged, depth)
+        changed = int8_model(model, sample.learnt, depth, name, packed=packed)
+        judged = _loaded([sample.judged])
+        one, other = (_forward(each, depth, name, packed)(judged, (depth,)) for each in (model, changed))
+        cosine = float(cosine_similarity(one[depth], other[depth]).mean())
         reason = f"in int8 its states have a mean cosine of only {cosine:.4f} with those in float32"
     except Exception as error:  # Models have layers of every kind, and may ask these for what they lack.
         cosine, reason = 0.0, f"{type(error).__name__}: {error}".split("\n")[0]
@@ -93,6 +96,17 @@ def refuse_without_int8(place: torch.device, name: str) -> None:
     raise TeacherError(f"{name} cannot run in int8: {reason}. {advice}")
 
 
+def _loaded(texts: Sequence[Tensor]) -> LoadedBatch:
+    return Loader(torch.device("cpu"))(bare_batch([text.numpy() for text in texts]))
+
+
+def _forward(model: Any, depth: int, name: str, packed: bool) -> Forward:
+    forward = Forward(model, depth, name, pad_id=0)
+    if packed:
+        forward.pack(True)
+    return forward
+
+
 @cache
 def cpu_multiplies_int8() -> bool:
     """Whether this processor has instructions for 8-bit products (VNNI) that really work from torch.
@@ -104,8 +118,7 @@ def cpu_multiplies_int8() -> bool:
         return False
     if not hasattr(torch.ops.onednn, OPERATOR):
         return False
-    if device.tiles_announced() and not device.cpu_multiplies_bfloat16():
-        device.avoid_matrix_tiles()
+    device.avoid_broken_tiles()
     return device.survives(_product)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from wordstill.teacher.forward import Forward
 from wordstill.teacher.int8_linear import Int8Linear
 from wordstill.teacher.int8_shared import LinearPart, SharedLinear
+from wordstill.teacher.loaded import LoadedBatch
 
 ACTIVATIONS = {
     "GELUActivation": "gelu",
@@ -24,36 +27,43 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Sample:
-    """Sub-words of some texts, and which of them are no padding; both [texts, longest]."""
+    """Some texts, and what runs the model over them."""
 
-    pieces: Tensor
-    mask: Tensor
+    batch: LoadedBatch
+    forward: Forward
 
-    def run(self, model: Any) -> None:
-        """Let a model read it."""
-        model(input_ids=self.pieces, attention_mask=self.mask.long())
+    def run(self) -> None:
+        """Let the model read it."""
+        self.forward(self.batch, (self.forward.depth,))
 
     def rows(self, given: Tensor) -> Tensor:
         """[n, K] what a layer was given, without padding."""
-        return given[self.mask] if given.shape[:2] == self.mask.shape else given.flatten(0, -2)
+        mask = self._mask
+        return given[mask] if given.shape[:2] == mask.shape else given.flatten(0, -2)
+
+    @cached_property
+    def _mask(self) -> Tensor:
+        """[texts, longest] which sub-words are no padding, where texts are padded."""
+        lengths = torch.from_numpy(self.batch.batch.lengths)
+        return torch.arange(int(lengths.max())) < lengths[:, None]
 
 
 @torch.inference_mode()
-def use_int8(model: Any, blocks: Sequence[nn.Module], sample: Sample) -> None:
+def use_int8(blocks: Sequence[nn.Module], sample: Sample) -> None:
     """Replace every linear layer inside a model's blocks; needs two runs over the sample.
 
     Args:
-        model: A model in float32; it is changed.
-        blocks: Its repeated parts.
-        sample: What ranges are learnt from.
+        blocks: The model's repeated parts, in float32; they are changed.
+        sample: What ranges are learnt from, and the model.
     """
+    model = sample.forward.model
     names = {id(module): name for name, module in model.named_modules()}
     makers = [_BlockMaker(names[id(block)], block, sample) for block in blocks]
     with ExitStack() as stack:
         for maker in makers:
             for handle in maker.watch():
                 stack.callback(handle.remove)
-        sample.run(model)
+        sample.run()
     with ExitStack() as stack:
         for maker in makers:
             for name, module in maker.made.items():
@@ -65,7 +75,7 @@ def use_int8(model: Any, blocks: Sequence[nn.Module], sample: Sample) -> None:
                     lambda layer, given: layer.set_mean_right(sample.rows(given[0]))
                 )
                 stack.callback(handle.remove)
-        sample.run(model)
+        sample.run()
 
 
 def linear_weight(module: nn.Module) -> Tensor | None:

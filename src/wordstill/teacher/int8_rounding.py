@@ -8,6 +8,7 @@ from torch import Tensor
 COLUMNS_AT_ONCE = 128
 DAMPING = 0.01
 """Share of the mean square of the inputs that is added to each, so that no direction counts for nothing."""
+MOST_INPUTS = 2048
 TOP = 127
 
 
@@ -35,8 +36,10 @@ def round_weights(weight: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
 
 def _inverse_factor(inputs: Tensor) -> Tensor:
     """[K, K] upper triangular factor of the inverse second moment of the inputs."""
-    moment = (inputs.t() @ inputs / len(inputs)).double()
+    inputs = inputs[:: -(-len(inputs) // MOST_INPUTS)]
+    moment = inputs.t() @ inputs / len(inputs)
     moment.diagonal().add_(DAMPING * moment.diagonal().mean() + 1e-12)
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(moment))
-    factor: Tensor = torch.linalg.cholesky(inverse, upper=True)
-    return factor.float()
+    # With the order of the channels reversed, the factor of the moment itself has the inverse that is wanted.
+    lower = torch.linalg.cholesky(moment.flip(0, 1))
+    inverse: Tensor = torch.linalg.solve_triangular(lower, torch.eye(len(moment)), upper=False)
+    return inverse.flip(0, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from torch import Tensor, nn
 
 from wordstill.teacher.int8_linear import Int8Linear
@@ -20,19 +22,26 @@ class SharedLinear(nn.Module):
     def __init__(self, product: Int8Linear, parts: int) -> None:
         super().__init__()
         self.product, self.parts = product, parts
-        self._given: Tensor | None = None
-        self._result: Tensor | None = None
-        self._asked = 0
+        self._last = _Last()
 
     def part(self, x: Tensor, start: int, stop: int) -> Tensor:
         """[..., stop - start] some of the outputs."""
-        if self._result is None or self._given is not x:
-            self._given, self._result, self._asked = x, self.product(x), 0
-        result = self._result[..., start:stop]
-        self._asked += 1
-        if self._asked == self.parts:
-            self._given = self._result = None
+        last = self._last
+        if last.result is None or last.given is not x:
+            last.given, last.result, last.asked = x, self.product(x), 0
+        result = last.result[..., start:stop]
+        last.asked += 1
+        if last.asked == self.parts:
+            last.given = last.result = None
         return result
+
+
+class _Last(threading.local):
+    """What was given and worked out last; each thread has its own."""
+
+    given: Tensor | None = None
+    result: Tensor | None = None
+    asked: int = 0
 
 
 class LinearPart(nn.Module):

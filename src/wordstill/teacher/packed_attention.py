@@ -13,11 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from wordstill.teacher.cpu_attention import attend_texts
 
-NAME = "wordstill_packed"
+NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
 FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
 """What some models add to attention and the packed kernel does not know."""
 SHORT = 512
@@ -53,14 +52,22 @@ def packed(packing: Packing) -> Iterator[None]:
         _current.reset(token)
 
 
-def register() -> None:
-    """Make the kind of attention known to transformers under `NAME`."""
+def register(*, compiled: bool = False) -> str:
+    """Make the kind of attention known to transformers; returns its name there.
+
+    Args:
+        compiled: For a model that is compiled: attention is left out of it.
+    """
     from transformers import AttentionInterface
 
-    AttentionInterface.register(NAME, attend)
+    if not compiled:
+        AttentionInterface.register(NAME, attend)
+        return NAME
+    # Not a decorator: it loads the compiler, which takes seconds that only a compiled model repays.
+    AttentionInterface.register(NAME_IN_COMPILED, torch.compiler.disable(attend))  # type: ignore[no-untyped-call]
+    return NAME_IN_COMPILED
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def attend(
     module: Any,
     query: Tensor,
@@ -77,7 +84,9 @@ def attend(
     Raises:
         CannotPack: The model wants more than this.
     """
-    packing = _current.get()
+    packing = _current.get(None)
+    if packing is None:
+        packing = _one_text(query)
     longest = max(packing.lengths)
     if any(others.get(name) is not None for name in FOREIGN) or (sliding_window or longest) < longest:
         raise CannotPack(f"{type(module).__name__} has a kind of attention of its own")
@@ -85,6 +94,14 @@ def attend(
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
         return _on_gpu(query, key, value, packing, longest, scaling, causal), None
     return _text_by_text(query, key, value, packing, scaling, causal), None
+
+
+def _one_text(query: Tensor) -> Packing:
+    """For a model that is run by hand over a text."""
+    if len(query) > 1:
+        raise CannotPack("it is run by hand over several texts. Run it text by text, or use attention=padded")
+    length = query.shape[2]
+    return Packing([length], torch.tensor([0, length], dtype=torch.int32, device=query.device))
 
 
 def _on_gpu(
@@ -123,13 +140,5 @@ def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | No
 def _text_by_text(
     query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float | None, causal: bool
 ) -> Tensor:
-    grouped = query.shape[1] != key.shape[1]
-    if query.device.type == "cpu" and query.dtype == torch.float32 and not causal and not grouped:
-        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-        return attend_texts(query[0], key[0], value[0], packing.lengths, scale)[None]
-    parts = zip(*(torch.split(each, packing.lengths, dim=2) for each in (query, key, value)))
-    attended = [
-        scaled_dot_product_attention(text, keys, values, is_causal=causal, scale=scaling, enable_gqa=grouped)
-        for text, keys, values in parts
-    ]
-    return torch.cat(attended, dim=2).transpose(1, 2)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal)[None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -31,7 +33,7 @@ def pack_if_same(forward: Forward, pieces: Ints, limit: int, device: torch.devic
     try:
         forward.pack(True)
         packed = forward(batch, layers)[forward.depth]
-        difference = _difference(packed, padded)
+        difference = relative_difference(packed, padded)
     except Exception as error:  # Models refuse in every way: by type, by shape, by a missing argument.
         forward.pack(False)
         return f"{type(error).__name__}: {error}".split("\n")[0]
@@ -41,7 +43,8 @@ def pack_if_same(forward: Forward, pieces: Ints, limit: int, device: torch.devic
     return None
 
 
-def _difference(one: Tensor, other: Tensor) -> float:
+def relative_difference(one: Tensor, other: Tensor) -> float:
+    """Size of the difference beside that of the other."""
     one, other = one.float(), other.float()
     return float((one - other).norm() / other.norm().clamp(min=1e-12))
 
@@ -50,10 +53,15 @@ def trial_batch(pieces: Ints, limit: int) -> Batch:
     """Beginnings of a text, of different lengths, together longer than the limit."""
     whole = len(pieces)
     lengths = [max(1, whole - shorter % whole) for shorter in range(limit // whole * 2 + 2)]
+    return bare_batch([pieces[:length] for length in lengths])
+
+
+def bare_batch(texts: Sequence[Ints]) -> Batch:
+    """A batch of some texts [n] each, of which no words are known."""
     none = np.empty(0, dtype=np.int64)
     return Batch(
-        pieces=np.concatenate([pieces[:length] for length in lengths]),
-        texts=offsets_of(np.array(lengths)),
+        pieces=np.concatenate(texts),
+        texts=offsets_of(np.array([len(text) for text in texts])),
         word_ids=none.astype(np.int32),
         word_first=none,
         word_last=none,
@@ -64,5 +72,5 @@ def trial_batch(pieces: Ints, limit: int) -> Batch:
         running=0,
         phrase_first=none,
         phrase_last=none,
-        places=np.arange(len(lengths)),
+        places=np.arange(len(texts)),
     )

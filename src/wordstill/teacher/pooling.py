@@ -7,20 +7,25 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 Pooling = Literal["mean", "max", "min"]
+TIMES_SHARED = 8
+"""A row that is in so many ranges, on average, need not be read for each of them."""
 
 
 class RangeMeans:
     """Means of any ranges of the rows of a table [n, d].
 
-    On a CPU from sums of the first rows, so that a long range costs no more than a short one; in float64 the
-    difference of two sums is exact enough for any range. A GPU reads the rows again: that is faster there.
+    Ranges that share few rows are summed one by one. On a CPU, those that share many are differences of sums
+    of the first rows, so that a long range costs no more than a short one; in float64 a difference of two
+    sums is exact enough for any range.
     """
 
     def __init__(self, values: Tensor) -> None:
         self._kernel = _kernel() if values.is_cuda else None
-        self._values = values if self._kernel is not None else prefix_sums(values)
+        self._values = values if self._kernel is not None else values.float()
+        self._sums: Tensor | None = None
 
     def __call__(self, first: Tensor, last: Tensor, *, sums: bool = False) -> Tensor:
         """[R, d] float32 means of the rows ``first`` to ``last`` (exclusive); zeros for an empty range.
@@ -32,8 +37,14 @@ class RangeMeans:
         """
         if self._kernel is not None:
             return self._kernel(self._values, first, last, sums)
-        total = self._values[last] - self._values[first]
-        return (total if sums else total / (last - first).clamp(min=1)[:, None]).float()
+        lengths = last - first
+        rows = int(lengths.sum())
+        if rows <= TIMES_SHARED * len(self._values):
+            return _range_sums(self._values, first, lengths, rows, "sum" if sums else "mean")
+        if self._sums is None:
+            self._sums = prefix_sums(self._values)
+        total = self._sums[last] - self._sums[first]
+        return (total if sums else total / lengths.clamp(min=1)[:, None]).float()
 
 
 def prefix_sums(values: Tensor) -> Tensor:
@@ -47,13 +58,22 @@ def range_extremes(values: Tensor, first: Tensor, last: Tensor, pooling: Pooling
     """[R, d] extreme value of each column in the rows ``first`` to ``last``; zeros for an empty range."""
     lengths = last - first
     owner = torch.repeat_interleave(torch.arange(len(first), device=values.device), lengths)
-    inside = torch.arange(len(owner), device=values.device) - torch.repeat_interleave(
-        lengths.cumsum(0) - lengths, lengths
-    )
-    rows = values[first[owner] + inside].float()
+    rows = values[_rows_of(first, lengths, len(owner))].float()
     result = torch.zeros(len(first), values.shape[1], device=values.device)
     index = owner[:, None].expand_as(rows)
     return result.scatter_reduce_(0, index, rows, "amax" if pooling == "max" else "amin", include_self=False)
+
+
+def _range_sums(values: Tensor, first: Tensor, lengths: Tensor, rows: int, mode: str) -> Tensor:
+    """[R, d] of ranges that have so many rows together."""
+    indices = _rows_of(first, lengths, rows)
+    return embedding_bag(indices, values, lengths.cumsum(0) - lengths, mode=mode)
+
+
+def _rows_of(first: Tensor, lengths: Tensor, rows: int) -> Tensor:
+    """[rows] all the rows of all ranges."""
+    shift = first + lengths - lengths.cumsum(0)
+    return torch.arange(rows, device=first.device) + shift.repeat_interleave(lengths, output_size=rows)
 
 
 def _kernel() -> Callable[[Tensor, Tensor, Tensor, bool], Tensor] | None:

@@ -11,25 +11,25 @@ import numpy as np
 import torch
 
 from wordstill.corpus import Corpus
-from wordstill.errors import TeacherError, UsageError, unknown_name
+from wordstill.errors import TeacherError, unknown_name
 from wordstill.teacher.batch import Batch
-from wordstill.teacher.device import choose_device, choose_precision
+from wordstill.teacher.device import choose_device
 from wordstill.teacher.fingerprint import fingerprint
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.forward import Forward
-from wordstill.teacher.half_precision import PROBE_TEXT, bfloat16_if_close
-from wordstill.teacher.int8 import int8_if_close, refuse_without_int8
-from wordstill.teacher.int8_sample import sample_of
+from wordstill.teacher.half_precision import PROBE_TEXT
 from wordstill.teacher.limits import text_limit
 from wordstill.teacher.loaded import LoadedBatch, Loader
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.teacher.packing import pack_if_same, trial_batch
+from wordstill.teacher.precision import in_precision
 from wordstill.teacher.ragged import Ints
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.tokenisation import Subwords
 
 ATTENTIONS = ("auto", "packed", "padded")
-INT8 = "int8"
+MOST_READERS = 8
+"""Each needs memory for a batch."""
 WORTH_COMPILING = 1e16
 """Words times weights of a pass of about a minute on a large GPU."""
 
@@ -47,8 +47,8 @@ class TeacherConfig:
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
     attention: str = "auto"
-    """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs on a GPU
-    and in int8 where that changes nothing in the model's states."""
+    """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs where that
+    changes nothing in the model's states."""
     compiled: bool | None = None
     """On a GPU, join small operations of the model's blocks into few, which takes some seconds at the start;
     None does so where the text is long enough to repay them."""
@@ -70,8 +70,6 @@ class Teacher:
         fingerprint: Hash of its weights and its tokenizer.
         device: Where it runs.
         dtype: What its states are in.
-        precision: What it calculates in: the same by name, or ``int8``.
-        ranges: What the ranges of int8 were learnt from; None where there are none.
         parameters: Number of its weights.
 
     Raises:
@@ -90,20 +88,16 @@ class Teacher:
         self.fingerprint = fingerprint(model, self.subwords.definition)
         # A decoder would keep keys and values of every layer for the next word, which never comes.
         model.config.use_cache = settings.use_cache = False
-        self.model = self._in_precision(model.eval())
+        self.parameters = sum(weight.numel() for weight in model.parameters())
+        self._known_pieces = int(model.get_input_embeddings().num_embeddings)
+        taken, probe = model.eval(), torch.from_numpy(self._probe())
+        self._precision = in_precision(taken, config.dtype, self.device, probe, self.depth, config.name)
         self.dtype: torch.dtype = self.model.dtype
-        self.precision = str(self.dtype).removeprefix("torch.")
-        self.ranges: dict[str, Any] | None = None
-        self.parameters = sum(weight.numel() for weight in self.model.parameters())
-        self._known_pieces = int(self.model.get_input_embeddings().num_embeddings)
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
         pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
         self.forward = Forward(self.model, self.depth, config.name, pad_id)
         self.load = Loader(self.device)
         self._watch = FiniteWatch()
-        self._exact_model = self.model
-        # Only int8 needs ranges.
-        self._ranges_known = config.dtype != INT8
         self._choose_attention()
 
     @classmethod
@@ -118,6 +112,21 @@ class Teacher:
         return cls(model, tokenizer, config)
 
     @property
+    def model(self) -> Any:
+        """The model, as it is run."""
+        return self._precision.model
+
+    @property
+    def precision(self) -> str:
+        """What it calculates in: the name of its `dtype`, or ``int8``."""
+        return self._precision.name
+
+    @property
+    def ranges(self) -> dict[str, Any] | None:
+        """What the ranges of int8 were learnt from; None where there are none."""
+        return self._precision.ranges
+
+    @property
     def packs(self) -> bool:
         """Whether texts are read end to end, so that padding costs nothing."""
         return self.forward.packs
@@ -130,8 +139,7 @@ class Teacher:
                 are not finite.
             UsageError: It is to run in int8, but `learn_ranges` was not called.
         """
-        if not self._ranges_known:
-            raise UsageError(f"{self.config.name} can only be distilled in int8. Take another dtype.")
+        self._precision.refuse_unready()
         loaded = self.load(batch) if isinstance(batch, Batch) else batch
         self._refuse_unknown_pieces(loaded.batch)
         loaded.await_arrival()
@@ -139,22 +147,22 @@ class Teacher:
         self._refuse_non_finite(self._watch.look(hidden, loaded.batch), layers)
         return WordStates(loaded, hidden)
 
+    def readers(self, layers: tuple[int, ...]) -> int:
+        """How many threads may `encode` these layers at the same time, each with its share of the cores."""
+        # States between blocks are looked at by one thread at a time.
+        alone = self.device.type != "cpu" or layers != (self.depth,)
+        return 1 if alone else min(torch.get_num_threads(), MOST_READERS)
+
     def learn_ranges(self, corpus: Corpus) -> None:
-        """With dtype ``int8``, learn from a sample of what will be read; run in it if states stay close."""
-        if self.config.dtype != INT8:
+        """In int8, learn from a sample of what will be read; any other precision has nothing to learn."""
+        if not self._precision.learns:
             return
         # Whether the model packs was found out in float32: int8 makes much of differences in rounding.
         packs = self.packs
-        if packs:
-            self.forward.pack(False)
-        sample = sample_of(corpus, self.subwords, self.limit)
-        self.model = int8_if_close(self._exact_model, sample, self.depth, self.config.name)
-        changed = self.model is not self._exact_model
-        self.precision, self.ranges = (INT8, sample.facts()) if changed else ("float32", None)
+        self._precision.learn(corpus, self.subwords, self.limit, packed=packs)
         self.forward = Forward(self.model, self.depth, self.config.name, self.forward.pad_id)
         if packs:
             self.forward.pack(True)
-        self._ranges_known = True
 
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.
@@ -191,8 +199,7 @@ class Teacher:
         wanted = self.config.attention
         if wanted not in ATTENTIONS:
             raise unknown_name("attention", wanted, ATTENTIONS)
-        gains = self.device.type == "cuda" or self.config.dtype == INT8
-        if wanted == "padded" or (wanted == "auto" and not gains):
+        if wanted == "padded":
             return
         reason = pack_if_same(self.forward, self._probe(), self.limit, self.device)
         if reason is None:
@@ -208,19 +215,12 @@ class Teacher:
         )
 
     def _probe(self) -> Ints:
-        """A short text with its special tokens."""
+        """A short text with its special tokens [n]."""
         subwords = self.subwords
         text = subwords.encode([PROBE_TEXT]).ids[: self.limit - len(subwords.prefix + subwords.suffix)]
-        return np.array([*subwords.prefix, *text.tolist(), *subwords.suffix], dtype=np.int64)
-
-    def _in_precision(self, model: Any) -> Any:
-        if self.config.dtype == INT8:
-            refuse_without_int8(self.device, self.config.name)
-            return model.to(self.device, torch.float32)
-        dtype = choose_precision(self.config.dtype, self.device)
-        if self.config.dtype == "auto" and self.device.type == "cpu" and dtype is torch.bfloat16:
-            return bfloat16_if_close(model, torch.from_numpy(self._probe()), self.depth, self.config.name)
-        return model.to(self.device, dtype)
+        pieces = np.array([*subwords.prefix, *text.tolist(), *subwords.suffix], dtype=np.int64)
+        # The tokenizer of another model is refused when a text is read.
+        return np.minimum(pieces, self._known_pieces - 1)
 
     def _refuse_unknown_pieces(self, batch: Batch) -> None:
         highest = int(batch.pieces.max())

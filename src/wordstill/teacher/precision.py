@@ -1,0 +1,120 @@
+"""What a model calculates in: numbers of one kind, or 8 bits with ranges that are learnt from the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from wordstill.corpus import Corpus
+from wordstill.errors import UsageError
+from wordstill.teacher.cpu_linear import with_sorted_weights
+from wordstill.teacher.device import choose_precision
+from wordstill.teacher.half_precision import bfloat16_if_close
+from wordstill.teacher.int8 import int8_if_close, refuse_without_int8
+from wordstill.teacher.int8_sample import sample_of
+from wordstill.teacher.tokenisation import Subwords
+
+INT8 = "int8"
+
+
+class Precision:
+    """A model in numbers of one kind, which has nothing to learn.
+
+    Args:
+        model: The model, ready to run.
+
+    Attributes:
+        model: The same; in int8 another one after each `learn`.
+        name: What it calculates in.
+        ranges: What the ranges of int8 were learnt from; None where there are none.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.name = str(model.dtype).removeprefix("torch.")
+        self.ranges: dict[str, Any] | None = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether it must see some of the text before the model can read."""
+        return False
+
+    def refuse_unready(self) -> None:
+        """Refuse to read before it has learnt."""
+
+    def learn(self, corpus: Corpus, subwords: Subwords, limit: int, *, packed: bool) -> None:
+        """Look at a sample of what will be read; `model` can be another one afterwards.
+
+        Args:
+            corpus: The text.
+            subwords: The teacher's tokenizer.
+            limit: Longest text in sub-words, special tokens counted.
+            packed: Whether the model reads packed texts.
+        """
+
+
+class Int8Precision(Precision):
+    """Linear layers in 8 bits where the states stay close; the model stays in float32 where they do not.
+
+    Args:
+        model: A model in float32 on the CPU.
+        depth: Number of its last layer.
+        teacher: The teacher's name, for messages.
+    """
+
+    def __init__(self, model: Any, depth: int, teacher: str) -> None:
+        super().__init__(model)
+        self._exact, self._depth, self._teacher = model, depth, teacher
+        self._ready = False
+
+    @property
+    def learns(self) -> bool:
+        """Always: every text has ranges of its own."""
+        return True
+
+    def refuse_unready(self) -> None:
+        """Refuse to read without ranges.
+
+        Raises:
+            UsageError: `learn` was not called.
+        """
+        if not self._ready:
+            raise UsageError(f"{self._teacher} can only be distilled in int8. Take another dtype.")
+
+    def learn(self, corpus: Corpus, subwords: Subwords, limit: int, *, packed: bool) -> None:
+        """Learn the ranges of the numbers from a sample; warns where the states would change too much."""
+        sample = sample_of(corpus, subwords, limit)
+        self.model = int8_if_close(self._exact, sample, self._depth, self._teacher, packed=packed)
+        changed = self.model is not self._exact
+        self.name, self.ranges = (INT8, sample.facts()) if changed else ("float32", None)
+        self._ready = True
+
+
+def in_precision(
+    model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str
+) -> Precision:
+    """Bring a model to its device, in the precision that is wanted.
+
+    Args:
+        model: A model on the CPU; it is taken over.
+        wanted: ``auto``, a kind of numbers, or ``int8``.
+        device: Where it shall run.
+        probe: Sub-words of a short text [n], to try what is faster.
+        depth: Number of its last layer.
+        teacher: The teacher's name, for messages.
+
+    Raises:
+        UsageError: The precision is unknown, or cannot be had on this device.
+        TeacherError: The processor cannot run in int8.
+    """
+    if wanted == INT8:
+        refuse_without_int8(device, teacher)
+        return Int8Precision(model.to(device, torch.float32), depth, teacher)
+    dtype = choose_precision(wanted, device)
+    if wanted == "auto" and device.type == "cpu" and dtype is torch.bfloat16:
+        model = bfloat16_if_close(model, probe, depth, teacher)
+    else:
+        model = model.to(device, dtype)
+    return Precision(with_sorted_weights(model, probe, depth) if device.type == "cpu" else model)
