@@ -56,12 +56,14 @@ def hardware() -> dict[str, Any]:
     }
 
 
-def save(benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str | None = None) -> None:
-    """Write a result with all that it depends on, under the name of its benchmark."""
+def save(
+    benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str | None = None, kind: str = ""
+) -> None:
+    """Write a result with all that it depends on, under the name of its benchmark and of its kind, if any."""
     known = commit or present_commit()
     facts = {"command": command(benchmark), "commit": known, "seed": seed, "hardware": hardware()}
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{benchmark}.json"
+    path = RESULTS / ".".join(filter(None, (benchmark, kind, "json")))
     path.write_text(json.dumps(facts | result, indent=2) + "\n")
     print(f"\nwritten: {path.relative_to(ROOT)}")
 

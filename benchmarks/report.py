@@ -61,25 +61,39 @@ def main() -> None:
 
 def page() -> str:
     """The whole page: a section for each benchmark that has a result."""
-    results = [(module, RESULTS / f"{module.BENCHMARK}.json") for module in BENCHMARKS]
-    sections = [section(module, json.loads(path.read_text())) for module, path in results if path.exists()]
+    sections = [section(module) for module in BENCHMARKS if results(module)]
     return "\n".join([INTRODUCTION, *sections])
 
 
-def section(module: ModuleType, result: dict[str, Any]) -> str:
-    """What is measured, the table, how it ended, and where it comes from."""
-    machine = result["hardware"]
-    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
-    origin = (
-        f"Made by `{result['command']}` at commit {result['commit']}, seed {result['seed']}, on "
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, with Python "
-        f"{machine['python']}, {packages}."
-    )
-    parts = [inspect.getdoc(module) or "", markdown(module.rows(result)), *module.remarks(result), origin]
+def results(module: ModuleType) -> dict[str, dict[str, Any]]:
+    """The results of a benchmark by kind; that of the usual kind has no name."""
+    kinds = ["", *getattr(module, "KINDS", {})]
+    paths = {kind: RESULTS / ".".join(filter(None, (module.BENCHMARK, kind, "json"))) for kind in kinds}
+    return {kind: json.loads(path.read_text()) for kind, path in paths.items() if path.exists()}
+
+
+def section(module: ModuleType) -> str:
+    """What is measured; for every kind of result the table, how it ended and where it comes from; notes."""
+    parts = [inspect.getdoc(module) or ""]
+    for kind, result in results(module).items():
+        if kind:
+            parts.append(module.KINDS[kind])
+        parts += [markdown(module.rows(result)), *module.remarks(result), origin(result)]
     notes = NOTES / f"{module.BENCHMARK}.md"
     if notes.exists():
         parts.append(notes.read_text().rstrip())
     return f"## {module.TITLE}\n\n" + "\n\n".join(parts) + "\n"
+
+
+def origin(result: dict[str, Any]) -> str:
+    """The command, commit, seed and machine of a result."""
+    machine = result["hardware"]
+    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    return (
+        f"Made by `{result['command']}` at commit {result['commit']}, seed {result['seed']}, on "
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, with Python "
+        f"{machine['python']}, {packages}."
+    )
 
 
 def markdown(rows: list[Row]) -> str:

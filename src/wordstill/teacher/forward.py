@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from wordstill.errors import TeacherError
 from wordstill.teacher.activations import use_plain_gelu
@@ -19,6 +20,10 @@ from wordstill.teacher.loaded import LoadedBatch
 from wordstill.teacher.outputs import wanted_states
 from wordstill.teacher.packed_attention import Packing, packed, register
 from wordstill.teacher.ragged import Ints
+
+ROWS_STEP = 64
+"""On a CPU, rows of sub-words are filled up to a multiple of this: products are compiled anew for every other
+number of rows, which takes longer than a few rows more."""
 
 
 class Forward:
@@ -100,9 +105,15 @@ class Forward:
     ) -> dict[int, Tensor]:
         starts = texts[:-1].repeat_interleave(texts.diff(), output_size=len(pieces))
         positions = torch.arange(len(pieces), device=pieces.device) - starts + self.first_position
-        with packed(Packing(lengths.tolist(), texts.int())):
+        count, sizes = len(pieces), lengths.tolist()
+        rest = -count % ROWS_STEP if pieces.device.type == "cpu" else 0
+        if rest:
+            pieces = pad(pieces, (0, rest), value=self.pad_id)
+            positions = pad(positions, (0, rest), value=self.first_position)
+            sizes, texts = [*sizes, rest], torch.cat([texts, texts[-1:] + rest])
+        with packed(Packing(sizes, texts.int())):
             hidden = self._run(layers, input_ids=pieces[None], position_ids=positions[None])
-        return {layer: states[0] for layer, states in hidden.items()}
+        return {layer: states[0, :count] for layer, states in hidden.items()}
 
     def _padded(
         self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
