@@ -40,7 +40,8 @@ TILES = "tiles.so"
 KINDS = {
     "tiles": "The same on a processor that shows its matrix tiles. The machine of the table above has them, "
     "but hides CPUID leaf 1D, so that bfloat16 cannot run there; here [tiles.c](../benchmarks/tiles.c) "
-    "answered that leaf as every such processor does."
+    "answered that leaf as every such processor does.",
+    "int8": "With 8-bit linear layers (`--dtype int8`), on the machine as it is:",
 }
 TITLE = "Speed on a CPU"
 METHODS = ("still", "ase")
@@ -73,7 +74,14 @@ def main() -> None:
         sample = Sample.make(options.text, options.words, Path(folder))
         result = measure(sample, options)
     show(rows(result), remarks(result))
-    save(BENCHMARK, result, kind="tiles" if TILES in os.environ.get("LD_PRELOAD", "") else "")
+    save(BENCHMARK, result, kind=kind(result))
+
+
+def kind(result: dict[str, Any]) -> str:
+    """Which of `KINDS` a result is; the usual one has no name."""
+    if TILES in os.environ.get("LD_PRELOAD", ""):
+        return "tiles"
+    return "int8" if result["dtype"] == "int8" else ""
 
 
 @dataclass(frozen=True)
