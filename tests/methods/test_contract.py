@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
+from wordstill.methods.learner_state import STEPS
 from wordstill.run import DistillConfig, Run
 from wordstill.vectors import WordVectors
 
@@ -187,6 +189,18 @@ def test_a_table_that_runs_away_is_refused(text, learner):
     method.rows.weights[0, 0] = torch.inf
     with pytest.raises(TrainingError, match=r"diverged.*at step [\d,]+.*lower rate, for example rate="):
         method.finish()
+
+
+def test_a_loss_that_runs_away_is_told_at_once_with_its_step(text, learner):
+    method = text.build(learner)
+    first, second, *_ = text.steps(method)
+    first(method)
+    done = int(method.clock.counts[STEPS])
+    method.rows.weights.fill_(torch.nan)
+    with pytest.raises(TrainingError, match=r"diverged.*at step [\d,]+, after [\d,]+ words") as caught:
+        second(method)
+    (step,) = re.findall(r"at step ([\d,]+)", str(caught.value))
+    assert int(step.replace(",", "")) == int(method.clock.counts[STEPS]) > done
 
 
 def test_layers_are_the_only_ones_looked_at(text, spec):

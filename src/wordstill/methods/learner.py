@@ -14,10 +14,11 @@ from torch import Tensor
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.learner_config import LearnerConfig
-from wordstill.methods.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Positives
+from wordstill.methods.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Moment, Positives
 from wordstill.methods.noise import Noise
 from wordstill.methods.objectives import PairwiseRule
 from wordstill.methods.rows import RowTable
+from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
@@ -53,6 +54,7 @@ class Learner(Method):
         self.positives = Positives(len(setup.vocabulary), setup.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
+        self._watch = FiniteWatch[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
 
     @property
@@ -83,13 +85,20 @@ class Learner(Method):
         return RowTable(initial, self.config.row_optimiser, positives**-self.config.balance)
 
     def observe(self, states: WordStates) -> None:
-        """Learn from a batch of running text."""
+        """Learn from a batch of running text.
+
+        Raises:
+            TrainingError: The loss of this batch or, on a GPU, of one before it is not finite.
+        """
         with fast_products():
             for examples in self.steps(states, self._generator()):
                 self._examples += examples
                 self.clock.counts[STEPS] += 1
         self.clock.counts[BATCHES] += 1
         self.clock.counts[WORDS] += states.batch.running
+        astray = self._watch.look([self.loss], self._moment)
+        if astray is not None:
+            raise self._diverged(astray)
 
     def finish(self) -> WordVectors:
         """The table of words that were positives: the best one where there is a judge, else the last."""
@@ -126,12 +135,21 @@ class Learner(Method):
         Raises:
             TrainingError: Some number is not finite any more.
         """
-        if bool(torch.isfinite(self.loss)) and bool(torch.isfinite(self.vectors().sum())):
-            return
-        raise TrainingError(
-            f"{self.name} has diverged: the loss is not finite any more at step "
-            f"{int(self.clock.counts[STEPS]):,}, after {int(self.clock.counts[WORDS]):,} words, at a rate of "
-            f"{self.rate:g}. Start again with a lower rate, for example rate={self.config.rate / 10:g}."
+        astray = self._watch.settle()
+        if astray is None and not bool(torch.isfinite(self.vectors().sum())):
+            astray = self._moment
+        if astray is not None:
+            raise self._diverged(astray)
+
+    @property
+    def _moment(self) -> Moment:
+        return Moment(int(self.clock.counts[STEPS]), int(self.clock.counts[WORDS]), self.rate)
+
+    def _diverged(self, when: Moment) -> TrainingError:
+        return TrainingError(
+            f"{self.name} has diverged: the loss is not finite any more at step {when.steps:,}, after "
+            f"{when.words:,} words, at a rate of {when.rate:g}. Start again with a lower rate, for example "
+            f"rate={self.config.rate / 10:g}."
         )
 
     def draws(self, sizes: Sequence[int], count: int, generator: torch.Generator) -> Iterator[Tensor]:

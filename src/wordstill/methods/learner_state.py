@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from wordstill.methods.sums import Accumulator
 
 BATCHES, WORDS, STEPS = range(3)
+
+
+class Moment(NamedTuple):
+    """How far a learner had come."""
+
+    steps: int
+    words: int
+    rate: float
 
 
 class Clock:

@@ -97,7 +97,7 @@ class Teacher:
         pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
         self.forward = Forward(self.model, self.depth, config.name, pad_id)
         self.load = Loader(self.device)
-        self._watch = FiniteWatch()
+        self._watch = FiniteWatch[Batch]()
         self._choose_attention()
 
     @classmethod
@@ -144,7 +144,7 @@ class Teacher:
         self._refuse_unknown_pieces(loaded.batch)
         loaded.await_arrival()
         hidden = self.forward(loaded, layers)
-        self._refuse_non_finite(self._watch.look(hidden, loaded.batch), layers)
+        self._refuse_non_finite(self._watch.look(hidden.values(), loaded.batch), layers)
         return WordStates(loaded, hidden)
 
     def readers(self, layers: tuple[int, ...]) -> int:
