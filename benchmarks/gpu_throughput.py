@@ -50,6 +50,8 @@ FEW = ("teacher alone", "still, ase")
 PART = 1 / 8
 SCALED, SCALES = "still, ase", (1 / 16, 1 / 4)
 """The mix that is also measured over parts of the text."""
+OTHERS = "shapes"
+KINDS = {OTHERS: "Models of other shapes, over the first eighth of the text:"}
 WIKIPEDIA = 1.28e9
 """Words of the dump that X2Static was trained on."""
 AUTHORS_RATE = 15_000.0
@@ -94,7 +96,7 @@ def main() -> None:
         }
         for shape in options.shape:
             for _ in measure_shape(shape, text, options, result["shapes"]):
-                save(BENCHMARK, result, commit=options.commit)
+                save(BENCHMARK, result, commit=options.commit, kind="" if FULL in options.shape else OTHERS)
     show(rows(result), remarks(result))
 
 
