@@ -187,3 +187,10 @@ def test_it_can_be_saved_and_loaded(name, table, tmp_path):
     assert same.provenance == after.provenance
     if name not in LOSSY:
         np.testing.assert_allclose(again.undo(after).matrix, table.matrix, atol=2e-5)
+
+
+def test_a_transform_that_can_be_undone_must_say_how(table):
+    forgetful = type("Forgetful", (TRANSFORMS["centre"],), {"_revert": Transform._revert})()
+    after = forgetful.fit_transform(table)
+    with pytest.raises(NotImplementedError, match="Forgetful can be undone, but has no _revert"):
+        forgetful.undo(after)

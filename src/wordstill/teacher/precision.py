@@ -10,13 +10,11 @@ from torch import Tensor
 from wordstill.corpus import Corpus
 from wordstill.errors import UsageError
 from wordstill.teacher.cpu_linear import with_sorted_weights
-from wordstill.teacher.device import choose_precision
+from wordstill.teacher.device import INT8, choose_precision
 from wordstill.teacher.half_precision import bfloat16_if_close
 from wordstill.teacher.int8 import int8_if_close, refuse_without_int8
 from wordstill.teacher.int8_sample import sample_of
 from wordstill.teacher.tokenisation import Subwords
-
-INT8 = "int8"
 
 
 class Precision:
