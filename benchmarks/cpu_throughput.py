@@ -31,7 +31,7 @@ from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch, Teacher, TeacherConfig, WordStates
 from wordstill.teacher.cpu_linear import SortedLinear
 from wordstill.teacher.embedded import NAME, embedded_teacher
-from wordstill.teacher.int8_linear import Int8Linear
+from wordstill.teacher.int8.linear import Int8Linear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
-from wordstill.teacher import Teacher, int8
+from wordstill.teacher import Teacher
+from wordstill.teacher.int8 import model as int8
 from wordstill.teacher.tokenisation import Subwords
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.

@@ -11,7 +11,8 @@ import torch
 import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from wordstill.teacher import Teacher, TeacherConfig, int8
+from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher.int8 import model as int8
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)

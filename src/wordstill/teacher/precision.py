@@ -12,8 +12,7 @@ from wordstill.errors import UsageError
 from wordstill.teacher.cpu_linear import with_sorted_weights
 from wordstill.teacher.device import INT8, choose_precision
 from wordstill.teacher.half_precision import bfloat16_if_close
-from wordstill.teacher.int8 import int8_if_close, refuse_without_int8
-from wordstill.teacher.int8_sample import sample_of
+from wordstill.teacher.int8 import int8_if_close, refuse_without_int8, sample_of
 from wordstill.teacher.tokenisation import Subwords
 
 

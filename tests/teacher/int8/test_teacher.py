@@ -10,8 +10,9 @@ from torch.nn.functional import cosine_similarity
 
 from wordstill.crew import Crew
 from wordstill.errors import TeacherError, UsageError
-from wordstill.teacher import Teacher, TeacherConfig, int8, teacher
+from wordstill.teacher import Teacher, TeacherConfig, teacher
 from wordstill.teacher.int8 import cpu_multiplies_int8
+from wordstill.teacher.int8 import model as int8
 from wordstill.teacher.packing import trial_batch
 
 LINES = [

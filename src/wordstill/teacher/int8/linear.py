@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from wordstill.teacher.int8_inputs import FixedCode, InputCode, RowCode, decoded
-from wordstill.teacher.int8_rounding import round_weights
+from wordstill.teacher.int8.inputs import FixedCode, InputCode, RowCode, decoded
+from wordstill.teacher.int8.rounding import round_weights
 
 FAR_OUT = 4.0
 """A channel is kept in float32 where it reaches so many times as far as the median channel."""

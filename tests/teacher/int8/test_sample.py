@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wordstill.teacher.int8_sample import LONGEST, PARAGRAPHS, WORDS, sample_of
+from wordstill.teacher.int8.sample import LONGEST, PARAGRAPHS, WORDS, sample_of
 
 LINES = [f"The {word} still stands in house {word} by the river. Nobody moved it." for word in "abcdefghij"]
 

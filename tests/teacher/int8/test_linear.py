@@ -4,11 +4,10 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, gelu, linear
 
-from wordstill.teacher import int8_rounding
-from wordstill.teacher.int8 import cpu_multiplies_int8
-from wordstill.teacher.int8_inputs import FixedCode, RowCode, decoded
-from wordstill.teacher.int8_linear import Int8Linear
-from wordstill.teacher.int8_rounding import round_weights
+from wordstill.teacher.int8 import cpu_multiplies_int8, rounding
+from wordstill.teacher.int8.inputs import FixedCode, RowCode, decoded
+from wordstill.teacher.int8.linear import Int8Linear
+from wordstill.teacher.int8.rounding import round_weights
 
 
 @pytest.fixture(autouse=True)
@@ -73,12 +72,12 @@ def test_rounded_weights_err_less_over_the_inputs_than_the_nearest_ones():
 
 
 def test_the_factor_of_the_inverse(monkeypatch):
-    monkeypatch.setattr(int8_rounding, "MOST_INPUTS", 200)
+    monkeypatch.setattr(rounding, "MOST_INPUTS", 200)
     inputs = torch.randn(399, 8) @ torch.randn(8, 8)
-    factor = int8_rounding._inverse_factor(inputs)
+    factor = rounding._inverse_factor(inputs)
     seen = inputs[::2].double()
     moment = seen.T @ seen / len(seen)
-    moment += int8_rounding.DAMPING * moment.diagonal().mean() * torch.eye(8)
+    moment += rounding.DAMPING * moment.diagonal().mean() * torch.eye(8)
     assert torch.equal(factor, factor.triu())
     torch.testing.assert_close((factor.T @ factor).double(), torch.linalg.inv(moment), rtol=1e-3, atol=1e-5)
 

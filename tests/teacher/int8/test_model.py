@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from wordstill.errors import TeacherError
-from wordstill.teacher import int8
 from wordstill.teacher.half_precision import agreement
 from wordstill.teacher.int8 import cpu_multiplies_int8, int8_if_close, int8_model
-from wordstill.teacher.int8_linear import Int8Linear
-from wordstill.teacher.int8_sample import RangeSample
-from wordstill.teacher.int8_shared import LinearPart
+from wordstill.teacher.int8 import model as int8
+from wordstill.teacher.int8.linear import Int8Linear
+from wordstill.teacher.int8.sample import RangeSample
+from wordstill.teacher.int8.shared import LinearPart
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.teacher.tokenisation import Subwords
 

@@ -15,8 +15,8 @@ from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import device
 from wordstill.teacher.blocks import blocks_of, copy_of
 from wordstill.teacher.forward import Forward
-from wordstill.teacher.int8_layers import Sample, use_int8
-from wordstill.teacher.int8_sample import RangeSample
+from wordstill.teacher.int8.layers import Sample, use_int8
+from wordstill.teacher.int8.sample import RangeSample
 from wordstill.teacher.loaded import LoadedBatch, Loader
 from wordstill.teacher.packing import bare_batch
 

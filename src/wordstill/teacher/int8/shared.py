@@ -6,7 +6,7 @@ import threading
 
 from torch import Tensor, nn
 
-from wordstill.teacher.int8_linear import Int8Linear
+from wordstill.teacher.int8.linear import Int8Linear
 
 
 class SharedLinear(nn.Module):

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from wordstill.teacher.forward import Forward
-from wordstill.teacher.int8_linear import Int8Linear
-from wordstill.teacher.int8_shared import LinearPart, SharedLinear
+from wordstill.teacher.int8.linear import Int8Linear
+from wordstill.teacher.int8.shared import LinearPart, SharedLinear
 from wordstill.teacher.loaded import LoadedBatch
 
 ACTIVATIONS = {
