@@ -145,7 +145,7 @@ def halves(vectors: WordVectors, wanted: Callable[[np.ndarray], np.ndarray]) -> 
         task = SimilarityTask(name)
         similarities = task.similarities(vectors)
         used = ~np.isnan(similarities) & wanted(np.arange(len(similarities)))
-        values.append(100 * spearman(task.dataset.pairs.gold[used], similarities[used]))
+        values.append(100 * spearman(task.dataset.content.gold[used], similarities[used]))
     return float(np.mean(values))
 
 

@@ -13,7 +13,7 @@ from wordstill.corpus.embedded import embedded_text
 from wordstill.distillation import distill
 from wordstill.evaluate import evaluate
 from wordstill.evaluate.report import table
-from wordstill.evaluate.similarity import PairSet
+from wordstill.evaluate.similarity import SimilarityTask
 from wordstill.run import DistillConfig
 from wordstill.vectors import WordVectors
 
@@ -37,7 +37,7 @@ def run(out: Path, console: Console) -> dict[str, WordVectors]:
     console.print(f"{len(corpus):,} paragraphs, {corpus.n_words:,} words -> {out / 'store'}")
 
     console.rule("2  distill: all-MiniLM-L6-v2, one pass for every method")
-    wanted = tuple(dict.fromkeys(word for name in SETS for word in _words(name)))
+    wanted = tuple(dict.fromkeys(word for name in SETS for word in SimilarityTask(name).words()))
     config = DistillConfig(methods=METHODS, vocabulary=VocabularyConfig(min_count=2, words=wanted))
     vectors = distill(out / "store", out / "vectors", config=config, overwrite=True, progress=True)
     console.print(f"{len(vectors['still']):,} words -> {out / 'vectors'}")
@@ -54,11 +54,6 @@ def run(out: Path, console: Console) -> dict[str, WordVectors]:
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     console.print(_next_steps(out), soft_wrap=True)
     return vectors
-
-
-def _words(name: str) -> tuple[str, ...]:
-    pairs = PairSet.load(name).pairs
-    return (*pairs.first, *pairs.second)
 
 
 def _next_steps(out: Path) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.pairs import WordPairs
-from wordstill.evaluate.similarity import PairSet
 from wordstill.vectors import WordVectors
 
 
@@ -45,11 +45,11 @@ def random_vectors() -> Callable[..., WordVectors]:
 
 
 @pytest.fixture
-def pair_set() -> Callable[..., PairSet]:
+def pair_set() -> Callable[..., Loaded[WordPairs]]:
     """Makes a set of rows ``(first, second, score)``."""
 
-    def make(rows: Sequence[tuple[str, str, float]], name: str = "made-up") -> PairSet:
+    def make(rows: Sequence[tuple[str, str, float]], name: str = "made-up") -> Loaded[WordPairs]:
         first, second, gold = zip(*rows)
-        return PairSet(name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64)
+        return Loaded(name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64)
 
     return make

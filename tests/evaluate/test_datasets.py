@@ -10,7 +10,6 @@ import pytest
 from wordstill.evaluate.datasets import DATASETS
 from wordstill.evaluate.locate import locate
 from wordstill.evaluate.registry import Holder
-from wordstill.evaluate.similarity import PairSet
 from wordstill.evaluate.suites import EIGHT
 from wordstill.evaluate.task import TASKS
 
@@ -90,7 +89,7 @@ def test_all_copies_of_a_set_hold_the_same_pairs(data_folder, name):
 
 
 def test_wordsim_is_kept_as_published(data_folder):
-    rows = triples(PairSet.load("wordsim353").pairs)
+    rows = triples(read("wordsim353"))
     assert [score for first, second, score in rows if (first, second) == ("money", "cash")] == [9.15, 9.08]
     assert ("tiger", "tiger", 10.0) in rows
     assert sum(first != first.lower() or second != second.lower() for first, second, _ in rows) == 18
@@ -102,24 +101,21 @@ def test_wordsim_is_kept_as_published(data_folder):
     + [(name, 0, 10) for name in SIMILARITY if not name.startswith(("rg", "mc", "men"))],
 )
 def test_scores_are_the_mean_ratings(data_folder, name, low, high):
-    gold = PairSet.load(name).pairs.gold
+    gold = read(name).gold
     assert low <= gold.min() < (low + high) / 4
     assert high >= gold.max() > high * 0.85
 
 
 def test_simlex_is_its_parts_of_speech(data_folder):
     full, *parts = (
-        Counter(triples(PairSet.load(f"simlex999{part}").pairs))
-        for part in ("", "-nouns", "-verbs", "-adjectives")
+        Counter(triples(read(f"simlex999{part}"))) for part in ("", "-nouns", "-verbs", "-adjectives")
     )
     assert full == sum(parts, Counter())
-    assert not Counter(triples(PairSet.load("simlex999-associated").pairs)) - full
+    assert not Counter(triples(read("simlex999-associated"))) - full
 
 
 def test_wordsim_is_its_two_sets(data_folder):
-    full, *halves = (
-        Counter(triples(PairSet.load(f"wordsim353{part}").pairs)) for part in ("", "-set1", "-set2")
-    )
+    full, *halves = (Counter(triples(read(f"wordsim353{part}"))) for part in ("", "-set1", "-set2"))
     assert full == sum(halves, Counter())
 
 
@@ -224,16 +220,14 @@ def test_lexicons_keep_all_lines_of_a_word(data_folder):
 
 
 def test_men_split_is_stripped_of_its_parts_of_speech(data_folder):
-    pairs = [PairSet.load(name).pairs for name in ("men-dev", "men-test")]
+    pairs = [read(name) for name in ("men-dev", "men-test")]
     words = [word for part in pairs for word in (*part.first, *part.second)]
     assert len(words) == 6000
     assert not [word for word in words if "-" in word]
 
 
 def test_simverb_is_its_dev_and_test_parts(data_folder):
-    full, dev, test = (
-        Counter(triples(PairSet.load(f"simverb3500{part}").pairs)) for part in ("", "-dev", "-test")
-    )
+    full, dev, test = (Counter(triples(read(f"simverb3500{part}"))) for part in ("", "-dev", "-test"))
     assert full == dev + test
 
 
@@ -246,4 +240,4 @@ def test_known_lines(data_folder):
         "men-dev": ("berry", "seed", 37.0),
         "wordsim353-relatedness": ("computer", "keyboard", 7.62),
     }
-    assert {name: triples(PairSet.load(name).pairs)[0] for name in expected} == expected
+    assert {name: triples(read(name))[0] for name in expected} == expected

@@ -10,7 +10,7 @@ from wordstill.errors import DataError
 from wordstill.evaluate.datasets import DATASETS
 from wordstill.evaluate.pairs import WordPairs
 from wordstill.evaluate.protocol import Protocol
-from wordstill.evaluate.similarity import PairSet, SimilarityTask
+from wordstill.evaluate.similarity import SimilarityTask
 from wordstill.evaluate.statistics import spearman
 from wordstill.vectors import WordVectors
 
@@ -71,7 +71,7 @@ def test_agrees_with_gensim_on_made_up_pairs(tmp_path, random_vectors, rule, see
 def test_agrees_with_gensim_on_its_own_files(bare, random_vectors, name):
     utils = pytest.importorskip("gensim.test.utils")
     task = SimilarityTask(name)
-    words = comparable_words(task.dataset.pairs)
+    words = comparable_words(task.dataset.content)
     vectors = random_vectors(words[::2] + words[1::4])
     score = task.run(vectors)
     assert score.source.startswith("gensim:")
@@ -82,7 +82,7 @@ def test_agrees_with_gensim_on_its_own_files(bare, random_vectors, name):
 @pytest.mark.parametrize("name", [name for name, row in DATASETS.items() if row.task == "similarity"])
 def test_agrees_with_gensim_on_the_published_sets(data_folder, tmp_path, random_vectors, name):
     task = SimilarityTask(name)
-    pairs = task.dataset.pairs
+    pairs = task.dataset.content
     path = tmp_path / "pairs.tsv"
     path.write_text(
         "".join(f"{a}\t{b}\t{s!r}\n" for a, b, s in zip(pairs.first, pairs.second, pairs.gold.tolist()))
@@ -233,4 +233,4 @@ def test_a_name_a_path_or_a_ready_set(bare, tmp_path, pair_set):
     ready = pair_set([("a", "b", 1.0)])
     assert SimilarityTask(ready).dataset is ready
     pytest.importorskip("gensim")
-    assert len(PairSet.load("simlex999").pairs) == 999
+    assert len(SimilarityTask("simlex999").dataset.content) == 999

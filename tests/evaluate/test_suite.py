@@ -104,7 +104,7 @@ def test_every_set_that_is_found(bare, random_vectors):
 def test_every_published_set(data_folder, random_vectors):
     names = [name for name, row in room.DATASETS.items() if row.task == "similarity"]
     tasks = [room.SimilarityTask(name) for name in names]
-    words = {word for task in tasks for word in (*task.dataset.pairs.first, *task.dataset.pairs.second)}
+    words = {word for task in tasks for word in (*task.dataset.content.first, *task.dataset.content.second)}
     result = evaluate(random_vectors(sorted(words)))
     assert result.sets == names
     scores = result.scores["vectors"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.evaluate.items import FEWEST_ITEMS, Items
-from wordstill.evaluate.locate import locate
+from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.lookup import Lookup
-from wordstill.evaluate.outcome import Source, make_score
+from wordstill.evaluate.outcome import make_score
 from wordstill.evaluate.pairs import WordPairs
 from wordstill.evaluate.protocol import Protocol, resolve
 from wordstill.evaluate.score import Coverage, Score
@@ -24,35 +23,20 @@ if TYPE_CHECKING:
 COSINE_DECIMALS = 12
 
 
-@dataclass(frozen=True, eq=False)
-class PairSet:
-    """Pairs that are ready to be scored, with their name and where they came from."""
-
-    name: str
-    pairs: WordPairs
-    source: str
-    sha256: str
-
-    @classmethod
-    def load(cls, name: str | Path) -> PairSet:
-        """Read a set of the registry by name, or a user's own file of pairs by path."""
-        found = locate(name)
-        pairs: WordPairs = found.reader(found.path)
-        return cls(found.name, pairs, found.source, found.sha256)
-
-
 class SimilarityTask:
     """Spearman's correlation between cosines and human scores.
 
     Args:
-        dataset: The name of a set of the registry, the path of an own file of pairs, or a ``PairSet``.
+        dataset: The name of a set of the registry, the path of an own file of pairs, or pairs that were read.
     """
 
     kind = "similarity"
     metric = "spearman"
 
-    def __init__(self, dataset: str | Path | PairSet) -> None:
-        self.dataset = dataset if isinstance(dataset, PairSet) else PairSet.load(dataset)
+    def __init__(self, dataset: str | Path | Loaded[WordPairs]) -> None:
+        self.dataset: Loaded[WordPairs] = (
+            dataset if isinstance(dataset, Loaded) else Loaded.load(dataset, self.kind)
+        )
 
     @property
     def name(self) -> str:
@@ -61,17 +45,17 @@ class SimilarityTask:
 
     def words(self) -> tuple[str, ...]:
         """The words of all pairs."""
-        return (*self.dataset.pairs.first, *self.dataset.pairs.second)
+        return (*self.dataset.content.first, *self.dataset.content.second)
 
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; the seed is that of the bootstrap interval."""
         protocol = resolve(protocol)
         found = self._lookup(vectors, protocol)
-        pairs = self.dataset.pairs
+        pairs = self.dataset.content
         keys = tuple("\t".join(sorted((a.lower(), b.lower()))) for a, b in zip(pairs.first, pairs.second))
         items = Items("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
-        coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.pairs))
-        source = Source(self.kind, self.name, self.metric, protocol, self.dataset.source, self.dataset.sha256)
+        coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.content))
+        source = self.dataset.origin(self.kind, self.metric, protocol)
         return make_score(source, items, coverage, _problem(coverage, items), seed)
 
     def similarities(self, vectors: WordVectors, protocol: str | Protocol = "default") -> Floats:
@@ -84,12 +68,12 @@ class SimilarityTask:
 
     def _both(self, found: Lookup, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which pairs have two words that are marked, shape (pairs,)."""
-        pairs = self.dataset.pairs
+        pairs = self.dataset.content
         both: NDArray[np.bool_] = marked[found.numbers(pairs.first)] & marked[found.numbers(pairs.second)]
         return both
 
     def _cosines(self, found: Lookup, protocol: Protocol) -> Floats:
-        pairs, unit = self.dataset.pairs, found.unit()
+        pairs, unit = self.dataset.content, found.unit()
         first, second = unit[found.numbers(pairs.first)], unit[found.numbers(pairs.second)]
         # Rounded so that equal cosines are ties: a word with itself is 1, whatever the last bit says.
         cosines: Floats = np.round(np.einsum("pd,pd->p", first, second), COSINE_DECIMALS)
