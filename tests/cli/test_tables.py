@@ -57,6 +57,13 @@ def test_info_of_a_folder_of_tables(cli, vectors):
     assert out.count(": word vectors\n") == 2
 
 
+def test_tables_of_a_folder_are_shown_by_number(cli, table, tmp_path):
+    for layer in (10, 9, 2):
+        table.save(tmp_path / f"ase-layer{layer}")
+    shown = [line for line in cli("info", tmp_path).out.splitlines() if line.endswith(": word vectors")]
+    assert [line.partition("layer")[2].partition(":")[0] for line in shown] == ["2", "9", "10"]
+
+
 def test_info_of_a_plain_file(cli, table, tmp_path):
     table.save(tmp_path / "vectors.vec")
     out = cli("info", tmp_path / "vectors.vec", "--verify").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ def tables_inside(path: Path) -> list[Path]:
 
     if not path.is_dir() or ARTEFACT.recognises(path):
         return []
-    return sorted(inner for inner in path.iterdir() if ARTEFACT.recognises(inner))
+    return sorted((inner for inner in path.iterdir() if ARTEFACT.recognises(inner)), key=_by_number)
 
 
 def is_prepared_text(path: Path) -> bool:
@@ -49,3 +50,8 @@ def is_prepared_text(path: Path) -> bool:
     from wordstill.corpus import is_store
 
     return is_store(path)
+
+
+def _by_number(path: Path) -> list[str | int]:
+    """Layer 10 comes after layer 9; texts and numbers take turns, so like is compared with like."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
