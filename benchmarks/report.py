@@ -16,6 +16,7 @@ from benchmarks import (
     analogies,
     cpu_throughput,
     extrinsic,
+    fp8,
     gpu_throughput,
     intrinsic,
     memory,
@@ -28,6 +29,7 @@ from benchmarks.common import RESULTS, ROOT, Row
 BENCHMARKS: tuple[ModuleType, ...] = (
     cpu_throughput,
     gpu_throughput,
+    fp8,
     prepare,
     memory,
     vectors,

@@ -88,7 +88,7 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
         return
     config = DistillConfig(
         methods=options.method or METHODS,
-        teacher=TeacherConfig(options.teacher),
+        teacher=TeacherConfig(options.teacher, dtype=options.dtype),
         vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=wanted_words()),
         budget=options.budget,
         epochs=options.epochs,
@@ -160,6 +160,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--teacher", default=TeacherConfig.name)
+    parser.add_argument("--dtype", default=TeacherConfig.dtype, help="what the teacher calculates in")
     parser.add_argument("--method", action="append", default=[], help="may be repeated")
     parser.add_argument(
         "--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384"

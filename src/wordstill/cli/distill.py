@@ -79,7 +79,7 @@ def command(
         str,
         typer.Option(
             metavar="NAME",
-            help="auto, float32, bfloat16 or float16; on a CPU also int8, which is faster and rounds more.",
+            help="auto, float32, bfloat16 or float16; faster but coarser: int8 on a CPU, fp8 on a GPU.",
             rich_help_panel=TEACHER,
         ),
     ] = "auto",

@@ -69,6 +69,12 @@ class Forward:
             else:
                 block._compiled_call_impl = None
 
+    def take(self, model: Any) -> None:
+        """Run another model from now on, as this one was run; it must be a copy whose layers were changed."""
+        self.model, self.blocks = model, blocks_of(model, self.depth)
+        if self.packs:
+            self.pack(True)
+
     def pack(self, wanted: bool) -> None:
         """Let the model read packed texts, or padded ones again.
 

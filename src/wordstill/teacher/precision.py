@@ -1,4 +1,4 @@
-"""What a model calculates in: numbers of one kind, or 8 bits with ranges that are learnt from the text."""
+"""What a model calculates in: numbers of one kind, or 8 bits for its linear layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from torch import Tensor
 from wordstill.corpus import Corpus
 from wordstill.errors import UsageError
 from wordstill.teacher.cpu_linear import with_sorted_weights
-from wordstill.teacher.device import INT8, choose_precision
+from wordstill.teacher.device import FP8, INT8, choose_precision
+from wordstill.teacher.fp8 import fp8_if_close, refuse_without_fp8
 from wordstill.teacher.half_precision import bfloat16_if_close
 from wordstill.teacher.int8 import int8_if_close, refuse_without_int8, sample_of
 from wordstill.teacher.tokenisation import Subwords
@@ -23,7 +24,7 @@ class Precision:
         model: The model, ready to run.
 
     Attributes:
-        model: The same; in int8 another one after each `learn`.
+        model: The same; in fp8 another one after `settle`, in int8 after each `learn`.
         name: What it calculates in.
         ranges: What the ranges of int8 were learnt from; None where there are none.
     """
@@ -40,6 +41,9 @@ class Precision:
 
     def refuse_unready(self) -> None:
         """Refuse to read before it has learnt."""
+
+    def settle(self) -> None:
+        """Do what must wait until the model's attention is chosen; `model` can be another one afterwards."""
 
     def learn(self, corpus: Corpus, subwords: Subwords, limit: int, *, packed: bool) -> None:
         """Look at a sample of what will be read; `model` can be another one afterwards.
@@ -89,6 +93,28 @@ class Int8Precision(Precision):
         self._ready = True
 
 
+class Fp8Precision(Precision):
+    """Linear layers in fp8 where the states stay close; the model stays in bfloat16 where they do not.
+
+    Args:
+        model: A model in bfloat16 on a GPU.
+        probe: Sub-words of a short text [n], to see what changes.
+        depth: Number of its last layer.
+        teacher: The teacher's name, for messages.
+    """
+
+    def __init__(self, model: Any, probe: Tensor, depth: int, teacher: str) -> None:
+        super().__init__(model)
+        self._probe, self._depth, self._teacher = probe, depth, teacher
+
+    def settle(self) -> None:
+        """Change the layers; before, their rounding would hide whether packed texts give the same."""
+        exact = self.model
+        self.model = fp8_if_close(exact, self._probe, self._depth, self._teacher)
+        if self.model is not exact:
+            self.name = FP8
+
+
 def in_precision(
     model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str
 ) -> Precision:
@@ -96,7 +122,7 @@ def in_precision(
 
     Args:
         model: A model on the CPU; it is taken over.
-        wanted: ``auto``, a kind of numbers, or ``int8``.
+        wanted: ``auto``, a kind of numbers, ``int8`` or ``fp8``.
         device: Where it shall run.
         probe: Sub-words of a short text [n], to try what is faster.
         depth: Number of its last layer.
@@ -109,6 +135,9 @@ def in_precision(
     if wanted == INT8:
         refuse_without_int8(device, teacher)
         return Int8Precision(model.to(device, torch.float32), depth, teacher)
+    if wanted == FP8:
+        refuse_without_fp8(device, teacher)
+        return Fp8Precision(model.to(device, torch.bfloat16), probe, depth, teacher)
     dtype = choose_precision(wanted, device)
     if wanted == "auto" and device.type == "cpu" and dtype is torch.bfloat16:
         model = bfloat16_if_close(model, probe, depth, teacher)

@@ -42,8 +42,8 @@ class TeacherConfig:
     """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded."""
     device: str = "auto"
     dtype: str = "auto"
-    """``auto``, ``float32``, ``bfloat16`` or ``float16``; or ``int8``, for distilling on a CPU: linear layers
-    in 8 bits, with ranges that are learnt from the text."""
+    """``auto``, ``float32``, ``bfloat16`` or ``float16``; or with linear layers in 8 bits: ``fp8`` on a GPU,
+    ``int8`` for distilling on a CPU, with ranges that are learnt from the text."""
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
     attention: str = "auto"
@@ -74,7 +74,7 @@ class Teacher:
 
     Raises:
         TeacherError: The tokenizer cannot be used, or the processor not in int8.
-        UsageError: A setting is wrong.
+        UsageError: A setting is wrong, or the device has no fp8.
     """
 
     def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig) -> None:
@@ -99,6 +99,8 @@ class Teacher:
         self.load = Loader(self.device)
         self._watch = FiniteWatch[Batch]()
         self._choose_attention()
+        self._precision.settle()
+        self.forward.take(self.model)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
@@ -118,7 +120,7 @@ class Teacher:
 
     @property
     def precision(self) -> str:
-        """What it calculates in: the name of its `dtype`, or ``int8``."""
+        """What it calculates in: the name of its `dtype`, ``int8`` or ``fp8``."""
         return self._precision.name
 
     @property
@@ -158,11 +160,8 @@ class Teacher:
         if not self._precision.learns:
             return
         # Whether the model packs was found out in float32: int8 makes much of differences in rounding.
-        packs = self.packs
-        self._precision.learn(corpus, self.subwords, self.limit, packed=packs)
-        self.forward = Forward(self.model, self.depth, self.config.name, self.forward.pad_id)
-        if packs:
-            self.forward.pack(True)
+        self._precision.learn(corpus, self.subwords, self.limit, packed=self.packs)
+        self.forward.take(self.model)
 
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.

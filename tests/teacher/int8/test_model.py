@@ -12,7 +12,7 @@ from wordstill.teacher.int8 import cpu_multiplies_int8, int8_if_close, int8_mode
 from wordstill.teacher.int8 import model as int8
 from wordstill.teacher.int8.linear import Int8Linear
 from wordstill.teacher.int8.sample import RangeSample
-from wordstill.teacher.int8.shared import LinearPart
+from wordstill.teacher.linears import LinearPart
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.teacher.tokenisation import Subwords
 

@@ -13,16 +13,8 @@ from torch import Tensor, nn
 
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.int8.linear import Int8Linear
-from wordstill.teacher.int8.shared import LinearPart, SharedLinear
+from wordstill.teacher.linears import ACTIVATIONS, joined, linear_weight, parts_of
 from wordstill.teacher.loaded import LoadedBatch
-
-ACTIVATIONS = {
-    "GELUActivation": "gelu",
-    "NewGELUActivation": "gelu_tanh",
-    "GELUTanh": "gelu_tanh",
-    "PytorchGELUTanh": "gelu_tanh",
-}
-"""Activations that the product can apply, by the name of their class in transformers."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +70,6 @@ def use_int8(blocks: Sequence[nn.Module], sample: Sample) -> None:
         sample.run()
 
 
-def linear_weight(module: nn.Module) -> Tensor | None:
-    """[N, K] of a linear layer or of GPT-2's transposed one; None of anything else."""
-    if type(module) is nn.Linear:
-        return module.weight.detach()
-    if type(module).__name__ == "Conv1D" and isinstance(module.weight, Tensor):
-        return module.weight.detach().t()
-    return None
-
-
 class _BlockMaker:
     """Watches a block, and makes its new layers as soon as it has run.
 
@@ -136,25 +119,9 @@ class _BlockMaker:
         return None
 
     def _make_group(self, group: list[str], activation: str) -> None:
-        weights = [linear_weight(self._linears[name]) for name in group]
-        weight = torch.cat([each for each in weights if each is not None])
-        biases = [self._linears[name].bias for name in group]
-        bias = torch.cat([_or_zeros(each, rows) for each, rows in zip(biases, weights)])
+        weight, bias, sizes = joined([self._linears[name] for name in group])
         kind = ACTIVATIONS[type(self._activations[activation]).__name__] if activation else "none"
         product = Int8Linear(weight, bias, self._sample.rows(self._given[group[0]]), kind)
         if activation:
             self.made[activation] = nn.Identity()
-        if len(group) == 1:
-            self.made[group[0]] = product
-            return
-        shared, start = SharedLinear(product, len(group)), 0
-        for name, rows in zip(group, weights):
-            stop = start + (0 if rows is None else len(rows))
-            self.made[name] = LinearPart(shared, start, stop)
-            start = stop
-
-
-def _or_zeros(bias: Any, weight: Tensor | None) -> Tensor:
-    if isinstance(bias, Tensor):
-        return bias.detach()
-    return torch.zeros(0 if weight is None else len(weight))
+        self.made.update(zip(group, parts_of(product, sizes)))
