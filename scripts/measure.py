@@ -67,6 +67,8 @@ def main() -> None:
             path = place(made, options.keep, number, Path(folder))
             made.vectors.save(path, ARTEFACT.name, overwrite=True)
             result.expect(made, pool.submit(score_file, path))
+        # Others may want the GPU while tables are scored.
+        torch.cuda.empty_cache()
         result.wait()
     print(f"Written: {result.path}")
 
