@@ -31,7 +31,12 @@ Content = Mapping[str, Any]
 def section(content: Content) -> str:
     """One measurement."""
     lines = [f"### {content['title']}", "", made(content), "", f"    {content['command']}", ""]
-    lines += [*translators(content), triples(content["triples"], content["seconds"]), ""]
+    header = content["triples"]
+    lines += [
+        *translators(content),
+        *(triples(part, content["seconds"]) for part in header.get("parts", [header])),
+    ]
+    lines += [""]
     figures = content["figures"]
     lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
     lines += [told_differences(content), "", *differences(content), ""]
@@ -64,10 +69,16 @@ def translators(content: Content) -> list[str]:
 
 def triples(header: Content, seconds: Content) -> str:
     """How many triples came of how many targets, how fast, and why not of the others."""
+    mode = header["mode"]
     dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
-    rate = f", {seconds['triples per second']:.0f} in a second" if "triples per second" in seconds else ""
+    speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))
+    rate = "" if speed is None else f", {speed:.0f} in a second"
+    kinds = "; ".join(
+        f"{count:,} {kind}" for kind, count in header.get("positives", {}).items() if kind != mode
+    )
+    made = f" ({kinds})" if kinds else ""
     return (
-        f"- Triples ({header['mode']}): {header['triples']:,} of {header['targets']:,} targets{rate}; "
+        f"- Triples ({mode}): {header['triples']:,}{made} of {header['targets']:,} targets{rate}; "
         f"targets without one: {dropped}."
     )
 

@@ -17,16 +17,17 @@ class Record:
 
     Args:
         path: Where it is written.
+        times: File that keeps the times of what is made, for a run that does not make it again.
 
     Attributes:
         facts: Everything but times, by name.
         seconds: How long steps took, by name.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, times: Path) -> None:
+        self.path, self.times = path, times
         self.facts: dict[str, Any] = {}
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = json.loads(times.read_bytes()) if times.exists() else {}
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -39,6 +40,6 @@ class Record:
         """Write what is known so far, and print the times."""
         seconds = {name: round(value, 2) for name, value in self.seconds.items()}
         print(json.dumps({"seconds": seconds}), flush=True)
-        content = json.dumps({"seconds": seconds, **self.facts}, indent=1, ensure_ascii=False)
-        with atomic_file(self.path) as handle:
-            handle.write(f"{content}\n".encode())
+        for path, content in ((self.times, seconds), (self.path, {"seconds": seconds, **self.facts})):
+            with atomic_file(path) as handle:
+                handle.write(f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())

@@ -16,7 +16,7 @@ from wordstill.meaning.liu import LiuTransform
 from wordstill.meaning.reading import StateReader
 from wordstill.meaning.representation import Representation
 from wordstill.meaning.tasks import evaluate
-from wordstill.meaning.tasks.suite import TASKS, Evaluation, EvaluationConfig
+from wordstill.meaning.tasks.suite import TASKS, YEARS, Evaluation, EvaluationConfig
 from wordstill.vectors import WordVectors
 
 LIU = "Liu et al. 2020"
@@ -51,20 +51,32 @@ def evaluated(
     options: argparse.Namespace,
     reader: StateReader,
     representations: dict[str, Representation],
-    chosen: str,
+    record: Record,
 ) -> Evaluation:
-    """All tasks; cosines of words, which take long, only for what the paper's table has, and the chosen."""
+    """All tasks, each written when it is done.
+
+    Cosines of words, which take long, only for what the paper's table has, and the chosen.
+    """
     config = EvaluationConfig(options.unit, options.limit)
-    tasks = options.task or TASKS
-    main = [task for task in tasks if task != WORDS]
-    figures = evaluate(reader, representations, main, config).as_dict() if main else {}
-    if WORDS in tasks:
-        names = (PAPER, PAPER + ABLATION, chosen, chosen + ABLATION)
-        shown = {"raw", *SCALED_RAW, LIU}
-        shown |= {f"{kind} ({name})" for kind in ("meaning", "context") for name in names}
-        few = {name: represent for name, represent in representations.items() if name in shown}
-        for name, values in evaluate(reader, few, [WORDS], config).as_dict().items():
-            figures.setdefault(name, {}).update(values)
+    figures: dict[str, dict[str, float]] = {}
+    record.facts["figures"] = figures
+    names = (PAPER, PAPER + ABLATION, record.facts["chosen"], record.facts["chosen"] + ABLATION)
+    shown = {
+        "raw",
+        *SCALED_RAW,
+        LIU,
+        *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names),
+    }
+    few = {name: represent for name, represent in representations.items() if name in shown}
+    # The years together: their mean is a figure too.
+    groups = [[task] for task in TASKS if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]
+    for group in groups:
+        tasks = [task for task in group if task in (options.task or TASKS)]
+        if tasks:
+            found = evaluate(reader, few if tasks == [WORDS] else representations, tasks, config)
+            for name, values in found.as_dict().items():
+                figures.setdefault(name, {}).update(values)
+            record.write()
     return Evaluation(figures)
 
 

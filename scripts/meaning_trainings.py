@@ -20,6 +20,7 @@ from wordstill.meaning.representation import Representation
 from wordstill.teacher import Teacher
 
 PAPER = "paper"
+PAPER_FEEDFORWARD = 4
 DEVELOPMENT_SENTENCES = 200_000
 """Of the text, in which words of development data are looked for."""
 ABLATION = ", without negatives"
@@ -46,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--learning-rate", type=float, default=TrainConfig.learning_rate)
     group.add_argument("--warm-up", type=int, default=TrainConfig.warm_up)
     group.add_argument("--min-delta", type=float, default=TrainConfig.min_delta)
-    group.add_argument("--feedforward", type=int, default=DistillerConfig.feedforward)
+    group.add_argument("--feedforward", type=int, default=PAPER_FEEDFORWARD)
     group.add_argument("--layer-embeddings", action="store_true")
     group.add_argument("--train-seconds", type=float, help="time of each training at the most")
     group.add_argument("--no-ablation", action="store_true", help="do not train without negatives")
@@ -82,6 +83,7 @@ def chosen_variant(options: argparse.Namespace, encoders: Encoders, record: Reco
     record.facts["development"] = choice.facts()
     record.facts["chosen kind"], record.facts["chosen"] = candidates[choice.chosen]
     print("development", json.dumps(choice.facts(), indent=1))
+    record.write()
     return str(record.facts["chosen"])
 
 
@@ -147,4 +149,5 @@ def encoder_of(
         )
     record.seconds[f"an epoch, {name}"] = result.seconds_per_epoch
     print(name, result.facts(), flush=True)
+    record.write()
     return encoder

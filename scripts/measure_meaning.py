@@ -32,7 +32,7 @@ def main() -> None:
         meaning_triples.write_sources(meaning_triples.sources_of(options), options.only_targets)
         return
     options.work.mkdir(parents=True, exist_ok=True)
-    record = Record(options.out)
+    record = Record(options.out, options.work / "seconds.json")
     record.facts |= {
         "command": command(sys.argv),
         "commit": options.commit or commit(),
@@ -48,13 +48,11 @@ def main() -> None:
     )
     encoders = meaning_trainings.trained(options, triples, teacher, record)
     representations = meaning_tasks.all_representations(options, encoders, vectors, record)
-    record.facts["encoding, beside reading the states"] = meaning_tasks.encoding_costs(encoders, triples)
-    record.write()
     with record.timed("tasks"):
         reader = encoders[meaning_trainings.PAPER].reader
-        result = meaning_tasks.evaluated(options, reader, representations, record.facts["chosen"])
+        result = meaning_tasks.evaluated(options, reader, representations, record)
     print(result.markdown())
-    record.facts["figures"] = result.as_dict()
+    record.facts["encoding, beside reading the states"] = meaning_tasks.encoding_costs(encoders, triples)
     record.write()
 
 

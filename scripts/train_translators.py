@@ -3,6 +3,9 @@
 Example: python scripts/train_translators.py PAIRS.tsv.xz --languages en de --out en-de
 Example: python scripts/train_translators.py PAIRS.tsv.xz --languages en de --reverse --out de-en
 
+With --prepared FOLDER the pairs are read, and their vocabulary learnt, once for both directions; where the
+folder is there already, the files are not needed.
+
 A line has a sentence, a tab and its translation. The model is transformers' own Pegasus, from random weights,
 trained with its own Seq2SeqTrainer; the vocabulary is learnt from the same lines. The encoder is deep and the
 decoder shallow, which decodes fast. Sources, references and translations of the held-out lines are kept in
@@ -19,13 +22,12 @@ from typing import Any
 
 import torch
 import transformers
-from translator_model import make_model, make_tokenizer
-from translator_pairs import Pair, Tokenised, apart_from, read_pairs
+from translator_model import make_model
+from translator_pairs import Pair
+from translator_prepared import prepared
 from translator_training import make_trainer
 
 from wordstill.meaning.translation import Translator
-
-VOCABULARY_PAIRS = 200_000
 
 
 def main() -> None:
@@ -33,26 +35,25 @@ def main() -> None:
     options = arguments()
     transformers.set_seed(options.seed)
     torch.set_float32_matmul_precision("high")
-    pairs = read_pairs(options.pairs, options.seed, options.limit, reverse=options.reverse)
-    held_out = pairs[: options.held_out]
-    training = apart_from(held_out, pairs[options.held_out :])
-    tokenizer = make_tokenizer(training[:VOCABULARY_PAIRS], options.vocabulary)
-    model = make_model(tokenizer, options)
-    trainer = make_trainer(model, Tokenised(tokenizer, training), options)
+    data = prepared(options)
+    if options.out is None:
+        return
+    model = make_model(data.tokenizer, options)
+    trainer = make_trainer(model, data.training, options)
     start = time.monotonic()
     trainer.train()
     seconds = time.monotonic() - start
     model.config.languages = list(reversed(options.languages) if options.reverse else options.languages)
     model.save_pretrained(options.out)
-    tokenizer.save_pretrained(options.out)
+    data.tokenizer.save_pretrained(options.out)
     facts = {
-        "pairs": len(training),
-        "held out": len(held_out),
+        "pairs": len(data.training),
+        "held out": len(data.held_out),
         "parameters": model.num_parameters(),
         "seconds": round(seconds, 1),
         "steps": trainer.state.global_step,
         "epochs": round(trainer.state.epoch or 0.0, 2),
-        **measured(options, held_out),
+        **measured(options, data.held_out),
     }
     (options.out / "measured.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     print(json.dumps(facts, indent=1, ensure_ascii=False))
@@ -61,12 +62,13 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("pairs", nargs="+", type=Path, help="files of pairs, also .xz")
+    parser.add_argument("pairs", nargs="*", type=Path, help="files of pairs, also .xz")
     parser.add_argument(
         "--languages", nargs=2, required=True, metavar=("FIRST", "SECOND"), help="of the columns"
     )
     parser.add_argument("--reverse", action="store_true", help="translate the second column into the first")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="folder to make; without: only what --prepared names")
+    parser.add_argument("--prepared", type=Path, metavar="FOLDER", help="what is made of the pairs, once")
     parser.add_argument("--limit", type=int, help="use only so many pairs")
     parser.add_argument("--held-out", type=int, default=2000, help="pairs to measure on")
     parser.add_argument("--vocabulary", type=int, default=16_000)

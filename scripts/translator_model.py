@@ -7,7 +7,8 @@ from typing import Any
 
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from translator_pairs import LONGEST, Pair
+from translator_pairs import Pair
+from translator_tokens import LONGEST
 
 SPECIALS = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import transformers
-from translator_pairs import Tokenised
+from translator_tokens import Tokenised
 
 DECAY = 0.5
 """Part of the training, its end, over which the learning rate falls to zero."""
@@ -59,7 +59,7 @@ class TranslationTrainer(transformers.Seq2SeqTrainer):
             self.data,
             batch_sampler=self.token_batches,
             collate_fn=self.data.collate,
-            num_workers=3 if torch.cuda.is_available() else 0,
+            num_workers=4 if torch.cuda.is_available() else 0,
             pin_memory=torch.cuda.is_available(),
         )
 

@@ -6,7 +6,7 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.meaning.diagnosis import diagnose
-from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers
+from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, attended
 from wordstill.meaning.losses import Parts, distil, loss
 
 
@@ -77,6 +77,11 @@ def test_a_distiller_is_attention_over_layers_and_a_mean(distillers):
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+def test_the_way_for_gpus_gives_the_same(distillers):
+    states, layer = torch.randn(50, 3, 16), distillers.eval().meaning.transformer
+    torch.testing.assert_close(attended(layer, states), layer(states), rtol=0, atol=1e-5)
 
 
 def test_gradients_agree_with_differences():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from wordstill.errors import TeacherError, UsageError
 from wordstill.meaning.translation import RoundTrip, Translator
@@ -26,6 +27,22 @@ def test_a_batch_is_each_sentence_alone(make):
     assert together[1] == together[4] == ""
     assert together[0] and together[2]
     assert together == [translator.translate([sentence])[0] for sentence in SENTENCES]
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved(make, monkeypatch):
+    translator = make(0)
+    sentences = [SENTENCES[0], SENTENCES[2], SENTENCES[3]] * 3
+    expected, generate, sizes = translator.translate(sentences), translator.model.generate, []
+
+    def small(input_ids, **settings):
+        sizes.append(len(input_ids))
+        if len(input_ids) > 2:
+            raise torch.OutOfMemoryError
+        return generate(input_ids=input_ids, **settings)
+
+    monkeypatch.setattr(translator.model, "generate", small)
+    assert translator.translate(sentences) == expected
+    assert sizes[:2] == [9, 4]
 
 
 class Fixed:

@@ -94,6 +94,18 @@ def test_what_the_choice_rested_on_is_shown(page):
     assert "| meaning (paper, without negatives) | – | – | – | -10.0 |" in shown
 
 
+def test_triples_of_two_modes_are_counted_each(page):
+    made = content()
+    part = {"mode": "substituted", "triples": 300, "targets": 2000, "dropped": {"a name": 1700}}
+    trip = {"mode": "round-trip", "triples": 700, "targets": 1000, "dropped": {"no match": 300}}
+    trip["positives"] = {"round-trip": 600, "replaced": 100}
+    made["triples"] |= {"mode": "round-trip and substituted", "triples": 1000, "parts": [trip, part]}
+    made["seconds"] = {"triples per second, round-trip": 400.4, "triples per second, substituted": 200.2}
+    shown = page.section(made)
+    assert "- Triples (round-trip): 700 (100 replaced) of 1,000 targets, 400 in a second; " in shown
+    assert "- Triples (substituted): 300 of 2,000 targets, 200 in a second; " in shown
+
+
 def test_translators_are_told_whether_they_were_used_or_not(page):
     shown = page.section(content())
     assert "Translator" not in shown

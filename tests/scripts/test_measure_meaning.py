@@ -117,3 +117,49 @@ def test_variants(scripts):
     assert variant(TrainConfig(), "plain") == ("plain", TrainConfig())
     with pytest.raises(UsageError, match="there is no setting 'size'"):
         variant(TrainConfig(), "x:size=3")
+
+
+class Swapped:
+    """Says every sentence with its words the other way round."""
+
+    name = "swapped"
+
+    def paraphrase(self, sentences):
+        return [" ".join(reversed(sentence.rstrip(".").split())) for sentence in sentences]
+
+
+class Refused(Swapped):
+    def paraphrase(self, sentences):
+        from wordstill.errors import UsageError
+
+        raise UsageError("Of the words of a sentence only 1% come back.")
+
+
+@pytest.mark.parametrize(("trip", "seconds"), [(Swapped(), 0), (Refused(), 60)])
+def test_what_round_trips_lack_is_substituted(scripts, world, tmp_path, monkeypatch, trip, seconds):
+    from wordstill.meaning import Triples, pairs
+
+    triples_phase = importlib.import_module("meaning_triples")
+    monkeypatch.setattr(triples_phase, "round_trip", lambda options: trip)
+    monkeypatch.setattr(pairs, "BLOCK", 16)
+    out, work = tmp_path / "meaning.json", tmp_path / "work"
+    arguments = (
+        *(world / "store", "--masked", world / "masked", "--vectors", world / "vectors", "--work", work),
+        *("--out", out, "--device", "cpu", "--dtype", "float32", "--similarity", 0.3, "--probability", 0),
+        *("--there", "a/en-de", "--back", "a/de-en", "--enough", 10_000, "--fill-seconds", 60),
+        *("--triples-seconds", seconds, "--commit", "abc", "--stop-after-triples"),
+    )
+    run(scripts, monkeypatch, *arguments)
+    found = json.loads(out.read_text())
+    triples = Triples.read(work / "triples.jsonl")
+    assert len(triples) + sum(triples.header["dropped"].values()) == triples.header["targets"] == 80
+    if isinstance(trip, Refused):
+        assert found["triples"]["mode"] == "substituted" and found["translators"] == []
+        assert [one["name"] for one in found["translators refused"]] == ["en-de", "de-en"]
+    else:
+        assert found["triples"]["mode"] == "round-trip and substituted"
+        assert [part["targets"] for part in found["triples"]["parts"]] == [16, 64]
+        assert len({triple.original for triple in triples}) == len(triples)
+        assert found["seconds"]["triples per second, round-trip"] > 0
+    run(scripts, monkeypatch, *arguments)
+    assert json.loads(out.read_text()) == found

@@ -46,7 +46,7 @@ def test_halves_are_every_second_pair(script, table, monkeypatch):
 
     class Task:
         def __init__(self, name):
-            self.dataset = type("Set", (), {"pairs": pairs})
+            self.dataset = type("Set", (), {"content": pairs})
 
         def similarities(self, vectors):
             return np.array([0.9, 0.1, 0.8, 0.9, 0.7, 0.5])

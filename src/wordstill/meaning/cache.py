@@ -87,7 +87,7 @@ def _facts(reader: StateReader, triples: Triples) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "teacher": reader.identity,
-        "dtype": str(reader.teacher.dtype),
+        "precision": reader.teacher.precision,
         "layers": list(reader.layers),
         "triples": triples.hash,
     }

@@ -7,6 +7,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from wordstill.errors import UsageError, unknown_name
 from wordstill.meaning.representation import Representation, layer_mean
@@ -18,9 +19,10 @@ RAW_SCALED = "raw-scaled"
 Scaling = Literal["none", "scaled", "standardised"]
 SCALINGS = ("none", "scaled", "standardised")
 SMALLEST = 1e-6
-CPU_ROWS, GPU_ROWS = 512, 16384
-"""Words that are distilled at once. What lies between the layers of so few stays near a processor; attention
-kernels of GPUs do not start for more than 65,535."""
+CPU_ROWS = 512
+"""Words that are distilled at once: what lies between the layers of so few stays near a processor."""
+GPU_PAIRS = 1 << 17
+"""Pairs of a word's states that are compared at once; each takes as much memory as a state."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,27 @@ class Distiller(nn.Module):
         """[n, width] vectors of states [n, layers, width]."""
         if self.layer_embeddings is not None:
             states = states + self.layer_embeddings
+        if states.is_cuda and not self.training:
+            return attended(self.transformer, states).mean(dim=1)
         result: Tensor = self.transformer(states).mean(dim=1)
         return result
+
+
+def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:
+    """What a transformer layer gives for many short sequences [n, length, width], without dropout.
+
+    Attention kernels of GPUs take a block of processors for every head of every sequence, however short it
+    is, and for a few states that would be most of the work; here all are compared at once.
+    """
+    attention = layer.self_attn
+    projected = functional.linear(states, attention.in_proj_weight, attention.in_proj_bias)
+    # [n, length, heads, size] each
+    query, key, value = projected.view(*states.shape[:2], 3, attention.num_heads, -1).unbind(2)
+    scores = (query[:, :, None] * key[:, None]).sum(dim=-1) * attention.head_dim**-0.5
+    mixed = (scores.softmax(dim=2)[..., None] * value[:, None]).sum(dim=2).flatten(2)
+    states = layer.norm1(states + attention.out_proj(mixed))
+    result: Tensor = layer.norm2(states + layer.linear2(functional.gelu(layer.linear1(states))))
+    return result
 
 
 class Distillers(nn.Module):
@@ -145,7 +166,7 @@ class Distillers(nn.Module):
         @torch.inference_mode()
         def apply(states: Tensor) -> Tensor:
             self.eval()
-            rows = CPU_ROWS if states.device.type == "cpu" else GPU_ROWS
+            rows = CPU_ROWS if states.device.type == "cpu" else max(1, GPU_PAIRS // self.layers**2)
             parts = [distil(part.to(self.centres.dtype)).float() for part in torch.split(states, rows)]
             vectors = torch.cat(parts) if parts else states.new_zeros(0, self.width)
             return vectors if centre is None else vectors - centre.float()

@@ -15,7 +15,8 @@ from wordstill.meaning.use import word_spans
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.planning import within_budget
 
-CPU_BUDGET, GPU_BUDGET = 1024, 65536
+CPU_BUDGET, GPU_BUDGET = 1024, 262144
+"""Sub-words in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
 USUAL_LIMIT = 512
 SURVIVING = 0.1
 """Part of its words that a sentence keeps there and back, at least; real pairs keep more than half."""
@@ -84,6 +85,7 @@ class Translator:
         positions = getattr(model.config, "max_position_embeddings", None) or USUAL_LIMIT
         self.limit = min(int(tokenizer.model_max_length), int(positions), USUAL_LIMIT)
         self.languages = _languages(model, tokenizer)
+        self._pad = int(tokenizer.pad_token_id or 0)
         self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
 
     @classmethod
@@ -109,21 +111,39 @@ class Translator:
         result = [""] * len(sentences)
         for chosen in within_budget(lengths[order], self._budget):
             rows = order[chosen].tolist()
-            batch = self.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
-            most = [longest_translation(int(lengths[row]), self.limit) for row in rows]
-            output = self.model.generate(
-                **batch.to(self.device),
-                num_beams=self.beams,
-                do_sample=False,
-                max_length=None,
-                max_new_tokens=max(most),
-            )
-            # What never ends is cut at the same place in any batch; the first one is the start token.
-            kept = [row[: 1 + limit] for row, limit in zip(output, most)]
-            texts = self.tokenizer.batch_decode(kept, skip_special_tokens=True)
-            for row, text in zip(rows, texts):
+            for row, text in zip(rows, self._translated([ids[row] for row in rows])):
                 result[row] = " ".join(text.split())
         return result
+
+    def _translated(self, ids: list[list[int]]) -> list[str]:
+        """Translations of one batch; what does not fit the memory is translated in two halves."""
+        try:
+            return self._generated(ids)
+        except torch.OutOfMemoryError:
+            if len(ids) == 1:
+                raise
+        torch.cuda.empty_cache()
+        half = len(ids) // 2
+        return self._translated(ids[:half]) + self._translated(ids[half:])
+
+    def _generated(self, ids: list[list[int]]) -> list[str]:
+        # The tokenizer's own padding takes a good part of the time of translating.
+        rows = [torch.tensor(row) for row in ids]
+        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._pad)
+        mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
+        most = [longest_translation(len(row), self.limit) for row in ids]
+        output = self.model.generate(
+            input_ids=padded.to(self.device),
+            attention_mask=mask.long().to(self.device),
+            num_beams=self.beams,
+            do_sample=False,
+            max_length=None,
+            max_new_tokens=max(most),
+        )
+        # What never ends is cut at the same place in any batch; the first one is the start token.
+        kept = [row[: 1 + limit] for row, limit in zip(output.tolist(), most)]
+        texts: list[str] = self.tokenizer.batch_decode(kept, skip_special_tokens=True)
+        return texts
 
 
 class RoundTrip:
