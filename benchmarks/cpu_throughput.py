@@ -10,7 +10,6 @@ and the products of its linear layers alone, without padding, attention or anyth
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,15 +31,11 @@ from wordstill.teacher import Batch, Teacher, TeacherConfig, WordStates
 from wordstill.teacher.cpu_linear import SortedLinear
 from wordstill.teacher.embedded import NAME, embedded_teacher
 from wordstill.teacher.int8.linear import Int8Linear
+from wordstill.teacher.tiles import TileLinear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"
-TILES = "tiles.so"
-"""The library of benchmarks/tiles.c."""
 KINDS = {
-    "tiles": "The same on a processor that shows its matrix tiles. The machine of the table above has them, "
-    "but hides CPUID leaf 1D, so that bfloat16 cannot run there; here [tiles.c](../benchmarks/tiles.c) "
-    "answered that leaf as every such processor does.",
     "int8": "With 8-bit linear layers (`--dtype int8`), on the machine as it is:",
 }
 TITLE = "Speed on a CPU"
@@ -55,6 +50,8 @@ TITLES = {
     "teacher_alone": "limit: teacher alone, our batches",
     "products_alone": "limit: its linear layers alone",
 }
+
+LINEAR = (torch.nn.Linear, SortedLinear, TileLinear, Int8Linear)
 
 Tables = dict[str, WordVectors]
 
@@ -79,8 +76,6 @@ def main() -> None:
 
 def kind(result: dict[str, Any]) -> str:
     """Which of `KINDS` a result is; the usual one has no name."""
-    if TILES in os.environ.get("LD_PRELOAD", ""):
-        return "tiles"
     return "int8" if result["dtype"] == "int8" else ""
 
 
@@ -231,7 +226,7 @@ def _product_seconds(teacher: Teacher) -> float:
     """Seconds for one sub-word if the teacher did nothing but its linear layers."""
     total = 0.0
     for name, layer in teacher.model.named_modules():
-        if isinstance(layer, torch.nn.Linear | SortedLinear | Int8Linear) and "pooler" not in name:
+        if isinstance(layer, LINEAR) and "pooler" not in name:
             rows = torch.randn(PRODUCT_ROWS, layer.in_features, dtype=teacher.dtype)
             total += min(_take_turns({name: partial(layer, rows)}, repeats=4)[name]).wall
     return total / PRODUCT_ROWS

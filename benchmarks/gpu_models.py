@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from wordstill.teacher import Teacher, TeacherConfig, TextBatches
+from wordstill.teacher.blocks import blocks_of
 from wordstill.teacher.embedded import embedded_teacher
 
 SHAPES: dict[str, tuple[str, dict[str, int]]] = {
@@ -57,11 +58,8 @@ def product_rate() -> float:
 
 def flops_per_subword(teacher: Teacher, batches: TextBatches) -> float:
     """Products of linear layers and of attention for one sub-word, on average over some texts."""
-    linear = sum(
-        2 * weight.numel()
-        for name, weight in teacher.model.named_parameters()
-        if weight.dim() == 2 and "embed" not in name and "pooler" not in name and ".wte." not in name
-    )
+    blocks = blocks_of(teacher.model, teacher.depth) or []
+    linear = sum(2 * weight.numel() for block in blocks for weight in block.parameters() if weight.dim() == 2)
     lengths = np.concatenate([batch.lengths for _, batch in itertools.islice(batches.since((0, 0)), 8)])
     seen = float((lengths.astype(float) ** 2).sum() / lengths.sum())
     return float(linear + 4 * seen * teacher.width * teacher.depth)

@@ -47,8 +47,11 @@ FEW = ("teacher alone", "still, ase")
 PART = 1 / 8
 SCALES = (1 / 16, 1 / 4)
 """Parts of the text that `SCALED` is also measured over."""
-OTHERS = "shapes"
-KINDS = {OTHERS: "Models of other shapes, over the first eighth of the text:"}
+KINDS = {
+    shape: f"A model of the shape of {shape}, over the first eighth of the text:"
+    for shape in SHAPES
+    if shape != FULL
+}
 WARM_UP = 6
 
 
@@ -79,42 +82,40 @@ def main() -> None:
     with TemporaryDirectory(prefix="wordstill-") as folder:
         corpus = open_or_prepare(options.text, PrepareConfig(), Path(folder), progress=False)
         text = Text(corpus, Vocabulary.build(corpus, VocabularyConfig()))
-        result: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "gpu": torch.cuda.get_device_name(),
             "words": corpus.n_words,
             "product_tflops": product_rate() / 1e12,
-            "shapes": [],
         }
         for shape in options.shape:
-            for _ in measure_shape(shape, text, options, result["shapes"]):
-                save(BENCHMARK, result, commit=options.commit, kind="" if FULL in options.shape else OTHERS)
-    show(rows(result), remarks(result))
+            result: dict[str, Any] = {}
+            for found in measure_shape(shape, text, options):
+                result = facts | found
+                save(BENCHMARK, result, commit=options.commit, kind="" if shape == FULL else shape)
+            show(rows(result), remarks(result))
 
 
-def measure_shape(
-    shape: str, text: Text, options: argparse.Namespace, found: list[dict[str, Any]]
-) -> Iterator[None]:
-    """All mixes of methods with one teacher, each added to what was found as soon as it is known."""
+def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """All mixes of methods with one teacher; what has been found so far, after each of them."""
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
     batches = text_batches(teacher, text, BatchConfig(budget, teacher.limit, packed=teacher.packs))
-    record: dict[str, Any] = {
+    found: dict[str, Any] = {
         "shape": shape,
         "packed": teacher.packs,
         "flops_per_subword": flops_per_subword(teacher, batches),
         "mixes": {},
         "scaling": {},
     }
-    found.append(record)
     part = None if shape == FULL else PART
     for name in options.mix if shape == FULL else FEW:
         passes = options.repeat if name in options.repeated else 1
-        record["mixes"][name] = measure_mix(teacher, text, batches, MIXES[name], passes, part)
-        print(f"{shape}, {name}: {record['mixes'][name]}", flush=True)
-        yield
+        found["mixes"][name] = measure_mix(teacher, text, batches, MIXES[name], passes, part)
+        print(f"{shape}, {name}: {found['mixes'][name]}", flush=True)
+        yield found
     for part in SCALES if shape == FULL and SCALED in options.mix else ():
-        record["scaling"][str(part)] = measure_mix(teacher, text, batches, MIXES[SCALED], 1, part)
-        yield
+        found["scaling"][str(part)] = measure_mix(teacher, text, batches, MIXES[SCALED], 1, part)
+        yield found
 
 
 def measure_mix(

@@ -23,45 +23,43 @@ LONG_RUN = 180.0
 def rows(result: dict[str, Any]) -> list[Row]:
     """The table."""
     table: list[Row] = [("", "sub-words/s", "of the teacher alone", "of the product rate", "peak memory")]
-    for shape in result["shapes"]:
-        alone = _rate(shape["mixes"]["teacher alone"])
-        for name, mix in shape["mixes"].items():
-            share = _rate(mix) * shape["flops_per_subword"] / (result["product_tflops"] * 1e12)
-            table.append(
-                (
-                    f"{shape['shape']}, {name}",
-                    f"{_rate(mix):,.0f}",
-                    f"{_rate(mix) / alone:.0%}",
-                    f"{share:.0%}" if name == "teacher alone" else "",
-                    f"{mix['peak_gb']:.1f} GB",
-                )
+    alone = _rate(result["mixes"]["teacher alone"])
+    for name, mix in result["mixes"].items():
+        share = _rate(mix) * result["flops_per_subword"] / (result["product_tflops"] * 1e12)
+        table.append(
+            (
+                f"{result['shape']}, {name}",
+                f"{_rate(mix):,.0f}",
+                f"{_rate(mix) / alone:.0%}",
+                f"{share:.0%}" if name == "teacher alone" else "",
+                f"{mix['peak_gb']:.1f} GB",
             )
+        )
     return table
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
     """What was read, and how each target ended."""
+    shape, mixes = result["shape"], result["mixes"]
+    alone = _rate(mixes["teacher alone"])
     said = [
         f"{result['gpu']}; {result['words']:,} words and punctuation marks; a product runs at "
         f"{result['product_tflops']:.0f} TFLOP/s."
     ]
-    for shape in result["shapes"]:
-        name, mixes = shape["shape"], shape["mixes"]
-        alone = _rate(mixes["teacher alone"])
-        if name in LEAST_RATES:
-            least = LEAST_RATES[name]
-            said.append(
-                f"{name} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}."
-            )
-        if name == FULL:
-            said += [
-                f"{name} with {mix}: {_rate(mixes[mix]) / alone:.1%} of the teacher alone, target "
-                f"{target:.0%}: {met(_rate(mixes[mix]) >= target * alone)}."
-                for mix, target in TARGETS.items()
-                if mix in mixes
-            ]
-            said += [*_five_in_one(mixes), *_whole_wikipedia(mixes, result["words"]), *_scaling(shape)]
-    return said
+    if shape in LEAST_RATES:
+        least = LEAST_RATES[shape]
+        said.append(
+            f"{shape} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}."
+        )
+    if shape != FULL:
+        return said
+    said += [
+        f"{shape} with {mix}: {_rate(mixes[mix]) / alone:.1%} of the teacher alone, target "
+        f"{target:.0%}: {met(_rate(mixes[mix]) >= target * alone)}."
+        for mix, target in TARGETS.items()
+        if mix in mixes
+    ]
+    return [*said, *_five_in_one(mixes), *_whole_wikipedia(mixes, result["words"]), *_scaling(result)]
 
 
 def _five_in_one(mixes: dict[str, Any]) -> list[str]:
@@ -91,17 +89,17 @@ def _whole_wikipedia(mixes: dict[str, Any], words: int) -> list[str]:
     ]
 
 
-def _scaling(shape: dict[str, Any]) -> list[str]:
-    whole = shape["mixes"].get(SCALED)
-    if whole is None or not shape["scaling"]:
+def _scaling(result: dict[str, Any]) -> list[str]:
+    whole = result["mixes"].get(SCALED)
+    if whole is None or not result["scaling"]:
         return []
-    sizes = [*shape["scaling"].values(), whole]
+    sizes = [*result["scaling"].values(), whole]
     told = [
         f"{mix['subwords'] / mix['passes'] / 1e6:.1f} million sub-words at {_rate(mix) / 1e6:.2f} million/s "
         f"with {mix['peak_gb']:.1f} GB"
         for mix in sizes
     ]
-    return [f"{shape['shape']} with {SCALED} over more and more text: {'; '.join(told)}."]
+    return [f"{result['shape']} with {SCALED} over more and more text: {'; '.join(told)}."]
 
 
 def _rate(mix: dict[str, Any]) -> float:

@@ -52,10 +52,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    files = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     texts: dict[str, list[dict[str, Any]]] = {}
-    for stem, content in files.items():
-        texts.setdefault(stem.partition(".")[0], []).append(content)
+    # NAME comes before NAME.SOMETHING.
+    for path in sorted(RESULTS.glob("*.json"), key=lambda path: path.stem):
+        texts.setdefault(path.stem.partition(".")[0], []).append(json.loads(path.read_text()))
     retrofitted, meanings = (
         [json.loads(path.read_text()) for path in sorted((RESULTS / folder).glob("*.json"))]
         for folder in ("retrofit", "meaning")

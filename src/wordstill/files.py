@@ -54,6 +54,12 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def user_cache(name: str) -> Path:
+    """The folder of this user for what can be had again: ``data``, ``words``, ``tiles``."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "wordstill" / name
+
+
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Raise if ``path`` exists and the user did not ask to replace it."""
     if path.exists() and not overwrite:

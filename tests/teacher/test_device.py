@@ -10,6 +10,7 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.teacher import device
 from wordstill.teacher.device import (
+    bfloat16_is_safe,
     choose_device,
     choose_precision,
     cpu_multiplies_bfloat16,
@@ -101,6 +102,17 @@ def test_when_it_is_too_late_to_avoid_them(processor):
     processor(announced=True, survives=False)
     with pytest.raises(UsageError, match=r"would kill this process.*Set ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16"):
         choose_precision("bfloat16", CPU)
+
+
+@pytest.mark.parametrize(
+    ("announced", "survives", "expected"),
+    [(True, [True], True), (True, [False, True], True), (True, [False, False], False), (False, [True], True)],
+    ids=["tiles", "broken tiles", "too late", "no tiles"],
+)
+def test_whether_bfloat16_is_safe(announced, survives, expected, processor):
+    processor(announced=announced, survives=survives)
+    assert bfloat16_is_safe() is expected
+    assert (device.ISA_VARIABLE in os.environ) is (announced and not survives[0])
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -69,13 +69,13 @@ def tell_stand_ins(table: WordVectors, words: Sequence[str]) -> None:
 
 
 def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Backoff:
-    from wordstill.evaluate.locate import cache_folder
+    from wordstill.files import user_cache
     from wordstill.teacher_backoff import TeacherBackoff
     from wordstill.words_alone import WordsAlone
 
     name = teacher or _recorded_teacher(table) or DEFAULT_TEACHER
     digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
-    folder = cache_folder().parent / "words"
+    folder = user_cache("words")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

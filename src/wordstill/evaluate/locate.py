@@ -15,7 +15,7 @@ from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluate.datasets import DATASETS
 from wordstill.evaluate.own_sets import own_sets
 from wordstill.evaluate.registry import Copy, Dataset, Holder
-from wordstill.files import sha256_of
+from wordstill.files import sha256_of, user_cache
 
 DATA_VARIABLE = "WORDSTILL_DATA"
 
@@ -96,8 +96,7 @@ def data_folder() -> Path | None:
 
 def cache_folder() -> Path:
     """Where downloaded sets are kept."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wordstill" / "data"
+    return user_cache("data")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from wordstill.teacher.tiles.attention import attend_by_tiles, tiles_can_attend
+
 TOGETHER = 64
 """Neighbouring texts are read in one call while they have at most so many sub-words together."""
 ALIGNED, ALIGNED_TYPES = 16, (torch.bfloat16,)
@@ -34,6 +36,8 @@ def attend_texts(
         scale: Factor of the scores.
         causal: A sub-word sees only those before it, and itself.
     """
+    if not causal and tiles_can_attend(query, key, value, scale):
+        return attend_by_tiles(query, key, value, lengths, scale)
     heads, rows, _ = query.shape
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
     out = result.transpose(0, 1)

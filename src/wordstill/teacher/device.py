@@ -39,7 +39,7 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """``auto`` takes bfloat16 where the hardware multiplies it faster than float32, else float32.
+    """``auto`` takes bfloat16 where torch multiplies it faster than float32, else float32.
 
     Raises:
         UsageError: The name is unknown, or products in bfloat16 would kill this process.
@@ -50,8 +50,8 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
         return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
     if wanted not in PRECISIONS:
         raise unknown_name("dtype", wanted, ("auto", *PRECISIONS, INT8, FP8))
-    if wanted == "bfloat16" and device.type == "cpu" and tiles_announced() and not cpu_multiplies_bfloat16():
-        _bfloat16_without_tiles()
+    if wanted == "bfloat16" and device.type == "cpu":
+        _refuse_deadly_bfloat16()
     return PRECISIONS[wanted]
 
 
@@ -70,6 +70,14 @@ def tiles_forbidden() -> bool:
     """Whether the environment tells oneDNN to leave matrix tiles alone; bfloat16 is slow without them."""
     allowed = os.environ.get(ISA_VARIABLE, "").upper()
     return allowed not in ("", "ALL", "DEFAULT") and "AMX" not in allowed
+
+
+def bfloat16_is_safe() -> bool:
+    """Whether this process would live through products in bfloat16; broken tiles are avoided if need be."""
+    if cpu_multiplies_bfloat16():
+        return True
+    avoid_broken_tiles()
+    return survives_bfloat16()
 
 
 def survives_bfloat16() -> bool:
@@ -127,9 +135,8 @@ def _try(product: Callable[[], object]) -> NoReturn:
         os._exit(status)
 
 
-def _bfloat16_without_tiles() -> None:
-    avoid_matrix_tiles()
-    if not survives_bfloat16():
+def _refuse_deadly_bfloat16() -> None:
+    if tiles_announced() and not bfloat16_is_safe():
         raise UsageError(
             "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
             f"Set {ISA_VARIABLE}={ISA_WITHOUT_TILES} in the environment before the start, or take float32."

@@ -32,7 +32,7 @@ def bfloat16_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
     warnings.warn(
         f"{name} stays in float32: in bfloat16 its states have a mean cosine of only {cosine:.3f} with those "
         "in float32. Give dtype bfloat16 to take it all the same.",
-        stacklevel=4,
+        stacklevel=5,
     )
     return full
 

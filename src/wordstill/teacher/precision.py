@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -14,7 +15,11 @@ from wordstill.teacher.device import FP8, INT8, choose_precision
 from wordstill.teacher.fp8 import fp8_if_close, refuse_without_fp8
 from wordstill.teacher.half_precision import bfloat16_if_close
 from wordstill.teacher.int8 import int8_if_close, refuse_without_int8, sample_of
+from wordstill.teacher.tiles import NoTiles, with_tiles
 from wordstill.teacher.tokenisation import Subwords
+
+BY_TILES = ("auto", "bfloat16")
+"""Precisions for which matrix tiles are tried on a CPU, before what torch has."""
 
 
 class Precision:
@@ -120,6 +125,8 @@ def in_precision(
 ) -> Precision:
     """Bring a model to its device, in the precision that is wanted.
 
+    On a CPU ``auto`` and ``bfloat16`` use matrix tiles where the model fits them; else what torch has.
+
     Args:
         model: A model on the CPU; it is taken over.
         wanted: ``auto``, a kind of numbers, ``int8`` or ``fp8``.
@@ -138,9 +145,17 @@ def in_precision(
     if wanted == FP8:
         refuse_without_fp8(device, teacher)
         return Fp8Precision(model.to(device, torch.bfloat16), probe, depth, teacher)
+    if device.type == "cpu" and wanted in BY_TILES:
+        with suppress(NoTiles):
+            return Precision(with_tiles(model, probe, depth))
+    return Precision(_by_torch(model, wanted, device, probe, depth, teacher))
+
+
+def _by_torch(model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str) -> Any:
+    """The model in numbers of one kind, with the products that torch has."""
     dtype = choose_precision(wanted, device)
     if wanted == "auto" and device.type == "cpu" and dtype is torch.bfloat16:
         model = bfloat16_if_close(model, probe, depth, teacher)
     else:
         model = model.to(device, dtype)
-    return Precision(with_sorted_weights(model, probe, depth) if device.type == "cpu" else model)
+    return with_sorted_weights(model, probe, depth) if device.type == "cpu" else model
