@@ -183,6 +183,17 @@ def test_reading_again_gives_the_same(corpus, vocabulary, subwords):
     assert_same(once, again)
 
 
+def test_several_builders_read_the_same(corpus, vocabulary, subwords, monkeypatch):
+    monkeypatch.setattr(batches, "LARGE_BUDGET", 1)
+    several = text_batches(corpus, vocabulary, subwords)
+    assert several.builders == batches.BUILDERS > 1
+    monkeypatch.undo()
+    one = text_batches(corpus, vocabulary, subwords)
+    assert one.builders == 1
+    assert [after for after, _ in several.since((0, 0))] == [after for after, _ in one.since((0, 0))]
+    assert_same(read_all(several), read_all(one))
+
+
 def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, monkeypatch):
     monkeypatch.setattr(batches, "WINDOW_FORMS", 150)
     monkeypatch.setattr(batches, "BATCHES_IN_WINDOW", 1)

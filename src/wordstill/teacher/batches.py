@@ -23,6 +23,9 @@ from wordstill.teacher.tokenisation import Pieces, Subwords
 WINDOW_FORMS = 1 << 18
 BATCHES_IN_WINDOW = 8
 WORDS_AT_ONCE = 8192
+BUILDERS, LARGE_BUDGET = 3, 1 << 15
+"""Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
+interpreter's lock for long arrays only."""
 Unit = Literal["paragraph", "sentence"]
 
 
@@ -72,6 +75,7 @@ class TextBatches(ResumableBatches):
         order: int | None = None,
     ) -> None:
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
+        self.builders = BUILDERS if config.budget >= LARGE_BUDGET else 1
         self.assembler = Assembler(subwords, config.limit, vocabulary)
         self.ids_of_slots = vocabulary.word_ids(corpus)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from wordstill.teacher.batch import Batch
+from wordstill.teacher.building import made_in_order
 
 Position = tuple[int, int]
 """Number of a window in reading order, and how many batches of it have been read."""
@@ -18,9 +20,11 @@ class ResumableBatches(ABC):
 
     Attributes:
         order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
+        builders: Threads that make batches ahead of the reader.
     """
 
     order: int | None = None
+    builders: int = 1
 
     @abstractmethod
     def __len__(self) -> int:
@@ -36,6 +40,9 @@ class ResumableBatches(ABC):
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
         """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
+        return made_in_order(self._makers(position), self.builders)
+
+    def _makers(self, position: Position) -> Iterator[Callable[[], tuple[Position, Batch]]]:
         starts, (first, done) = self._starts(), position
         for window in range(first, len(starts)):
             makers = self._window(starts[window])
@@ -43,7 +50,8 @@ class ResumableBatches(ABC):
                 chosen = np.random.default_rng([self.order, starts[window]]).permutation(len(makers))
                 makers = [makers[number] for number in chosen]
             for number in range(done, len(makers)):
-                yield (window, number + 1) if number + 1 < len(makers) else (window + 1, 0), makers[number]()
+                after = (window, number + 1) if number + 1 < len(makers) else (window + 1, 0)
+                yield partial(_made, after, makers[number])
             done = 0
 
     def _starts(self) -> list[int]:
@@ -55,3 +63,7 @@ class ResumableBatches(ABC):
         if self.order is not None:
             return [starts[number] for number in np.random.default_rng(self.order).permutation(len(starts))]
         return starts
+
+
+def _made(after: Position, make: Callable[[], Batch]) -> tuple[Position, Batch]:
+    return after, make()
