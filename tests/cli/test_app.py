@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 
 import wordstill
 from wordstill.cli import analogy, distill, evaluate, info, prepare, similar, train
+from wordstill.cli.app import GPU_MEMORY
 
 COMMANDS = {
     "prepare": prepare,
@@ -34,6 +36,16 @@ def test_help_shows_an_example(cli, name):
 def test_the_package_is_the_command():
     done = subprocess.run([sys.executable, "-m", "wordstill", "--version"], capture_output=True, text=True)
     assert done.stdout.strip().endswith(wordstill.__version__)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="torch grows blocks on Linux only")
+def test_gpu_memory_grows_unless_the_user_says_otherwise(cli, monkeypatch):
+    monkeypatch.setenv(GPU_MEMORY, "max_split_size_mb:64")
+    cli("--version")
+    assert os.environ[GPU_MEMORY] == "max_split_size_mb:64"
+    monkeypatch.delenv(GPU_MEMORY)
+    cli("--version")
+    assert os.environ[GPU_MEMORY] == "expandable_segments:True"
 
 
 def test_help_lists_every_command(cli):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -23,6 +25,8 @@ from wordstill.cli import (
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
+
+GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 
 app = typer.Typer(
     cls=CarefulGroup,
@@ -70,4 +74,7 @@ def _main_options(
 
 def main() -> None:
     """The entry point of the command ``wordstill``."""
+    if sys.platform.startswith("linux"):
+        # Batches differ in size; blocks that cannot grow would in the end take all of a GPU's memory.
+        os.environ.setdefault(GPU_MEMORY, "expandable_segments:True")
     app(prog_name="wordstill")
