@@ -7,8 +7,6 @@ from typing import Any
 
 RAW = "raw"
 KINDS = ("meaning", "meaning-centred")
-AREAS = "development, area under the curve of WiC"
-"""What the choice rested on before there were several sets to choose on."""
 COSTS = "encoding, beside reading the states"
 TARGETS = {"usim": "USim", "wic": "WiC", "scws": "SCWS", "sts-mean": "mean STS"}
 """Tasks on which the paper's meanings are above the raw mean."""
@@ -20,6 +18,10 @@ TASKS = {
 COSINES = {
     f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
 }
+DIFFERENCES = (
+    "Meanings less the raw mean of the layers, in points; on development data in spreads (σ) of the "
+    "difference, with the part of resamples in which each would have been chosen:"
+)
 TRAININGS = (
     "Trainings; what encoding every word of a text takes, in times of reading its states; and cosines on "
     "held-out triples:"
@@ -33,13 +35,14 @@ def section(content: Content) -> str:
     lines = [f"### {content['title']}", "", made(content), "", f"    {content['command']}", ""]
     header = content["triples"]
     lines += [
+        *(f"- {condition}" for condition in content["conditions"]),
         *translators(content),
         *(triples(part, content["seconds"]) for part in header.get("parts", [header])),
     ]
     lines += [""]
     figures = content["figures"]
     lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
-    lines += [told_differences(content), "", *differences(content), ""]
+    lines += [DIFFERENCES, "", *differences(content), ""]
     lines += [TRAININGS, "", *trainings(content), ""]
     lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
     lines += [*table(figures, COSINES, "{:.3f}", 1.0), ""]
@@ -49,7 +52,7 @@ def section(content: Content) -> str:
 def made(content: Content) -> str:
     """Where, from which commit, with which seed."""
     seed = content["triples"]["config"]["targets"]["seed"]
-    facts = [content["hardware"], *content["conditions"], f"seed {seed}", f"commit {content['commit']}"]
+    facts = [content["hardware"], f"seed {seed}", f"commit {content['commit']}"]
     return f"{'; '.join(facts)}; the teacher is {content['triples']['masked_model']['name']}."
 
 
@@ -93,23 +96,12 @@ def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float
     return lines
 
 
-def told_differences(content: Content) -> str:
-    """What the columns of the differences are."""
-    told = "Meanings less the raw mean of the layers, in points"
-    if AREAS in content:
-        return f"{told}:"
-    return (
-        f"{told}; on development data in spreads (σ) of the difference, with the part of resamples in which "
-        "each would have been chosen:"
-    )
-
-
 def differences(content: Content) -> list[str]:
     """How far the meanings of each variant are above the raw mean, and on how many of the four tasks."""
     figures, judged = content["figures"], development(content)
     columns = [*judged, *TARGETS.values(), "above raw"]
     lines = [f"| vectors | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    chosen = f"{content.get('chosen kind', KINDS[0])} ({content['chosen']})"
+    chosen = f"{content['chosen kind']} ({content['chosen']})"
     for name in (f"{kind} ({variant})" for variant in content["encoders"] for kind in KINDS):
         if name not in figures:
             continue
@@ -122,8 +114,6 @@ def differences(content: Content) -> list[str]:
 
 def development(content: Content) -> dict[str, dict[str, str]]:
     """Columns of what the choice rested on: for each set, the figure of each candidate."""
-    if AREAS in content:
-        return {"WiC, development": {name: f"{100 * area:.1f}" for name, area in content[AREAS].items()}}
     found = content["development"]
     columns = {
         DEVELOPMENT.get(data, data): {name: f"{gains[data]:+.1f} σ" for name, gains in found["gains"].items()}

@@ -93,7 +93,7 @@ def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:
 def encoding_cost(encoder: MeaningEncoder, texts: list[str]) -> float:
     """Seconds to encode every word of texts, in seconds that reading their states alone takes."""
     raw = MeaningEncoder(encoder.teacher, encoder.distillers, encoder.layers, kind="raw")
-    best = {"raw": float("inf"), "meaning": float("inf")}
+    best = {raw.kind: float("inf"), encoder.kind: float("inf")}
     for _ in range(COST_ROUNDS):
         for one in (raw, encoder):
             synchronise()
@@ -101,7 +101,7 @@ def encoding_cost(encoder: MeaningEncoder, texts: list[str]) -> float:
             one.encode_sentences(texts)
             synchronise()
             best[one.kind] = min(best[one.kind], time.perf_counter() - start)
-    return best["meaning"] / best["raw"]
+    return best[encoder.kind] / best[raw.kind]
 
 
 def synchronise() -> None:

@@ -14,13 +14,13 @@ from meaning_record import Record
 from meaning_triples import sentences_of
 from meaning_variants import variant
 
-from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triples, train_encoder
+from wordstill.meaning import PRESETS, MeaningEncoder, TrainConfig, Triples, train_encoder
 from wordstill.meaning.distiller import RAW_SCALED, SCALINGS
 from wordstill.meaning.representation import Representation
 from wordstill.teacher import Teacher
 
 PAPER = "paper"
-PAPER_FEEDFORWARD = 4
+BASE = PRESETS[PAPER]
 DEVELOPMENT_SENTENCES = 200_000
 """Of the text, in which words of development data are looked for."""
 ABLATION = ", without negatives"
@@ -42,12 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:FIELD=VALUE,...",
         help="train these settings too, such as standardised:scaling=standardised,learning_rate=2e-4",
     )
-    group.add_argument("--max-epochs", type=int, default=TrainConfig.max_epochs)
-    group.add_argument("--batch", type=int, default=TrainConfig.batch)
-    group.add_argument("--learning-rate", type=float, default=TrainConfig.learning_rate)
-    group.add_argument("--warm-up", type=int, default=TrainConfig.warm_up)
-    group.add_argument("--min-delta", type=float, default=TrainConfig.min_delta)
-    group.add_argument("--feedforward", type=int, default=PAPER_FEEDFORWARD)
+    group.add_argument("--max-epochs", type=int, default=BASE.max_epochs)
+    group.add_argument("--batch", type=int, default=BASE.batch)
+    group.add_argument("--learning-rate", type=float, default=BASE.learning_rate)
+    group.add_argument("--warm-up", type=int, default=BASE.warm_up)
+    group.add_argument("--min-delta", type=float, default=BASE.min_delta)
+    group.add_argument("--feedforward", type=int, default=BASE.distiller.feedforward)
     group.add_argument("--layer-embeddings", action="store_true")
     group.add_argument("--train-seconds", type=float, help="time of each training at the most")
     group.add_argument("--no-ablation", action="store_true", help="do not train without negatives")
@@ -113,14 +113,17 @@ def distilled(encoders: Mapping[str, MeaningEncoder]) -> dict[str, Representatio
 
 def base_config(options: argparse.Namespace) -> TrainConfig:
     """The settings that variants change."""
-    return TrainConfig(
+    return replace(
+        BASE,
         batch=options.batch,
         learning_rate=options.learning_rate,
         warm_up=options.warm_up,
         min_delta=options.min_delta,
         max_epochs=options.max_epochs,
         seed=options.seed,
-        distiller=DistillerConfig(feedforward=options.feedforward, layer_embeddings=options.layer_embeddings),
+        distiller=replace(
+            BASE.distiller, feedforward=options.feedforward, layer_embeddings=options.layer_embeddings
+        ),
     )
 
 

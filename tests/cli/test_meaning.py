@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.meaning import UseStore
+from wordstill.cli.meaning.common import DEFAULT_KIND
+from wordstill.meaning import Triple, Use, UseStore
+from wordstill.meaning import encoder as library
+from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
 
 WORDS = [
@@ -59,6 +62,16 @@ def thresholds():
     ]
 
 
+@pytest.fixture(scope="module")
+def triples(world):
+    """A few triples that were not made with the masked model."""
+    uses = [Use.at(f"the {word} of {number}", 1) for number in range(2) for word in WORDS]
+    made = [Triple(use, Use.at(f"so {use.text}", 2), use.replaced("trees")) for use in uses]
+    header = {"triples": len(made), "mode": "given", "masked_model": {"name": str(world / "masked")}}
+    write_triples(world / "given.jsonl", made, header)
+    return world / "given.jsonl"
+
+
 def test_every_command_shows_an_example(cli):
     shown = cli("meaning", "--help")
     assert shown.code == 0
@@ -100,6 +113,28 @@ def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
     assert "positives substituted" in substituted.out
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), (2e-4, 1, "standardised")),
+        (("--preset", "paper"), (4e-5, 4, "none")),
+        (("--preset", "paper", "--scaling", "scaled", "--feedforward", 2), (4e-5, 2, "scaled")),
+        (("--learning-rate", "1e-3"), (1e-3, 1, "standardised")),
+    ],
+)
+def test_presets_of_training(cli, triples, tmp_path, options, expected):
+    cheap = ("--other-teacher", "--heads", 4, "--max-epochs", 1, "--device", "cpu", "--dtype", "float32")
+    trained = cli("meaning", "train", triples, *cheap, *options, "--out", tmp_path / "meaning")
+    assert trained.code == 0, trained.err
+    settings = json.loads((tmp_path / "meaning" / "config.json").read_text())["provenance"]["training"]
+    shape = settings["distiller"]
+    assert (settings["learning_rate"], shape["feedforward"], shape["scaling"]) == expected
+
+
+def test_the_usual_kind_is_that_of_the_library():
+    assert DEFAULT_KIND == library.DEFAULT_KIND
+
+
 def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
     from wordstill.meaning.tasks import suite
 
@@ -128,6 +163,7 @@ PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")
         (("pairs", "x", *PAIRS, "--there", "y"), "--back"),
         (("pairs", "x", *PAIRS), "not a prepared corpus"),
         (("train", "{text}", "--out", "t"), "not a file of triples"),
+        (("train", "{text}", "--out", "t", "--preset", "papers"), "Unknown preset 'papers'"),
         (("encode", "{vectors}", "{text}", "--out", "t"), "not a saved encoder"),
         (("similar", "{masked}", "x", "a river", "one"), "The span 'one' cannot be read"),
         (("encode", "{masked}", "nowhere.txt", "--out", "t"), "No such file"),

@@ -11,7 +11,7 @@ from wordstill.errors import DataError, UsageError
 from wordstill.meaning.distiller import DistillerConfig
 from wordstill.meaning.training import TrainConfig, train
 
-SHAPE = DistillerConfig(heads=4, feedforward=2, dropout=0.1)
+SHAPE = DistillerConfig(heads=4, feedforward=2, dropout=0.1, scaling="none")
 QUICK = TrainConfig(batch=32, learning_rate=2e-3, warm_up=10, max_epochs=4, distiller=SHAPE)
 
 

@@ -31,7 +31,7 @@ def content(**changed):
         "command": "python x",
         "commit": "abc",
         "hardware": "h",
-        "conditions": ["nothing else ran"],
+        "conditions": ["Nothing else ran."],
         "seconds": {"triples per second": 250.4, "an epoch, paper": 2.04},
         "translators": [],
         "triples": {
@@ -42,7 +42,12 @@ def content(**changed):
             "masked_model": {"name": "m"},
             "config": {"targets": {"seed": 3}},
         },
-        "development, area under the curve of WiC": {"raw": 0.6, "meaning (paper)": 0.6543},
+        "development": {
+            "correlations": {"wic": {"raw": 0.3}},
+            "gains": {"meaning (paper)": {"wic": 2.04}},
+            "shares": {"meaning (paper)": 1.0},
+        },
+        "chosen kind": "meaning",
         "encoding, beside reading the states": {"paper": 1.199},
         "chosen": "paper",
         "encoders": {"paper": encoder, "paper, without negatives": encoder},
@@ -57,11 +62,12 @@ def content(**changed):
 
 def test_what_is_above_the_raw_mean_is_counted(page):
     shown = page.section(content())
-    assert "h; nothing else ran; seed 3; commit abc; the teacher is m." in shown
+    assert "h; seed 3; commit abc; the teacher is m." in shown
+    assert "- Nothing else ran.\n- Triples" in shown
     assert "| raw | 30.0 | 58.0 | – | – | 60.0 |" in shown
-    assert "| vectors | WiC, development | USim | WiC | SCWS | mean STS | above raw |" in shown
-    assert "| meaning (paper), chosen | 65.4 | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
-    assert "| meaning (paper, without negatives) | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
+    assert "| vectors | WiC, development | chosen in | USim | WiC | SCWS | mean STS | above raw |" in shown
+    assert "| meaning (paper), chosen | +2.0 σ | 100% | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
+    assert "| meaning (paper, without negatives) | – | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
     assert "| paper | 1,234 | 2.0 | 1.20 | 0.90 | 0.50 | 0.10 | 87.5 % | no |" in shown
     assert "300 of 2,000 targets, 250 in a second; targets without one: 1,700 'a name'." in shown
     assert "| raw | 0.900 | – | – | – |" in shown
@@ -81,7 +87,6 @@ def test_what_the_choice_rested_on_is_shown(page):
         },
     )
     made["chosen kind"] = "meaning-centred"
-    del made["development, area under the curve of WiC"]
     made["figures"][centred] = figures(0.321, 0.59, 0.61, 0.51)
     shown = page.section(made)
     assert "in points; on development data in spreads" in shown

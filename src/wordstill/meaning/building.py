@@ -99,13 +99,18 @@ class TripleBuilder:
     def matched(self, use: Use, paraphrase: str) -> Use | None:
         """The word of a paraphrase that stands for the target (Algorithm 4.1)."""
         # A hyphenated word is one word on both sides, and the target's place tells which word it is.
-        spans, others = word_spans(use.text), word_spans(paraphrase)
+        others = word_spans(paraphrase)
+        other_words = [paraphrase[slice(*span)] for span in others]
+        # Most targets end here; to compare all words takes much longer.
+        if not (self.cosines.matrix([use.word], other_words) >= self.config.similarity).any():
+            return None
+        spans = word_spans(use.text)
         target = next((row for row, (first, last) in enumerate(spans) if first <= use.start < last), None)
-        if target is None or not others:
+        if target is None:
             return None
         words = [use.text[slice(*span)] for span in spans]
         words[target] = use.word
-        cosines = self.cosines.matrix(words, [paraphrase[slice(*span)] for span in others])
+        cosines = self.cosines.matrix(words, other_words)
         match = align_target(cosines, target, self.config.similarity)
         return None if match is None else Use(paraphrase, *others[match])
 

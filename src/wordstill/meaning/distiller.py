@@ -19,7 +19,7 @@ RAW_SCALED = "raw-scaled"
 Scaling = Literal["none", "scaled", "standardised"]
 SCALINGS = ("none", "scaled", "standardised")
 SMALLEST = 1e-6
-CPU_ROWS = 512
+CPU_ROWS = 256
 """Words that are distilled at once: what lies between the layers of so few stays near a processor."""
 GPU_PAIRS = 1 << 17
 """Pairs of a word's states that are compared at once; each takes as much memory as a state."""
@@ -27,16 +27,16 @@ GPU_PAIRS = 1 << 17
 
 @dataclass(frozen=True)
 class DistillerConfig:
-    """Shape of a distiller."""
+    """Shape of a distiller; the defaults are what development data chose (``training.PRESETS``)."""
 
     heads: int = 8
-    feedforward: int = 4
-    """Width of the inner layer, in widths of a state."""
+    feedforward: int = 1
+    """Width of the inner layer, in widths of a state; 4 in the paper."""
     dropout: float = 0.1
     layer_embeddings: bool = False
     """Whether a learned vector is added to the states of each layer. Without it, as in the paper, the
     distiller cannot tell the layers apart but by their states."""
-    scaling: Scaling = "none"
+    scaling: Scaling = "standardised"
     """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
     with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
     large ones do not make up the cosine; ``none`` is the paper's."""
@@ -144,9 +144,9 @@ class Distillers(nn.Module):
         """States as the distillers take them, and as they are reconstructed."""
         if self.config.scaling == "none":
             return states
-        return (states - self.shift) * self.scale
+        return (states - self.shift).mul_(self.scale)
 
-    def representation(self, kind: str = "meaning") -> Representation:
+    def representation(self, kind: str) -> Representation:
         """A map from states to vectors of one kind, for use and not for training.
 
         Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,19 @@ from wordstill.errors import UsageError, unknown_name
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, Distillers
 from wordstill.meaning.reading import Places, StateReader, Unit
 from wordstill.meaning.representation import Representation
+from wordstill.meaning.tile_distiller import with_tiles
 from wordstill.meaning.use import Use, word_spans
 from wordstill.teacher import Teacher
+from wordstill.teacher.half_precision import PROBE_TEXT
+from wordstill.teacher.tiles import NoTiles
 
 if TYPE_CHECKING:
     from wordstill.meaning.store import UseStore
 
 Vectors = NDArray[np.float32]
 ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
+DEFAULT_KIND = f"meaning{CENTRED}"
+"""What development data chose; the paper's is ``meaning``."""
 
 
 class MeaningEncoder:
@@ -35,8 +41,8 @@ class MeaningEncoder:
         teacher: The frozen language model.
         distillers: Trained on states of the same layers of that teacher.
         layers: Which.
-        kind: ``meaning``; ``context`` gives what the other distiller keeps, ``raw`` the mean of the layers.
-            With ``-centred`` behind it, the mean vector over the words of the training is taken away.
+        kind: ``meaning``, ``context`` for what the other distiller keeps, or ``raw`` for the mean of the
+            layers; with ``-centred`` behind it, the mean vector over the words of the training is taken away.
             ``raw-scaled`` is the mean of the layers as the distillers take them.
         provenance: How the distillers were trained.
 
@@ -58,7 +64,7 @@ class MeaningEncoder:
         distillers: Distillers,
         layers: str = "top-half",
         *,
-        kind: str = "meaning",
+        kind: str = DEFAULT_KIND,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.reader = StateReader(teacher, layers)
@@ -81,7 +87,7 @@ class MeaningEncoder:
         cls,
         path: str | Path,
         *,
-        kind: str = "meaning",
+        kind: str = DEFAULT_KIND,
         device: str = "auto",
         dtype: str = "auto",
         teacher: str | Path | Teacher | None = None,
@@ -104,7 +110,7 @@ class MeaningEncoder:
 
     def representations(self) -> dict[str, Representation]:
         """Maps from states to vectors of each kind, in the teacher's precision, so that they cost little."""
-        working = copy.deepcopy(self.distillers).to(self.teacher.dtype)
+        working = self._by_tiles() or copy.deepcopy(self.distillers).to(self.teacher.dtype)
         return {kind: working.representation(kind) for kind in ALL_KINDS}
 
     def encode(self, sentence: str, span: Span | int) -> Vectors:
@@ -180,6 +186,15 @@ class MeaningEncoder:
         """The uses in a store whose meanings are nearest to that of a word, with their cosines."""
         store.refuse_other(self)
         return store.nearest(self.encode(sentence, span), topn)
+
+    def _by_tiles(self) -> Distillers | None:
+        """The distillers by matrix tiles, where the teacher may run by them and meanings stay the same."""
+        if self.teacher.device.type != "cpu" or self.teacher.dtype is not torch.bfloat16:
+            return None
+        _, states = next(self.reader.read_units([PROBE_TEXT], "words"))
+        with suppress(NoTiles):
+            return with_tiles(self.distillers, states)
+        return None
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(f"{self.reader.identity} {self.reader.layers} {self.kind}".encode())

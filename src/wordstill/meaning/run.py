@@ -37,7 +37,7 @@ def train_encoder(
         triples: What to learn from.
         teacher: The frozen language model.
         out: Folder to make; ``OUT.partial`` holds the work until then.
-        config: How to train; None takes the paper's settings.
+        config: How to train; None takes the preset ``default``.
         layers: Which layers to distil.
         states: Folder for the teacher's states, kept for further trainings; None throws them away.
         other_teacher: Whether the teacher may be another than the masked model that the triples come from.

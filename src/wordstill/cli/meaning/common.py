@@ -30,13 +30,15 @@ TeacherPlace = Annotated[
         show_default=False,
     ),
 ]
+DEFAULT_KIND = "meaning-centred"
+"""As in ``wordstill.meaning.encoder``, which is slow to import."""
 Kind = Annotated[
     str,
     typer.Option(
         "--kind",
         metavar="NAME",
-        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred; raw-scaled "
-        "is the mean of layers as the distillers take them.",
+        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred, without the "
+        "mean vector of the training; raw-scaled is the mean of layers as the distillers take them.",
     ),
 ]
 

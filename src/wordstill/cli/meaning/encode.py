@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.common import (
+    DEFAULT_KIND,
     Device,
     EncoderPath,
     Kind,
@@ -44,7 +45,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="WORD", help="Only this word, where no place is given.", show_default=False),
     ] = None,
-    kind: Kind = "meaning",
+    kind: Kind = DEFAULT_KIND,
     teacher: TeacherPlace = None,
     device: Device = "auto",
     dtype: Precision = "auto",

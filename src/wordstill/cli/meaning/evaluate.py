@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordstill.cli.meaning.common import Device, EncoderPath, Precision, TeacherPlace, load_encoder
+from wordstill.cli.meaning.common import (
+    DEFAULT_KIND,
+    Device,
+    EncoderPath,
+    Precision,
+    TeacherPlace,
+    load_encoder,
+)
 from wordstill.cli.options import Overwrite, ReportFile
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ def command(
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    model = load_encoder(encoder, teacher, device, dtype, "meaning")
+    model = load_encoder(encoder, teacher, device, dtype, DEFAULT_KIND)
     from wordstill.meaning.tasks import evaluate
     from wordstill.meaning.tasks.suite import EvaluationConfig
 

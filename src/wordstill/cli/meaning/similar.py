@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.common import (
+    DEFAULT_KIND,
     Device,
     EncoderPath,
     Kind,
@@ -34,7 +35,7 @@ def command(
         ),
     ],
     topn: Topn = 10,
-    kind: Kind = "meaning",
+    kind: Kind = DEFAULT_KIND,
     teacher: TeacherPlace = None,
     device: Device = "auto",
     dtype: Precision = "auto",

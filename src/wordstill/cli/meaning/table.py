@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from wordstill.cli.meaning.common import Device, EncoderPath, Kind, Precision, TeacherPlace, load_encoder
+from wordstill.cli.meaning.common import (
+    DEFAULT_KIND,
+    Device,
+    EncoderPath,
+    Kind,
+    Precision,
+    TeacherPlace,
+    load_encoder,
+)
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
 from wordstill.cli.wording import show_next
 
@@ -23,7 +31,7 @@ def command(
     max_vocab: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")
     ] = None,
-    kind: Kind = "meaning",
+    kind: Kind = DEFAULT_KIND,
     teacher: TeacherPlace = None,
     device: Device = "auto",
     dtype: Precision = "auto",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,6 +13,7 @@ import typer
 from wordstill.cli.meaning.common import Device, Precision, needs_models
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
 from wordstill.cli.wording import show_facts, show_next, time_text
+from wordstill.errors import unknown_name
 
 if TYPE_CHECKING:
     from wordstill.meaning.distiller import Scaling
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 Example: wordstill meaning train triples.jsonl --out meaning
 
-Example: wordstill meaning train triples.jsonl --no-negatives --states states --out ablation"""
+Example: wordstill meaning train triples.jsonl --no-negatives --states states --out ablation
+
+Example: wordstill meaning train triples.jsonl --preset paper --states states --out paper"""
 
 TRAINING = "Training"
 
@@ -47,6 +51,15 @@ def command(
     device: Device = "auto",
     dtype: Precision = "auto",
     overwrite: Overwrite = False,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="default, chosen on development data, or paper: --scaling none --learning-rate 4e-5 "
+            "--feedforward 4.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "default",
     negatives: Annotated[
         bool,
         typer.Option(
@@ -60,23 +73,34 @@ def command(
         ),
     ] = False,
     scaling: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="What is done to each layer's states first: none, scaled or standardised.",
+            help="What is done to each layer's states first: none, scaled or, by default, standardised.",
             rich_help_panel=TRAINING,
+            show_default=False,
         ),
-    ] = "none",
+    ] = None,
     batch: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 128,
-    learning_rate: Annotated[float, typer.Option(metavar="X", rich_help_panel=TRAINING)] = 4e-5,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="By default 2e-4.", rich_help_panel=TRAINING, show_default=False),
+    ] = None,
     warm_up: Annotated[int, typer.Option(metavar="STEPS", min=0, rich_help_panel=TRAINING)] = 1000,
     max_epochs: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 100,
     patience: Annotated[int, typer.Option(metavar="CHECKS", min=1, rich_help_panel=TRAINING)] = 15,
     min_delta: Annotated[float, typer.Option(metavar="X", min=0, rich_help_panel=TRAINING)] = 1e-4,
     heads: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 8,
     feedforward: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Inner width, in widths.", rich_help_panel=TRAINING)
-    ] = 4,
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Inner width, in widths; by default 1.",
+            rich_help_panel=TRAINING,
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=TRAINING)] = 0,
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
@@ -84,20 +108,28 @@ def command(
     A command that was stopped goes on where it was when it is given again.
     """
     with needs_models("wordstill meaning train"):
-        from wordstill.meaning import DistillerConfig, TrainConfig, Triples, train_encoder
+        from wordstill.meaning import PRESETS, Triples, train_encoder
         from wordstill.teacher import Teacher, TeacherConfig
 
-    config = TrainConfig(
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    base = PRESETS[preset]
+    config = replace(
+        base,
         batch=batch,
-        learning_rate=learning_rate,
+        learning_rate=base.learning_rate if learning_rate is None else learning_rate,
         warm_up=warm_up,
         patience=patience,
         min_delta=min_delta,
         max_epochs=max_epochs,
         negatives=negatives,
         seed=seed,
-        distiller=DistillerConfig(
-            heads, feedforward, layer_embeddings=layer_embeddings, scaling=cast("Scaling", scaling)
+        distiller=replace(
+            base.distiller,
+            heads=heads,
+            feedforward=base.distiller.feedforward if feedforward is None else feedforward,
+            layer_embeddings=layer_embeddings,
+            scaling=base.distiller.scaling if scaling is None else cast("Scaling", scaling),
         ),
     )
     found = Triples.read(triples)
