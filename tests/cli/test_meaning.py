@@ -31,7 +31,10 @@ WORDS = [
     "why",
     "words",
 ]
-pytestmark = pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution"),
+    pytest.mark.filterwarnings("ignore:The training ended after"),
+]
 COMMANDS = ("pairs", "train", "encode", "similar", "table", "evaluate")
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -90,3 +92,9 @@ def test_words_that_the_tokenizer_drops_are_left_out(triples, teacher, tmp_path)
     write_triples(tmp_path / "more.jsonl", lines, {**triples.header, "triples": 61})
     encoder, _ = train_encoder(Triples.read(tmp_path / "more.jsonl"), teacher, tmp_path / "meaning", CONFIG)
     assert encoder.provenance["triples"]["dropped by the tokenizer"] == 1
+
+
+def test_a_training_shorter_than_its_warm_up_says_so(teacher, triples, tmp_path):
+    config = replace(CONFIG, warm_up=1000)
+    with pytest.warns(UserWarning, match="ended after 8 steps, before the 1000 were over"):
+        train_encoder(triples, teacher, tmp_path / "encoder", config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -69,6 +70,7 @@ def train_encoder(
     # The rows of the cache are mapped; the folder goes only when nothing needs them any more.
     del cache
     remove(work)
+    _warn_of_a_short_training(trained.facts()["steps"], config)
     trained.diagnosis.warn()
     return encoder, trained
 
@@ -86,6 +88,16 @@ def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
             f"{str(made_with.get('fingerprint'))[:12]}), but the teacher is {reader.teacher.config.name!r} "
             f"({reader.identity[:12]}). Give that model as the teacher, or --other-teacher "
             "(other_teacher=True) to train on this one all the same."
+        )
+
+
+def _warn_of_a_short_training(steps: int, config: TrainConfig) -> None:
+    if steps < config.warm_up:
+        warnings.warn(
+            f"The training ended after {steps} steps, before the {config.warm_up} were over in which the "
+            "learning rate grows: little was learnt. Give more triples, more --max-epochs, or a shorter "
+            "--warm-up.",
+            stacklevel=3,
         )
 
 
