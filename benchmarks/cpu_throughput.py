@@ -36,7 +36,7 @@ from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"
 KINDS = {
-    "int8": "With 8-bit linear layers (`--dtype int8`), on the machine as it is:",
+    "int8": "With 8-bit linear layers (`--dtype int8`), before there were tiles of our own:",
 }
 TITLE = "Speed on a CPU"
 METHODS = ("still", "ase")
