@@ -139,7 +139,7 @@ def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job
     for dataset in options.set:
         kind = DATASETS[dataset].task
         assert kind is not None
-        for label, path in tables.items():
+        for label, path in tables.items() if not options.only_parent else ():
             if kind == "tagging":
                 jobs += [Job(label, path, dataset, kind, seed, 1, limit) for seed in range(seeds)]
             else:
@@ -201,7 +201,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long")
     parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="at once")
     parser.add_argument("--limit", type=int, help="at most so many sentences of each part, for a try")
-    parser.add_argument("--no-parent", action="store_true", help="without the language model itself")
+    parents = parser.add_mutually_exclusive_group()
+    parents.add_argument("--no-parent", action="store_true", help="without the language model itself")
+    parents.add_argument("--only-parent", action="store_true", help="nothing but the language model")
     parser.add_argument("--teacher", help="that model; by default the one that the first table names")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the result")
     parser.add_argument("--commit", help="what is checked out, where git cannot say it")

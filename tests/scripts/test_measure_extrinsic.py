@@ -35,7 +35,8 @@ def table(tmp_path):
 
 
 def options(**changed):
-    given = {"set": ["cr", "ud-ewt"], "seeds": 2, "limit": None, "no_parent": False, "teacher": None}
+    given = {"set": ["cr", "ud-ewt"], "seeds": 2, "limit": None, "teacher": None}
+    given |= {"no_parent": False, "only_parent": False}
     return argparse.Namespace(**{**given, **changed})
 
 
@@ -55,6 +56,11 @@ def test_every_table_is_tagged_with_the_first_seed_before_the_next(script, table
 
 def test_the_parent_may_be_left_out(script, table):
     assert len(script.jobs_of({"only": table}, options(set=["cr"], no_parent=True))) == 1
+
+
+def test_the_parent_may_be_all(script, table):
+    (job,) = script.jobs_of({"only": table}, options(set=["cr"], only_parent=True))
+    assert job.kind == script.PARENT
 
 
 def test_a_job_that_fails_is_told(script, table, monkeypatch):

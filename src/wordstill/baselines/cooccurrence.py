@@ -23,8 +23,8 @@ Run: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 class Cells(NamedTuple):
     """Some pairs of words and how often each was seen, a pair by 1 / distance for each time."""
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    """Of each pair: its first word times the number of words, plus its second; in ascending order."""
     values: NDArray[np.float32]
 
 
@@ -56,12 +56,10 @@ class Cooccurrences:
             self.cells = self._merge(runs, np.random.default_rng(seed), limit)
 
     def read(self, generator: np.random.Generator) -> Iterator[Cells]:
-        """All cells, in parts; parts and the cells in them in random order."""
+        """All cells, in parts; the parts in random order, each a random sample of the cells."""
         for part in generator.permutation(self.parts):
             keys, values = _load(self.folder / f"part-{part}")
-            order = generator.permutation(len(keys))
-            first, second = np.divmod(keys[order], self.size)
-            yield Cells(first, second, values[order].astype(np.float32))
+            yield Cells(np.array(keys), np.array(values, dtype=np.float32))
 
     def _count(self, text: WordText, window: int, limit: int) -> list[Run]:
         """Sorted runs of distinct keys with their sums."""

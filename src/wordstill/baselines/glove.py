@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from wordstill.baselines.base import Baseline, Trained
-from wordstill.baselines.cooccurrence import Cells, Cooccurrences
+from wordstill.baselines.cooccurrence import Cooccurrences
 from wordstill.baselines.progress import Meter, refuse_divergence
 from wordstill.baselines.text import WordText
 from wordstill.methods.ranges import LARGEST, Range, check_ranges
+from wordstill.prefetch import prefetch
 from wordstill.teacher.device import choose_device
 
 CPU_BATCH, GPU_BATCH = 1 << 13, 1 << 16
 LEAST_BATCH, LEAST_STEPS = 64, 100
+Batch: TypeAlias = tuple[Tensor, Tensor, Tensor]
+"""First words, second words and counts of some cells [B] each."""
 RANGES = {
     "dim": Range(1, 16_384),
     "epochs": Range(1, 1_000_000),
@@ -95,22 +99,31 @@ class Glove(Baseline):
         return Trained(model.vectors().cpu().numpy(), text.occurring)
 
     def _train(self, model: GloveModel, cells: Cooccurrences, meter: Meter) -> None:
-        generator = np.random.default_rng(self.training.seed)
         usual = GPU_BATCH if model.device.type == "cuda" else CPU_BATCH
         size = self.config.batch or min(usual, max(LEAST_BATCH, cells.cells // LEAST_STEPS))
         loss, seen = torch.zeros((), dtype=torch.float64, device=model.device), 0
+        with closing(prefetch(self._parts(cells, model.device), depth=1)) as parts:
+            for first, second, counts in (batch for part in parts for batch in _batches(part, size)):
+                loss += model.step(first, second, counts)
+                seen += len(first)
+                meter.advance(len(first))
+                if meter.due() or meter.done == meter.total:
+                    where = f"{meter.done:,} of {meter.total:,} cells"
+                    mean = float(loss) / seen
+                    refuse_divergence(mean, setting="glove:rate", value=self.config.rate, where=where)
+                    meter.show(mean)
+                    loss, seen = torch.zeros_like(loss), 0
+
+    def _parts(self, cells: Cooccurrences, device: torch.device) -> Iterator[Batch]:
+        """All cells in each epoch, part by part, shuffled where they are trained on."""
+        order = np.random.default_rng(self.training.seed)
+        chance = torch.Generator(device).manual_seed(self.training.seed)
         for _ in range(self.config.epochs):
-            for part in cells.read(generator):
-                for first, second, counts in _batches(part, size, model.device):
-                    loss += model.step(first, second, counts)
-                    seen += len(first)
-                    meter.advance(len(first))
-                    if meter.due() or meter.done == meter.total:
-                        where = f"{meter.done:,} of {meter.total:,} cells"
-                        mean = float(loss) / seen
-                        refuse_divergence(mean, setting="glove:rate", value=self.config.rate, where=where)
-                        meter.show(mean)
-                        loss, seen = torch.zeros_like(loss), 0
+            for keys, counts in cells.read(order):
+                shuffled = torch.randperm(len(keys), device=device, generator=chance)
+                names = torch.from_numpy(keys).to(device)[shuffled]
+                first = names.div(cells.size, rounding_mode="floor")
+                yield first, names - first * cells.size, torch.from_numpy(counts).to(device)[shuffled]
 
 
 class Gradients(NamedTuple):
@@ -193,8 +206,5 @@ def gradients_of(left: Tensor, right: Tensor, counts: Tensor, config: GloveConfi
     return Gradients((0.5 * weights * errors.square()).sum(), by_left, by_right)
 
 
-def _batches(part: Cells, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    first, second, counts = (torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in part)
-    for start in range(0, len(first), size):
-        stop = start + size
-        yield first[start:stop], second[start:stop], counts[start:stop]
+def _batches(part: Batch, size: int) -> Iterator[Batch]:
+    yield from zip(*(torch.split(tensor, size) for tensor in part))
