@@ -29,6 +29,7 @@ from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
 from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, piece_source
 from wordstill.teacher.budget import usual_budget
+from wordstill.teacher.gathering import Gatherer
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"
@@ -157,8 +158,10 @@ def measure_mix(
 
 def text_batches(teacher: Teacher, text: Text, config: BatchConfig) -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
-    source = piece_source(text.corpus, teacher.subwords)
-    return TextBatches(text.corpus, text.vocabulary, source, teacher.subwords, config, order=1)
+    subwords, vocabulary = teacher.subwords, text.vocabulary
+    source = piece_source(text.corpus, subwords)
+    gather = Gatherer.if_able(source, vocabulary, subwords, config.limit, teacher.device)
+    return TextBatches(text.corpus, vocabulary, source, subwords, config, order=1, gather=gather)
 
 
 def _options() -> argparse.Namespace:

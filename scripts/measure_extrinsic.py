@@ -134,6 +134,7 @@ def run(job: Job) -> tuple[Job, Figure, str | None]:
 def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job]:
     """Every task of every table; taggers with each seed apart, and the parent of the first table once."""
     seeds, limit = options.seeds, options.limit
+    tagger_seeds = range(options.first_seed, options.first_seed + seeds)
     parent_table = next(iter(tables.values()))
     jobs = []
     for dataset in options.set:
@@ -141,7 +142,7 @@ def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job
         assert kind is not None
         for label, path in tables.items() if not options.only_parent else ():
             if kind == "tagging":
-                jobs += [Job(label, path, dataset, kind, seed, 1, limit) for seed in range(seeds)]
+                jobs += [Job(label, path, dataset, kind, seed, 1, limit) for seed in tagger_seeds]
             else:
                 jobs.append(Job(label, path, dataset, kind, None, seeds, limit))
         if not options.no_parent:
@@ -198,6 +199,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--set", action="append", choices=SUITES["trained"], help="may be repeated; all")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="of taggers, to add seeds to a result")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long")
     parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="at once")
     parser.add_argument("--limit", type=int, help="at most so many sentences of each part, for a try")

@@ -45,7 +45,7 @@ class Echo:
     threads: int = 1
 
     def load(self, batch: SimpleNamespace) -> SimpleNamespace:
-        return SimpleNamespace(batch=batch)
+        return batch
 
     def verify(self, layers: tuple[int, ...]) -> None:
         assert layers
@@ -53,8 +53,7 @@ class Echo:
     def readers(self, layers: tuple[int, ...]) -> int:
         return self.threads
 
-    def encode(self, loaded: SimpleNamespace, layers: tuple[int, ...]) -> int:
-        batch = loaded.batch
+    def encode(self, batch: SimpleNamespace, layers: tuple[int, ...]) -> int:
         self.calls.append((batch.number, layers))
         if batch.number == self.when and self.act is not None:
             self.act()

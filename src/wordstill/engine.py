@@ -19,8 +19,7 @@ from wordstill.heap import trim_heap
 from wordstill.methods.base import Method
 from wordstill.prefetch import prefetch
 from wordstill.stopwatch import Stopwatch, Unwatched
-from wordstill.teacher import Batch, Teacher, WordStates
-from wordstill.teacher.loaded import LoadedBatch
+from wordstill.teacher import Batch, LoadedBatch, Teacher, WordStates
 
 Position = tuple[int, int]
 _Loaded = tuple[Position, LoadedBatch]
@@ -32,7 +31,7 @@ STATUS_SECONDS = 2.0
 class Batches(Protocol):
     """A source of batches that can start in the middle."""
 
-    def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | LoadedBatch]]:
         """Batches from a position on, each with the position after it."""
         ...
 
@@ -139,10 +138,10 @@ class Engine:
                 progress = replace(
                     progress,
                     position=position,
-                    words=progress.words + batch.batch.running,
-                    cut=progress.cut + batch.batch.cut,
+                    words=progress.words + batch.running,
+                    cut=progress.cut + batch.cut,
                 )
-                bar.update(batch.batch.running)
+                bar.update(batch.running)
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
                     self.teacher.verify(stage.layers)

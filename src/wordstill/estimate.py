@@ -17,7 +17,7 @@ from wordstill.engine import Stage
 from wordstill.recipe import Recipe
 from wordstill.run import DistillConfig, Run
 from wordstill.stopwatch import Unwatched
-from wordstill.teacher import Batch
+from wordstill.teacher import Batch, LoadedBatch
 from wordstill.text_sample import open_sample
 
 PROBE_SECONDS = 5.0
@@ -161,7 +161,7 @@ class _Probe:
         words = round(self.stage.words * growth)
         return Step(self.stage.title, words * self.seconds / max(self.words, 1), words)
 
-    def _time(self, run: Run, batch: Batch) -> None:
+    def _time(self, run: Run, batch: Batch | LoadedBatch) -> None:
         start = time.monotonic()
         self.stage.observe(run.teacher.encode(batch, self.stage.layers), Unwatched())
         if run.teacher.device.type == "cuda":
@@ -170,7 +170,7 @@ class _Probe:
         self.words += batch.running
 
 
-def _first_window(stage: Stage) -> list[Batch]:
+def _first_window(stage: Stage) -> list[Batch | LoadedBatch]:
     """The batches of the first window, which go from long texts to short ones."""
     found = []
     for position, batch in stage.batches.since((0, 0)):

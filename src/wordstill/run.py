@@ -26,6 +26,7 @@ from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
 from wordstill.teacher.batches import Unit
 from wordstill.teacher.budget import usual_budget
+from wordstill.teacher.gathering import Gatherer
 from wordstill.vectors import WordVectors
 
 SENTENCE_ENDS = (".", "?", "!")
@@ -218,13 +219,14 @@ class Run:
     def _text_stages(self, readers: list[Method]) -> list[Stage]:
         """The text once for everyone, and again for those that learn from reading it again."""
         learners = [method for method in readers if isinstance(method, Learner)]
-        source = piece_source(self.corpus, self.teacher.subwords)
+        subwords = self.teacher.subwords
+        source = piece_source(self.corpus, subwords)
+        limit, device = self.batches.limit, self.teacher.device
+        gather = Gatherer.if_able(source, self.vocabulary, subwords, limit, device)
         stages: list[Stage] = []
         for epoch in range(self.config.epochs if learners else 1):
             order = (self.config.seed + 1) * EPOCH_STRIDE + epoch if learners else None
-            text = TextBatches(
-                self.corpus, self.vocabulary, source, self.teacher.subwords, self.batches, order
-            )
+            text = TextBatches(self.corpus, self.vocabulary, source, subwords, self.batches, order, gather)
             title = f"text, epoch {epoch + 1}" if len(stages) or self.config.epochs > 1 else "text"
             stages.append(
                 Stage(

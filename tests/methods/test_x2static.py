@@ -77,7 +77,7 @@ class TestContexts:
 class TestReleased:
     def test_full_stops_inside_words_move_later_sentences_forward(self):
         """The stretches are "he left the u.", "s.", "early." and "snow fell."; the second is taken."""
-        first, last = miscounted_sentences(paragraph().batch, (STOP,))
+        first, last = miscounted_sentences(paragraph().loaded.batch, (STOP,))
         assert first.tolist() == [1, 6]
         assert last.tolist() == [6, 8]
         assert contexts("x2static:preset=released", 5) == pytest.approx(np.mean([6, 7]))

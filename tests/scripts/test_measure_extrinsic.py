@@ -35,7 +35,7 @@ def table(tmp_path):
 
 
 def options(**changed):
-    given = {"set": ["cr", "ud-ewt"], "seeds": 2, "limit": None, "teacher": None}
+    given = {"set": ["cr", "ud-ewt"], "seeds": 2, "first_seed": 0, "limit": None, "teacher": None}
     given |= {"no_parent": False, "only_parent": False}
     return argparse.Namespace(**{**given, **changed})
 
@@ -52,6 +52,11 @@ def test_every_table_is_tagged_with_the_first_seed_before_the_next(script, table
         "first ud-ewt seed 1",
         "second ud-ewt seed 1",
     ]
+
+
+def test_seeds_of_taggers_may_be_added(script, table):
+    jobs = script.jobs_of({"only": table}, options(set=["ud-ewt"], first_seed=2, no_parent=True))
+    assert [job.seed for job in jobs] == [2, 3]
 
 
 def test_the_parent_may_be_left_out(script, table):

@@ -57,14 +57,13 @@ def sentence_contexts(
     """
     layer, sentence = config.layer, states.word_sentence
     if config.averaged == "words":
-        everything = len(states.batch.word_ids)
+        everything = len(states.word_ids)
         means = states.windows(layer, everything, everything, include_self=not config.leave_out)
         return lambda words: means[words]
     if config.specials:
-        texts = torch.from_numpy(states.batch.sentence_text).to(states.device)
-        return lambda words: states.texts(layer)[texts[sentence[words]]]
+        return lambda words: states.texts(layer)[states.loaded.sentence_text[sentence[words]]]
     if config.miscount:
-        means = states.ranges(layer, *miscounted_sentences(states.batch, ends))
+        means = states.ranges(layer, *miscounted_sentences(states.loaded.batch, ends))
     else:
         means = states.sentences(layer)
     if config.leave_out:
@@ -93,11 +92,8 @@ def miscounted_sentences(batch: Batch, ends: tuple[int, ...]) -> tuple[NDArray[n
 
 def _without(states: WordStates, layer: int, means: Tensor, words: Tensor) -> Tensor:
     """The sentence's mean less the word's own sub-words; zeros where nothing is left."""
-    batch, chosen = states.batch, words.cpu().numpy()
-    sentence = batch.word_sentence[chosen]
-    sizes = (batch.sentence_last - batch.sentence_first)[sentence]
-    own = (batch.word_last - batch.word_first)[chosen]
-    size = torch.from_numpy(sizes).to(means.device)[:, None]
-    part = torch.from_numpy(own).to(means.device)[:, None]
-    rest = means[states.word_sentence[words]] * size - states.words(layer)[words] * part
+    batch, sentence = states.loaded, states.word_sentence[words]
+    size = (batch.sentence_last - batch.sentence_first)[sentence, None]
+    part = (batch.word_last - batch.word_first)[words, None]
+    rest = means[sentence] * size - states.words(layer)[words] * part
     return torch.where(size > part, rest / (size - part).clamp(min=1), 0.0)

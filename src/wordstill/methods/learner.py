@@ -95,7 +95,7 @@ class Learner(Method):
                 self._examples += examples
                 self.clock.counts[STEPS] += 1
         self.clock.counts[BATCHES] += 1
-        self.clock.counts[WORDS] += states.batch.running
+        self.clock.counts[WORDS] += states.loaded.running
         astray = self._watch.look([self.loss], self._moment)
         if astray is not None:
             raise self._diverged(astray)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.methods.noise import Noise
-from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 
@@ -79,9 +78,10 @@ class Windows:
 
     def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
         """The examples of a batch."""
-        rule, running = self.rule, states.batch.running
+        rule, running = self.rule, states.loaded.running
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
-        centres = states.to_device(torch.from_numpy(self._centres(states.batch, chance)))
+        chosen = self._centres(states.loaded.host_words[:running], chance)
+        centres = states.to_device(torch.from_numpy(chosen))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
         usable.index_fill_(0, centres, True)
         places = centres[:, None] + self.offsets
@@ -100,9 +100,8 @@ class Windows:
         spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
         return Examples(centres, ids[torch.where(filled, places, spare)], slots)
 
-    def _centres(self, batch: Batch, chance: np.random.Generator) -> NDArray[np.int64]:
+    def _centres(self, ids: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.int64]:
         """Numbers of the words that take part [n]; on the host, which then knows how many without waiting."""
-        ids = batch.word_ids[: batch.running]
         centres = np.flatnonzero((ids >= 0) & self.noise.kept(np.maximum(ids, 0), chance))
         return chance.permutation(centres) if self.rule.shuffled else centres
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.errors import UsageError
@@ -22,7 +23,6 @@ from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind, joined
 from wordstill.methods.sums import occurrences
 from wordstill.methods.whitening import RunningWhitener
-from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]
@@ -161,7 +161,7 @@ class X2Static(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
-        targets = states.to_device(self._targets(states.batch))
+        targets = states.to_device(self._targets(states.loaded.host_words))
         contexts = sentence_contexts(states, self.config, self.setup.sentence_ends)
         self._whiten(states)
         queries, words = self._transform(contexts(targets)), states.word_ids[targets]
@@ -175,10 +175,10 @@ class X2Static(Learner):
         """The table, in whitened axes if contexts are whitened."""
         return self.rows.weights
 
-    def _targets(self, batch: Batch) -> Tensor:
-        """Numbers of the words of a batch that are kept as targets, in random order; on the host."""
-        chance, known = self.host_chance(), np.flatnonzero(batch.word_ids >= 0)
-        kept = known[self.noise.kept(batch.word_ids[known], chance)]
+    def _targets(self, ids: NDArray[np.integer]) -> Tensor:
+        """Numbers of the words of a batch [W] that are kept as targets, in random order; on the host."""
+        chance, known = self.host_chance(), np.flatnonzero(ids >= 0)
+        kept = known[self.noise.kept(ids[known], chance)]
         return torch.from_numpy(chance.permutation(kept))
 
     def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:

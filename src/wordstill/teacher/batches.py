@@ -14,9 +14,10 @@ from wordstill.errors import UsageError
 from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch
+from wordstill.teacher.gathering import Gatherer
 from wordstill.teacher.piece_table import PieceSource, TextPieceTable
 from wordstill.teacher.planning import plan_texts, within_budget, within_sum
-from wordstill.teacher.positions import ResumableBatches
+from wordstill.teacher.positions import AnyBatch, ResumableBatches
 from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
 from wordstill.teacher.tokenisation import Pieces, Subwords
 
@@ -63,6 +64,7 @@ class TextBatches(ResumableBatches):
         subwords: The teacher's tokenizer.
         config: Size of the batches.
         order: Seed of a random order of reading; None reads from beginning to end.
+        gather: Makes the batches on a device; None makes them on the host.
     """
 
     def __init__(
@@ -73,9 +75,11 @@ class TextBatches(ResumableBatches):
         subwords: Subwords,
         config: BatchConfig,
         order: int | None = None,
+        gather: Gatherer | None = None,
     ) -> None:
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
-        self.builders = BUILDERS if config.budget >= LARGE_BUDGET else 1
+        self.gather = gather
+        self.builders = BUILDERS if config.budget >= LARGE_BUDGET and gather is None else 1
         self.assembler = Assembler(subwords, config.limit, vocabulary)
         self.ids_of_slots = vocabulary.word_ids(corpus)
 
@@ -83,14 +87,21 @@ class TextBatches(ResumableBatches):
         """How many paragraphs there are."""
         return len(self.corpus)
 
-    def _window(self, start: int) -> list[Callable[[], Batch]]:
+    def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
         bounds = np.asarray(self.corpus.paragraphs[start : stop + 1])
         lengths = self.source.sentence_lengths(int(bounds[0]), int(bounds[-1]))
         room = 0 if self.config.unit == "sentence" else self.assembler.room
         texts, totals = plan_texts(lengths, bounds, start, room, self._measure)
         chosen = _batched(totals, self.assembler, self.config)
-        return [partial(self._batch, texts[rows]) for rows in chosen]
+        makers = [partial(self._batch, texts[rows]) for rows in chosen]
+        if self.gather is None:
+            return list(makers)
+        window = self.gather.window(int(bounds[0]), int(bounds[-1]))
+        return [
+            partial(self.gather, window, texts[rows, :2], totals[rows], make)
+            for rows, make in zip(chosen, makers)
+        ]
 
     def _window_end(self, start: int) -> int:
         paragraphs, sentences = self.corpus.paragraphs, self.corpus.sentences
@@ -132,7 +143,7 @@ class WordListBatches(ResumableBatches):
     def _window_end(self, start: int) -> int:
         return min(start + max(WORDS_AT_ONCE, self.config.budget), len(self.words))
 
-    def _window(self, start: int) -> list[Callable[[], Batch]]:
+    def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
         # A leading blank gives byte-level tokenizers the shape that a word has inside a text.
         texts = [f" {word}" for word in self.words[start:stop]]

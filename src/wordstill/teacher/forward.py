@@ -53,7 +53,7 @@ class Forward:
         Raises:
             TeacherError: The model gives no hidden states, or one text is too much for the GPU's memory.
         """
-        return self._in_parts(batch.pieces, batch.texts, batch.batch.lengths, layers)
+        return self._in_parts(batch.pieces, batch.texts, batch.lengths, layers)
 
     def compile(self, wanted: bool = True) -> None:
         """Join small operations of each block into few, or not any more; the next batch takes seconds longer.

@@ -10,9 +10,12 @@ import numpy as np
 
 from wordstill.teacher.batch import Batch
 from wordstill.teacher.building import made_in_order
+from wordstill.teacher.loaded import LoadedBatch
 
 Position = tuple[int, int]
 """Number of a window in reading order, and how many batches of it have been read."""
+AnyBatch = Batch | LoadedBatch
+"""On the host, or made on a device."""
 
 
 class ResumableBatches(ABC):
@@ -31,18 +34,18 @@ class ResumableBatches(ABC):
         """How many items there are."""
 
     @abstractmethod
-    def _window(self, start: int) -> list[Callable[[], Batch]]:
+    def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         """What makes each batch of the window that begins with the item ``start``."""
 
     @abstractmethod
     def _window_end(self, start: int) -> int:
         """The item after the window that begins with the item ``start``."""
 
-    def since(self, position: Position) -> Iterator[tuple[Position, Batch]]:
+    def since(self, position: Position) -> Iterator[tuple[Position, AnyBatch]]:
         """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
         return made_in_order(self._makers(position), self.builders)
 
-    def _makers(self, position: Position) -> Iterator[Callable[[], tuple[Position, Batch]]]:
+    def _makers(self, position: Position) -> Iterator[Callable[[], tuple[Position, AnyBatch]]]:
         starts, (first, done) = self._starts(), position
         for window in range(first, len(starts)):
             makers = self._window(starts[window])
@@ -65,5 +68,5 @@ class ResumableBatches(ABC):
         return starts
 
 
-def _made(after: Position, make: Callable[[], Batch]) -> tuple[Position, Batch]:
+def _made(after: Position, make: Callable[[], AnyBatch]) -> tuple[Position, AnyBatch]:
     return after, make()

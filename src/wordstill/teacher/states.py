@@ -33,9 +33,8 @@ class WordStates:
     def __init__(self, batch: Batch | LoadedBatch, hidden: Mapping[int, Tensor]) -> None:
         self.hidden = dict(hidden)
         self.device = next(iter(self.hidden.values())).device
-        self.loaded = Loader(self.device)(batch) if isinstance(batch, Batch) else batch
+        self.loaded = Loader(self.device)(batch)
         self.loaded.await_arrival()
-        self.batch = self.loaded.batch
         self.word_ids, self.word_sentence = self.loaded.word_ids, self.loaded.word_sentence
         self.known = self.loaded.known
         self._cache: dict[tuple[object, ...], Tensor] = {}
@@ -93,7 +92,7 @@ class WordStates:
             include_self: Whether the word itself, or every word of the phrase, takes part.
             chosen: Numbers of the words that it is wanted for [n], which gives [n, d]; None takes all.
         """
-        loaded, running = self.loaded, self.batch.running
+        loaded, running = self.loaded, self.loaded.running
         every = torch.arange(running, device=self.device)
         first_word = torch.cat([every, loaded.phrase_first])
         last_word = torch.cat([every, loaded.phrase_last]) + 1

@@ -97,7 +97,7 @@ class Teacher:
         pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
         self.forward = Forward(self.model, self.depth, config.name, pad_id)
         self.load = Loader(self.device)
-        self._watch = FiniteWatch[Batch]()
+        self._watch = FiniteWatch[LoadedBatch]()
         self._choose_attention()
         self._precision.settle()
         self.forward.take(self.model)
@@ -142,11 +142,11 @@ class Teacher:
             UsageError: It is to run in int8, but `learn_ranges` was not called.
         """
         self._precision.refuse_unready()
-        loaded = self.load(batch) if isinstance(batch, Batch) else batch
-        self._refuse_unknown_pieces(loaded.batch)
+        loaded = self.load(batch)
+        self._refuse_unknown_pieces(loaded.highest)
         loaded.await_arrival()
         hidden = self.forward(loaded, layers)
-        self._refuse_non_finite(self._watch.look(hidden.values(), loaded.batch), layers)
+        self._refuse_non_finite(self._watch.look(hidden.values(), loaded), layers)
         return WordStates(loaded, hidden)
 
     def readers(self, layers: tuple[int, ...]) -> int:
@@ -221,19 +221,17 @@ class Teacher:
         # The tokenizer of another model is refused when a text is read.
         return np.minimum(pieces, self._known_pieces - 1)
 
-    def _refuse_unknown_pieces(self, batch: Batch) -> None:
-        highest = int(batch.pieces.max())
+    def _refuse_unknown_pieces(self, highest: int) -> None:
         if highest >= self._known_pieces:
             raise TeacherError(
                 f"The tokenizer of {self.config.name} gave the sub-word {highest}, but the model knows only "
                 f"{self._known_pieces}. The tokenizer belongs to another model."
             )
 
-    def _refuse_non_finite(self, batch: Batch | None, layers: tuple[int, ...]) -> None:
-        if batch is None:
+    def _refuse_non_finite(self, loaded: LoadedBatch | None, layers: tuple[int, ...]) -> None:
+        if loaded is None:
             return
-        loaded = self.load(batch)
-        loaded.await_arrival()
+        batch = loaded.batch
         for layer, states in self.forward(loaded, layers).items():
             bad = torch.nonzero(~torch.isfinite(states).all(dim=1)).flatten()
             if len(bad) == 0:

@@ -36,7 +36,7 @@ class Sample:
     @cached_property
     def _mask(self) -> Tensor:
         """[texts, longest] which sub-words are no padding, where texts are padded."""
-        lengths = torch.from_numpy(self.batch.batch.lengths)
+        lengths = torch.from_numpy(self.batch.lengths)
         return torch.arange(int(lengths.max())) < lengths[:, None]
 
 
