@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -29,7 +29,7 @@ from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
 from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, piece_source
 from wordstill.teacher.budget import usual_budget
-from wordstill.teacher.gathering import Gatherer
+from wordstill.teacher.gathering import Place, gatherer
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"
@@ -100,7 +100,8 @@ def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> Iterat
     """All mixes of methods with one teacher; what has been found so far, after each of them."""
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
-    batches = text_batches(teacher, text, BatchConfig(budget, teacher.limit, packed=teacher.packs))
+    config = BatchConfig(budget, teacher.limit, packed=teacher.packs)
+    batches = text_batches(teacher, text, config, options.batches)
     found: dict[str, Any] = {
         "shape": shape,
         "packed": teacher.packs,
@@ -156,11 +157,11 @@ def measure_mix(
     }
 
 
-def text_batches(teacher: Teacher, text: Text, config: BatchConfig) -> TextBatches:
+def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place) -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
     subwords, vocabulary = teacher.subwords, text.vocabulary
     source = piece_source(text.corpus, subwords)
-    gather = Gatherer.if_able(source, vocabulary, subwords, config.limit, teacher.device)
+    gather = gatherer(place, source, vocabulary, subwords, config.limit, teacher.device)
     return TextBatches(text.corpus, vocabulary, source, subwords, config, order=1, gather=gather)
 
 
@@ -174,6 +175,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--repeated", action="append", default=[], choices=MIXES)
     parser.add_argument("--budget", type=int)
+    parser.add_argument("--batches", default="host", choices=get_args(Place), help="where they are made")
     parser.add_argument(
         "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
     )

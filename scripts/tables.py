@@ -128,12 +128,17 @@ def facts_of(provenance: Mapping[str, Any]) -> list[str]:
 
 
 def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
-    """The rows of every method, in the order of the files."""
-    rows: dict[str, list[Row]] = {}
+    """The rows of every method, one for each seed, in the order of the files."""
+    rows: dict[str, dict[int | None, dict[str, Any]]] = {}
     for content in files:
         for row in content["rows"]:
-            rows.setdefault(row["label"], []).append(row)
-    return rows
+            scores = rows.setdefault(row["label"], {}).setdefault(row["seed"], {"scores": {}})["scores"]
+            for kind, figures in row["scores"].items():
+                known = scores.setdefault(kind, {})
+                if twice := ", ".join(sorted(known.keys() & figures.keys())):
+                    sys.exit(f"{row['label']}, seed {row['seed']}: two files have {twice}; keep one.")
+                known.update(figures)
+    return {label: list(seeds.values()) for label, seeds in rows.items()}
 
 
 def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:

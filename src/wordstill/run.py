@@ -26,7 +26,7 @@ from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
 from wordstill.teacher.batches import Unit
 from wordstill.teacher.budget import usual_budget
-from wordstill.teacher.gathering import Gatherer
+from wordstill.teacher.gathering import Place, gatherer
 from wordstill.vectors import WordVectors
 
 SENTENCE_ENDS = (".", "?", "!")
@@ -47,6 +47,9 @@ class DistillConfig:
     """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "paragraph"
     """What the teacher reads as one text: whole paragraphs, or each sentence by itself."""
+    batches: Place = "host"
+    """Where batches are made, with the same result: by threads of the host, or by the GPU, which helps one
+    that has few cores beside it."""
     epochs: int = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: int = 0
@@ -58,6 +61,8 @@ class DistillConfig:
             raise UsageError(f"A batch must have at least 1 sub-word; got a budget of {self.budget}.")
         if self.read not in get_args(Unit):
             raise unknown_name("unit to read", self.read, get_args(Unit))
+        if self.batches not in get_args(Place):
+            raise unknown_name("place of batches", self.batches, get_args(Place))
         if self.epochs < 1:
             raise UsageError(f"The text must be read at least once; got {self.epochs} epochs.")
         check_ranges(self, {"seed": SEEDS})
@@ -222,7 +227,7 @@ class Run:
         subwords = self.teacher.subwords
         source = piece_source(self.corpus, subwords)
         limit, device = self.batches.limit, self.teacher.device
-        gather = Gatherer.if_able(source, self.vocabulary, subwords, limit, device)
+        gather = gatherer(self.config.batches, source, self.vocabulary, subwords, limit, device)
         stages: list[Stage] = []
         for epoch in range(self.config.epochs if learners else 1):
             order = (self.config.seed + 1) * EPOCH_STRIDE + epoch if learners else None

@@ -84,3 +84,16 @@ def test_section_says_how_rows_were_made(tables):
     assert "`m` (seeds 0, 1): teacher t (float32), 1,234 words and punctuation marks" in page
     assert "on a machine; commit abc." in page
     assert "    python x" in page
+
+
+def test_figures_of_one_seed_may_come_from_two_files(tables):
+    first = {f"sts{year}": figure(float(year)) for year in range(12, 16)}
+    files = result(row("m", 0, **first)), result(row("m", 0, sts16=figure(16.0)))
+    (line,) = lines_of(tables, *files)
+    assert line.endswith("| **14.0** |")
+
+
+def test_a_figure_that_two_files_have_is_refused(tables):
+    files = result(row("m", 0, rg65=figure(10.0))), result(row("m", 0, rg65=figure(12.0)))
+    with pytest.raises(SystemExit, match="m, seed 0: two files have rg65; keep one"):
+        lines_of(tables, *files)

@@ -9,7 +9,7 @@ import torch
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.teacher import BatchConfig, TextBatches, piece_source
-from wordstill.teacher.gathering import Gatherer
+from wordstill.teacher.gathering import Gatherer, gatherer
 from wordstill.teacher.loaded import FIELDS
 from wordstill.teacher.pieces import FormPieces
 
@@ -47,7 +47,7 @@ def source(corpus, subwords):
     return found
 
 
-def gatherer(source, vocabulary, subwords):
+def on_cpu(source, vocabulary, subwords):
     return Gatherer(source, vocabulary, subwords, LIMIT, CPU)
 
 
@@ -60,7 +60,7 @@ def test_gathered_batches_are_those_of_the_host(corpus, source, subwords, packed
     config = BatchConfig(budget=150, limit=LIMIT, unit=unit, packed=packed)
     given = (corpus, vocabulary, source, subwords, config, order)
     expected = list(TextBatches(*given).since((0, 0)))
-    found = list(TextBatches(*given, gatherer(source, vocabulary, subwords)).since((0, 0)))
+    found = list(TextBatches(*given, on_cpu(source, vocabulary, subwords)).since((0, 0)))
     assert len(found) == len(expected) > 3
     assert any(batch.cut for _, batch in expected)
     for (place, batch), (right_place, right) in zip(found, expected):
@@ -80,14 +80,26 @@ def test_reading_begins_in_the_middle_as_on_the_host(corpus, source, subwords):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1))
     config = BatchConfig(budget=150, limit=LIMIT)
     gathered = TextBatches(
-        corpus, vocabulary, source, subwords, config, gather=gatherer(source, vocabulary, subwords)
+        corpus, vocabulary, source, subwords, config, gather=on_cpu(source, vocabulary, subwords)
     )
     whole = list(gathered.since((0, 0)))
     rest = list(gathered.since(whole[1][0]))
     assert [batch.pieces.tolist() for _, batch in rest] == [batch.pieces.tolist() for _, batch in whole[2:]]
 
 
-def test_only_a_gpu_gathers_and_only_forms_without_phrases(corpus, source, subwords):
-    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1))
-    assert Gatherer.if_able(source, vocabulary, subwords, LIMIT, CPU) is None
-    assert Gatherer.if_able(object(), vocabulary, subwords, LIMIT, torch.device("cuda")) is None
+@pytest.mark.parametrize(
+    ("device", "words", "by_form", "reason"),
+    [
+        ("cpu", (), True, "the teacher is on the cpu"),
+        ("cuda", (), False, "cannot be split into sub-words apart"),
+        ("cuda", ("a b",), True, "phrases have to be found"),
+    ],
+)
+def test_where_a_gpu_cannot_gather_a_warning_says_why(
+    corpus, source, subwords, device, words, by_form, reason
+):
+    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1, words=words))
+    given = (source if by_form else None, vocabulary, subwords, LIMIT, torch.device(device))
+    assert gatherer("host", *given) is None
+    with pytest.warns(UserWarning, match=f"made on the host, not on the device: .*{reason}"):
+        assert gatherer("device", *given) is None

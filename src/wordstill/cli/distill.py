@@ -109,6 +109,14 @@ def command(
             rich_help_panel=TEACHER,
         ),
     ] = "paragraph",
+    batches: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Where batches are made: host, or device, which helps a GPU that has few cores beside it.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = "host",
     epochs: Annotated[
         int,
         typer.Option(
@@ -178,6 +186,7 @@ def command(
         prepare=text,
         budget=budget,
         read=read,
+        batches=batches,
         epochs=epochs,
         seed=seed,
         checkpoint_seconds=60 * checkpoint_minutes,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +20,41 @@ from wordstill.teacher.piece_table import PieceSource
 from wordstill.teacher.pieces import FormPieces
 from wordstill.teacher.ragged import Ints, offsets_of
 from wordstill.teacher.tokenisation import Subwords
+
+Place = Literal["host", "device"]
+"""Where batches are made."""
+
+
+def gatherer(
+    place: Place,
+    source: PieceSource,
+    vocabulary: Vocabulary,
+    subwords: Subwords,
+    limit: int,
+    device: torch.device,
+) -> Gatherer | None:
+    """What makes batches on a GPU; None where they are to be made on the host, or can only be made there.
+
+    Args:
+        place: Where they are wanted; if that cannot be, a warning says why.
+        source: The sub-words of the text.
+        vocabulary: Names the words.
+        subwords: Knows the special tokens.
+        limit: Longest text in sub-words, special tokens counted.
+        device: Where the teacher is.
+    """
+    if place == "host":
+        return None
+    if device.type != "cuda":
+        reason = f"the teacher is on the {device.type}"
+    elif not isinstance(source, FormPieces):
+        reason = "words of this text cannot be split into sub-words apart from their neighbours"
+    elif len(vocabulary.phrases):
+        reason = "phrases have to be found"
+    else:
+        return Gatherer(source, vocabulary, subwords, limit, device)
+    warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
+    return None
 
 
 class Window(NamedTuple):
@@ -69,20 +105,6 @@ class Gatherer:
                 for each in (subwords.prefix, subwords.suffix)
             )
         self.highest = max([int(source.ids.max(initial=0)), *subwords.prefix, *subwords.suffix])
-
-    @classmethod
-    def if_able(
-        cls,
-        source: PieceSource,
-        vocabulary: Vocabulary,
-        subwords: Subwords,
-        limit: int,
-        device: torch.device,
-    ) -> Gatherer | None:
-        """One for a GPU, if the text can be made up of its forms and has no phrases to be found."""
-        if device.type != "cuda" or not isinstance(source, FormPieces) or len(vocabulary.phrases):
-            return None
-        return cls(source, vocabulary, subwords, limit, device)
 
     def window(self, first: int, last: int) -> Window:
         """Send the forms of the sentences ``first`` to ``last`` (exclusive) to the device."""
