@@ -28,10 +28,10 @@ from wordstill.corpus import Corpus, prepare
 from wordstill.crew import Crew
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Batch, Teacher, TeacherConfig, WordStates
-from wordstill.teacher.cpu_linear import SortedLinear
 from wordstill.teacher.embedded import NAME, embedded_teacher
-from wordstill.teacher.int8.linear import Int8Linear
-from wordstill.teacher.tiles import TileLinear
+from wordstill.teacher.precision.cpu_linear import SortedLinear
+from wordstill.teacher.precision.int8.linear import Int8Linear
+from wordstill.teacher.precision.tiles import TileLinear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"

@@ -28,7 +28,7 @@ from wordstill.engine import Engine, Stage
 from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
-from wordstill.teacher.budget import usual_budget
+from wordstill.teacher.batches.budget import usual_budget
 from wordstill.teacher.embedded import NAME
 
 BENCHMARK = "fp8"

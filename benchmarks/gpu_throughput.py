@@ -28,8 +28,8 @@ from wordstill.engine import Engine, Stage
 from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
 from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, piece_source
-from wordstill.teacher.budget import usual_budget
-from wordstill.teacher.gathering import Place, gatherer
+from wordstill.teacher.batches.budget import usual_budget
+from wordstill.teacher.batches.place import Place, gatherer
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"

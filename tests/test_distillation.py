@@ -22,7 +22,7 @@ from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.input_text import STORE
 from wordstill.run import DistillConfig
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.int8 import cpu_multiplies_int8
+from wordstill.teacher.precision.int8 import cpu_multiplies_int8
 from wordstill.vectors import WordVectors
 
 ALL = ("still", "ase:layer=0,2", "decontextual")

@@ -24,9 +24,9 @@ from wordstill.methods.ranges import SEEDS, check_ranges
 from wordstill.recipe import Recipe
 from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
-from wordstill.teacher.batches import Unit
-from wordstill.teacher.budget import usual_budget
-from wordstill.teacher.gathering import Place, gatherer
+from wordstill.teacher.batches.budget import usual_budget
+from wordstill.teacher.batches.config import Unit
+from wordstill.teacher.batches.place import Place, gatherer
 from wordstill.vectors import WordVectors
 
 SENTENCE_ENDS = (".", "?", "!")

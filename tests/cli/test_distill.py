@@ -52,7 +52,7 @@ def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
 
 @pytest.fixture
 def int8_works():
-    from wordstill.teacher.int8 import cpu_multiplies_int8
+    from wordstill.teacher.precision.int8 import cpu_multiplies_int8
 
     if not cpu_multiplies_int8():
         pytest.skip("this processor has no working instructions for 8-bit products")
@@ -76,7 +76,7 @@ def test_int8(cli, int8_works, store, teacher, tmp_path):
 
 
 def test_int8_where_it_cannot_be(cli, store, teacher, tmp_path, monkeypatch):
-    from wordstill.teacher.int8 import model as int8
+    from wordstill.teacher.precision.int8 import model as int8
 
     monkeypatch.setattr(int8, "cpu_multiplies_int8", lambda: False)
     monkeypatch.setattr(int8.device, "tiles_announced", lambda: False)
@@ -88,7 +88,7 @@ def test_int8_where_it_cannot_be(cli, store, teacher, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("always::UserWarning")
 def test_int8_that_is_not_close(cli, int8_works, store, teacher, tmp_path, monkeypatch):
-    from wordstill.teacher.int8 import model as int8
+    from wordstill.teacher.precision.int8 import model as int8
 
     monkeypatch.setattr(int8, "CLOSE_ENOUGH", 1.5)
     done = cli(

@@ -10,8 +10,8 @@ from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, encod
 from wordstill.meaning import tile_distiller as module
 from wordstill.meaning.tile_distiller import ROWS, TileDistiller, attention, with_tiles
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.tiles import NoTiles
-from wordstill.teacher.tiles.kernel import kernel
+from wordstill.teacher.precision.tiles import NoTiles
+from wordstill.teacher.precision.tiles.kernel import kernel
 
 
 def without_tiles():

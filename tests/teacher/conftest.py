@@ -10,8 +10,8 @@ import torch
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.teacher import Teacher
-from wordstill.teacher.int8 import model as int8
-from wordstill.teacher.tokenisation import Subwords
+from wordstill.teacher.precision.int8 import model as int8
+from wordstill.teacher.subwords.tokenisation import Subwords
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)

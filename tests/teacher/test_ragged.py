@@ -4,11 +4,14 @@ import doctest
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.teacher import alignment, layers, ragged
+from wordstill.teacher import layers, ragged
 from wordstill.teacher.ragged import offsets_of, owners, ranges
+from wordstill.teacher.ragged_tensors import owners_of, running_sum, runs
+from wordstill.teacher.subwords import alignment
 
 RUNS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12)
 
@@ -24,6 +27,17 @@ def test_runs_against_loops(runs):
     assert owners(lengths).tolist() == [
         owner for owner, (_, length) in enumerate(runs) for _ in range(length)
     ]
+
+
+@given(RUNS)
+def test_tensors_give_the_same(pairs):
+    starts = np.array([start for start, _ in pairs], dtype=np.int64)
+    lengths = np.array([length for _, length in pairs], dtype=np.int64)
+    total = int(lengths.sum())
+    owner, elements = runs(torch.from_numpy(starts), torch.from_numpy(lengths), total)
+    assert running_sum(torch.from_numpy(lengths)).tolist() == offsets_of(lengths).tolist()
+    assert owners_of(torch.from_numpy(lengths), total).tolist() == owner.tolist() == owners(lengths).tolist()
+    assert elements.tolist() == ranges(starts, lengths).tolist()
 
 
 def test_offsets_of_small_integers_do_not_overflow():

@@ -12,7 +12,7 @@ import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.int8 import model as int8
+from wordstill.teacher.precision.int8 import model as int8
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)

@@ -22,8 +22,8 @@ from wordstill.meaning.representation import Representation
 from wordstill.meaning.tile_distiller import with_tiles
 from wordstill.meaning.use import Use, word_spans
 from wordstill.teacher import Teacher
-from wordstill.teacher.half_precision import PROBE_TEXT
-from wordstill.teacher.tiles import NoTiles
+from wordstill.teacher.precision.half import PROBE_TEXT
+from wordstill.teacher.precision.tiles import NoTiles
 
 if TYPE_CHECKING:
     from wordstill.meaning.store import UseStore

@@ -15,12 +15,12 @@ from wordstill.errors import TeacherError
 from wordstill.meaning.identity import identity
 from wordstill.meaning.pretrained import load_pretrained
 from wordstill.meaning.use import Use
-from wordstill.teacher.alignment import align
+from wordstill.teacher.batches.planning import within_budget
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.limits import room_beside_specials, text_limit
-from wordstill.teacher.planning import within_budget
 from wordstill.teacher.ragged import Ints, offsets_of, owners
-from wordstill.teacher.tokenisation import Pieces, Subwords
+from wordstill.teacher.subwords.alignment import align
+from wordstill.teacher.subwords.tokenisation import Pieces, Subwords
 
 CPU_BUDGET, GPU_BUDGET = 2048, 32768
 

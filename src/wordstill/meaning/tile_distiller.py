@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from wordstill.meaning.distiller import Distiller, Distillers
-from wordstill.teacher.tiles import NoTiles, TileLinear
-from wordstill.teacher.tiles.kernel import STEP, kernel
+from wordstill.teacher.precision.tiles import NoTiles, TileLinear
+from wordstill.teacher.precision.tiles.kernel import STEP, kernel
 
 CLOSE_ENOUGH = 0.999
 ROWS = 64

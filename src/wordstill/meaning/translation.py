@@ -12,8 +12,8 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.meaning.pretrained import load_pretrained
 from wordstill.meaning.use import word_spans
+from wordstill.teacher.batches.planning import within_budget
 from wordstill.teacher.device import choose_device, choose_precision
-from wordstill.teacher.planning import within_budget
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
 """Sub-words in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""

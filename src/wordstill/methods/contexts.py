@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.teacher.batch import Batch
+from wordstill.teacher.batches.batch import Batch
 from wordstill.teacher.states import WordStates
 
 Averaged = Literal["subwords", "words"]

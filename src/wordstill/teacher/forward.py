@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from wordstill.errors import TeacherError
-from wordstill.teacher.activations import use_plain_gelu
+from wordstill.teacher.attention.packed import Packing, packed, register
+from wordstill.teacher.batches.loaded import LoadedBatch
 from wordstill.teacher.blocks import blocks_of, states_before
 from wordstill.teacher.limits import first_position
-from wordstill.teacher.loaded import LoadedBatch
 from wordstill.teacher.outputs import wanted_states
-from wordstill.teacher.packed_attention import Packing, packed, register
+from wordstill.teacher.precision.activations import use_plain_gelu
 from wordstill.teacher.ragged import Ints
 
 ROWS_STEP = 64

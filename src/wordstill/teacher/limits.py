@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wordstill.errors import UsageError
-from wordstill.teacher.tokenisation import Subwords
+from wordstill.teacher.subwords.tokenisation import Subwords
 
 USUAL_LIMIT = 512
 

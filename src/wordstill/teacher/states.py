@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.teacher.batch import Batch
-from wordstill.teacher.loaded import LoadedBatch, Loader
+from wordstill.teacher.batches.batch import Batch
+from wordstill.teacher.batches.loaded import LoadedBatch, Loader
 from wordstill.teacher.pooling import Pooling, RangeMeans, range_extremes
 
 

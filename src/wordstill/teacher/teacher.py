@@ -12,20 +12,21 @@ import torch
 
 from wordstill.corpus import Corpus
 from wordstill.errors import TeacherError, unknown_name
-from wordstill.teacher.batch import Batch
+from wordstill.teacher.attention.packing import pack_if_same
+from wordstill.teacher.batches.bare import trial_batch
+from wordstill.teacher.batches.batch import Batch
+from wordstill.teacher.batches.loaded import LoadedBatch, Loader
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.fingerprint import fingerprint
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.forward import Forward
-from wordstill.teacher.half_precision import PROBE_TEXT
 from wordstill.teacher.limits import text_limit
-from wordstill.teacher.loaded import LoadedBatch, Loader
 from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.packing import pack_if_same, trial_batch
-from wordstill.teacher.precision import in_precision
+from wordstill.teacher.precision.half import PROBE_TEXT
+from wordstill.teacher.precision.kinds import in_precision
 from wordstill.teacher.ragged import Ints
 from wordstill.teacher.states import WordStates
-from wordstill.teacher.tokenisation import Subwords
+from wordstill.teacher.subwords.tokenisation import Subwords
 
 ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8

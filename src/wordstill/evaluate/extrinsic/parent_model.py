@@ -15,10 +15,10 @@ from wordstill.evaluate.extrinsic.config import ParentConfig
 from wordstill.evaluate.extrinsic.examples import Words
 from wordstill.evaluate.extrinsic.learner import on_device, on_gpu
 from wordstill.evaluate.extrinsic.word_table import Ids, Sentences, length_sorted
-from wordstill.teacher.alignment import align
 from wordstill.teacher.limits import room_beside_specials, text_limit
 from wordstill.teacher.outputs import wanted_states
-from wordstill.teacher.tokenisation import Subwords
+from wordstill.teacher.subwords.alignment import align
+from wordstill.teacher.subwords.tokenisation import Subwords
 
 WEIGHT_DECAY = 0.01
 LONGEST_GRADIENT = 1.0

@@ -1,0 +1,1 @@
+"""Attention over texts that lie end to end, without padding."""

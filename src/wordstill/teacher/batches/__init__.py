@@ -1,0 +1,1 @@
+"""What the teacher reads at one time: planned, made and sent to its device."""
