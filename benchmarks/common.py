@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ def save(
 def command(benchmark: str) -> str:
     """The command line, with the names of files only: folders differ from machine to machine."""
     given = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
-    return " ".join(["python -m", f"benchmarks.{benchmark}", *given])
+    return shlex.join(["python", "-m", f"benchmarks.{benchmark}", *given])
 
 
 def present_commit() -> str:

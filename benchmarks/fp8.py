@@ -1,6 +1,6 @@
 """Sub-words per second of a teacher on a GPU with its linear layers in fp8, beside the same in bfloat16.
 
-A model with the shape of BERT-base and random weights, and the embedded teacher, read the first eighth of the
+A model with the shape of BERT-base and random weights, and the embedded teacher, read about a tenth of the
 text; both precisions take turns in one run, each turn after a few batches of warming up. Mean states of words
 over a part of that text (`ase`) are compared with those in float32, for words that occur at least five times
 there; random weights show no more than that nothing is broken, since the states hardly depend on them. What

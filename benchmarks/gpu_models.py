@@ -34,7 +34,8 @@ def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool, dtype:
 
     kind, sizes = SHAPES[shape]
     torch.manual_seed(0)
-    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))
+    # transformers does not type it.
+    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))  # type: ignore[no-untyped-call]
     known = AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
     teacher = Teacher(model, known, TeacherConfig(shape, "cuda", dtype, max_length=512, compiled=compiled))
     teacher.compile_if_worth(0, (teacher.depth,))
@@ -46,7 +47,8 @@ def product_rate() -> float:
     left, right = (torch.randn(PRODUCT, PRODUCT, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     times = []
     for _ in range(8):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        # torch does not type its events.
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         start.record()
         for _ in range(5):
             left @ right

@@ -27,9 +27,10 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.engine import Engine, Stage
 from wordstill.input_text import open_or_prepare
 from wordstill.methods import METHODS, Setup, read_specs
-from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, piece_source
+from wordstill.teacher import BatchConfig, Teacher, TextBatches, piece_source
 from wordstill.teacher.batches.budget import usual_budget
 from wordstill.teacher.batches.place import Place, gatherer
+from wordstill.teacher.batches.positions import AnyBatch
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"
@@ -49,7 +50,7 @@ PART = 1 / 8
 SCALES = (1 / 16, 1 / 4)
 """Parts of the text that `SCALED` is also measured over."""
 KINDS = {
-    shape: f"A model of the shape of {shape}, over the first eighth of the text:"
+    shape: f"A model of the shape of {shape}, over about a tenth of the text, drawn at random:"
     for shape in SHAPES
     if shape != FULL
 }
@@ -70,7 +71,7 @@ class Counted:
     def __init__(self, batches: TextBatches, first: int | None = None) -> None:
         self.batches, self.first, self.subwords = batches, first, 0
 
-    def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], Batch]]:
+    def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], AnyBatch]]:
         """Count while passing on."""
         for after, batch in itertools.islice(self.batches.since(position), self.first):
             self.subwords += len(batch.pieces)
@@ -157,7 +158,7 @@ def measure_mix(
     }
 
 
-def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place) -> TextBatches:
+def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place = "host") -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
     subwords, vocabulary = teacher.subwords, text.vocabulary
     source = piece_source(text.corpus, subwords)

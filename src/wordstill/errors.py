@@ -6,6 +6,11 @@ import difflib
 from collections.abc import Iterable
 
 
+def in_one_line(error: BaseException) -> str:
+    """Kind and first line of what another package raised, for a message of ours."""
+    return f"{type(error).__name__}: {error}".strip().split("\n")[0]
+
+
 class WordstillError(Exception):
     """Base of every error that is the input's fault, not the program's; shown without a traceback."""
 

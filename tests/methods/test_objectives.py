@@ -21,11 +21,11 @@ def scores(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def weights() -> tuple[torch.Tensor, torch.Tensor]:
-    """Some slots are empty, one query has no positive at all, and one slot has another weight than 1."""
+    """Some slots are empty, one query has no positive at all, and some slots have other weights than 1."""
     present = torch.ones(QUERIES, POSITIVES, dtype=torch.float64)
     present[0, 1] = present[2, 3] = 0
     present[1] = 0
-    present[3, 0] = 0.5
+    present[3, 0], present[4, 1] = 0.5, 2.5
     drawn = torch.ones(QUERIES, NEGATIVES, dtype=torch.float64)
     drawn[4, 2] = 0
     drawn[0, 0] = 2
@@ -51,18 +51,21 @@ def plain_summed(positive, negative, present, drawn):
 def plain_attended(positive, negative, present, drawn):
     total = -(drawn * logsigmoid(-negative)).sum()
     for query in range(QUERIES):
-        own = positive[query][present[query] != 0]
+        filled = present[query] != 0
+        own, weights = positive[query][filled], present[query][filled]
         if len(own):
-            total = total - logsigmoid((own.softmax(0) * own).sum())
+            attention = weights * own.exp() / (weights * own.exp()).sum()
+            total = total - logsigmoid((attention * own).sum())
     return total
 
 
 def plain_groups(positive, negative, present, drawn):
-    own = positive[present != 0]
+    own, weights = positive[present != 0], present[present != 0]
     total = -(drawn * logsigmoid(-negative)).sum()
     for begin in range(0, len(own), 5):
-        group = own[begin : begin + 5]
-        total = total - logsigmoid((group / math.sqrt(9)).softmax(0) * group).sum()
+        group, weight = own[begin : begin + 5], weights[begin : begin + 5]
+        attention = weight * (group / math.sqrt(9)).exp()
+        total = total - logsigmoid(attention / attention.sum() * group).sum()
     return total
 
 

@@ -1,23 +1,17 @@
-"""Learners with windows: their pairs, gradients, released oddities and what they learn."""
+"""Learners with windows: their pairs, released oddities and what they learn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import logsigmoid
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.noise import Noise
-from wordstill.methods.pairs import Examples, Windows, single_pairs
+from wordstill.methods.pairs import Windows, single_pairs
 
 NAMES = ("bert-skipgram", "context-to-vec")
-PLAIN = {
-    "pairwise": lambda scores: -logsigmoid(scores).sum(),
-    "summed": lambda scores: -logsigmoid(scores.sum()),
-    "attended": lambda scores: -logsigmoid((scores.softmax(0) * scores).sum()),
-}
 
 
 def settings(spec: str):
@@ -103,67 +97,6 @@ class TestPairs:
             assert set(rows) == filled
 
 
-def plain_loss(method, inputs, examples, negatives, table, projection):
-    """The whole loss of a step, slot by slot, for autograd."""
-    config = method.config
-    total = torch.zeros((), dtype=torch.float64)
-    drawn = method._drawn(examples, negatives).double()
-    offsets = torch.zeros(len(table)) if method._offsets is None else method._offsets
-    for number, given in enumerate(inputs):
-        if config.bias:
-            given = torch.cat([given, torch.ones(1, dtype=torch.float64)])
-        query = projection @ given
-        filled = examples.weights[number] != 0
-        rows = examples.rows[number][filled]
-        scores = table[rows] @ query + offsets[rows]
-        total = total + getattr(config, "semantic", 1.0) * PLAIN[config.objective](scores)
-        chosen = negatives if negatives.dim() == 1 else negatives[number]
-        against = table[chosen] @ query + offsets[chosen]
-        printed = getattr(config, "printed_sign", False)
-        repulsion = (drawn[number] * (logsigmoid(against) if printed else -logsigmoid(-against))).sum()
-        total = total + getattr(config, "contrastive", 1.0) * repulsion
-        if getattr(config, "contextualised", 0.0):
-            total = total - config.contextualised * logsigmoid(query @ query)
-    return total
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "bert-skipgram:self_weight=0",
-        "bert-skipgram:preset=paper",
-        "bert-skipgram:preset=paper,bias=true,shared=5,drawn_for=window",
-        "context-to-vec:preset=paper,semantic=0.7,contrastive=1.3",
-        "context-to-vec:preset=paper,printed_sign=true",
-        "context-to-vec:preset=released,pairs=none",
-    ],
-)
-def test_gradients_of_a_step_equal_autograd(topics, spec):
-    method = topics.build(spec + ",dim=6")
-    generator = torch.Generator().manual_seed(3)
-    method.rows.weights = torch.randn(24, 6, dtype=torch.float64, generator=generator)
-    width = method.projection.weights.shape[1]
-    method.projection.weights = 0.3 * torch.randn(6, width, dtype=torch.float64, generator=generator)
-    inputs = torch.randn(5, method.inputs_width, dtype=torch.float64, generator=generator)
-    weights = (torch.rand(5, 4, generator=generator) < 0.7).float()
-    weights[:, 0] = 1
-    examples = Examples(torch.arange(5), torch.randint(0, 24, (5, 4), generator=generator), weights)
-    count = 4 * method.config.negatives if method.config.drawn_for == "pair" else method.config.negatives
-    negatives = next(method.draws([5], count, generator))
-    step = method.gradients(inputs, examples, negatives)
-    table = method.rows.weights.clone().requires_grad_()
-    projection = method.projection.weights.clone().requires_grad_()
-    expected = plain_loss(method, inputs, examples, negatives, table, projection)
-    expected.backward()
-    found = torch.zeros_like(table)
-    for query, rows, coefficients in zip(step.queries, step.rows, step.coefficients):
-        for row, coefficient in zip(rows, coefficients):
-            found[row] += (coefficient * query).detach()
-    assert torch.allclose(step.loss, expected.detach(), atol=1e-6)
-    assert torch.allclose(found, table.grad, rtol=0, atol=1e-8)
-    assert torch.allclose(step.projection, projection.grad, rtol=0, atol=1e-8)
-
-
 class TestInputs:
     def test_the_released_input_is_half_the_word_and_half_its_neighbours(self, topics, sentence):
         method = topics.build("context-to-vec:preset=released")
@@ -199,6 +132,47 @@ class TestReleased:
         method.observe(topics.states(0))
         assert drawn[0] == (pairs, 5)
         assert method.config.bias and method.projection.weights.shape[1] == topics.width + 1
+
+    def test_attention_is_over_five_pairs_whatever_their_centres(self, hand_made, hand_made_setup):
+        """Three words give six pairs, so the first step has those of three centres, the second the last one.
+
+        With states 0, 1 and -2 and a bias of 1 the queries are 1, 2 and -1; rows are twice the logarithms of
+        2, 5 and 3, and dim is 4, so that attention is in the proportion of roots of e to the scores:
+
+        =======  ===========  =========  =======
+        centre   neighbour    score      e^(s/2)
+        =======  ===========  =========  =======
+        0        1            2 log 5    5
+        0        2            2 log 3    3
+        1        0            4 log 2    4
+        1        2            4 log 3    9
+        2        0            -2 log 2   1/2
+        =======  ===========  =========  =======
+
+        They sum to 43/2. Each score is multiplied by its share inside a sigmoid of its own, and each of the
+        five negatives of a pair, all of them word 3 with a row of zeros, costs log 2.
+        """
+        (found,) = read_specs(["bert-skipgram:preset=released,dim=4,rate=1e-9"], METHODS, 0)
+        method = found.build(hand_made_setup([1, 1, 1, 1], 1))
+        method.rows.weights[:, 0] = 2 * torch.tensor([2.0, 5.0, 3.0, 1.0]).log()
+        method.projection.weights.zero_()[0] = 1.0
+        method.noise.draw = lambda shape, generator: torch.full(shape, 3)
+        losses = []
+        for _ in method.steps(hand_made([[0, 1, 2]], np.array([[0.0], [1.0], [-2.0]])), torch.Generator()):
+            losses.append(float(method.loss) - sum(losses))
+        powers = [5 ** (-20 / 43), 3 ** (-12 / 43), 2 ** (-32 / 43), 3 ** (-72 / 43), 2 ** (2 / 43)]
+        first = sum(np.log(1 + power) for power in powers) + 25 * np.log(2)
+        # The pair of centre 2 with word 1 is alone and has all the attention: its score is -2 log 5.
+        assert losses == pytest.approx([first, np.log(1 + 25) + 5 * np.log(2)], rel=1e-6)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_the_rate_falls_to_nothing_with_the_words(self, topics, name):
+        method = topics.build(f"{name}:preset=released,dim=4,pairs=500", batches=2)
+        assert method.rate == 0.08
+        method.observe(topics.states(0))
+        assert method.rate == pytest.approx(0.04)
+        method.observe(topics.states(1))
+        assert method.rate == 0.0
 
     @pytest.mark.parametrize("name", NAMES)
     def test_a_step_is_as_long_as_the_clip_allows(self, topics, name):
@@ -245,6 +219,8 @@ def test_planted_topics_are_found(spec, topics):
         ("window=0", "window must be from 1 to 1,000; got 0"),
         ("self_weight=-1", "self_weight must be from 0 to 1,000,000; got -1.0"),
         ("objective=attended-in-groups", "set pairs"),
+        ("objective=attended", "set drawn_for=centre"),
+        ("objective=summed", "set drawn_for=centre"),
         ("drawn_for=pair", "set shared=0"),
         ("pairs=5", "drawn_for=pair"),
     ],

@@ -160,6 +160,8 @@ def test_the_loss_falls(topics):
         ("final_rate=2", "from 0 to 1; got 2"),
         ("subsample=-1", "from 0 to 1; got -1"),
         ("specials=true,miscount=true", "cannot go with miscount"),
+        ("preset=paper,miscount=true", "cannot go with leave_out or averaged=words"),
+        ("preset=released,leave_out=true", "cannot go with leave_out or averaged=words"),
         ("start=uniform", "whiten=none"),
         ("noise_pool=10", "shared=0"),
         ("preset=papr", "Did you mean.*paper|paper"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -77,8 +78,11 @@ def test_auto_where_the_environment_speaks_of_tiles(allowed, expected, processor
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_auto_on_a_gpu(supported, expected, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
-    assert choose_precision("auto", CUDA) == expected
+    asked = []
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **how: asked.append(how) or supported)
+    with nullcontext() if supported else pytest.warns(UserWarning, match="This GPU has no bfloat16"):
+        assert choose_precision("auto", CUDA) == expected
+    assert asked == [{"including_emulation": False}]
 
 
 @pytest.mark.parametrize("name", ["float32", "float16"])

@@ -20,7 +20,7 @@ class Training:
     """How a training runs, whatever the method."""
 
     seed: int = 0
-    """Of everything random; the same seed gives the same vectors with one worker and on one device."""
+    """Of everything random; the same seed gives the same vectors with one worker on a CPU."""
     workers: int = 1
     """Threads of the methods that gensim trains; with several the result differs from run to run."""
     device: str = "auto"

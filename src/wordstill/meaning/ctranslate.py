@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, in_one_line
 from wordstill.meaning.translation import Translates, Translator, longest_translation
 from wordstill.teacher.device import choose_device
 
@@ -69,7 +69,7 @@ class CompiledTranslator:
             model = ctranslate2.Translator(str(folder), device=choose_device(device).type)
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         except Exception as error:  # Broken files come as nearly every kind of error.
-            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            reason = in_one_line(error)
             raise TeacherError(
                 f"Cannot load the translator {str(folder)!r} ({reason}). Convert it again, with --copy_files "
                 "for the files of its tokenizer."

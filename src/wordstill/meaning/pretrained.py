@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, in_one_line
 from wordstill.teacher.loading import hub_answers, quiet
 
 
@@ -33,7 +33,7 @@ def load_pretrained(name: str | Path, auto_class: str, what: str) -> tuple[Any, 
                 source, dtype="auto", output_loading_info=True, **options
             )
     except Exception as error:  # Broken files come as nearly every kind of error.
-        reason = f"{type(error).__name__}: {error}".split("\n")[0]
+        reason = in_one_line(error)
         raise TeacherError(f"Cannot load the {what} {str(name)!r} ({reason}).") from error
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import pad, softplus
 
 
 class Losses(NamedTuple):
@@ -97,13 +97,14 @@ def attended(
 ) -> Losses:
     r"""Positives of a query weighted by attention into one score (BERT + skip-gram, Eq. 13-15).
 
-    .. math:: a = \mathrm{softmax}(\mathrm{scale} \cdot s), \quad S = \sum_p a_p s_p, \quad
+    .. math:: a_p \propto m_p e^{\mathrm{scale} \cdot s_p}, \quad S = \sum_p a_p s_p, \quad
               \log(1 + e^{-S}) + \sum_n m_n \log(1 + e^{s_n})
 
     The inner product of the query with the weighted sum of rows is the weighted sum of scores, so the sum of
     rows is never made. Gradients flow through the weights.
     """
-    masked = torch.where(present != 0, scale * positive, -torch.inf)
+    # An empty slot has the logarithm minus infinity.
+    masked = scale * positive + present.log()
     any_present = (present != 0).any(dim=1, keepdim=True)
     weights = torch.where(any_present, masked, 0.0).softmax(dim=1) * any_present
     score = (weights * positive).sum(dim=1, keepdim=True)
@@ -124,18 +125,17 @@ def attended_in_groups(
     Pairs are the filled positive slots in reading order, cut into groups. Inside a group each score is
     multiplied by its weight, and there is no weighted sum of rows:
 
-    .. math:: a = \mathrm{softmax}(s / \sqrt{\mathrm{dim}}), \quad \sum_p \log(1 + e^{-a_p s_p})
+    .. math:: a_p \propto m_p e^{s_p / \sqrt{\mathrm{dim}}}, \quad \sum_p \log(1 + e^{-a_p s_p})
               + \sum_n m_n \log(1 + e^{s_n})
     """
     filled = torch.nonzero(present.flatten() != 0).flatten()
-    scores = positive.flatten()[filled]
+    scores, favours = positive.flatten()[filled], present.flatten()[filled].log()
     groups = -(-len(scores) // size)
-    padded = torch.full((groups * size,), -torch.inf, dtype=scores.dtype, device=scores.device)
-    padded[: len(scores)] = scores
+    behind = groups * size - len(scores)
     scale = 1 / math.sqrt(dim)
-    weights = (padded.view(groups, size) * scale).softmax(dim=1)
-    real = torch.isfinite(padded).view(groups, size)
-    values = torch.where(real, padded.view(groups, size), 0.0)
+    weights = pad(scale * scores + favours, (0, behind), value=-torch.inf).view(groups, size).softmax(dim=1)
+    values = pad(scores, (0, behind)).view(groups, size)
+    real = torch.arange(groups * size, device=scores.device).view(groups, size) < len(scores)
     product = weights * values
     outer = torch.where(real, -torch.sigmoid(-product), 0.0)
     # d(a_p s_p)/ds_q = a_p [p = q] + s_p a_p (scale)([p = q] - a_q)

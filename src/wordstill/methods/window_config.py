@@ -39,7 +39,8 @@ class WindowConfig(LearnerConfig):
     right: int | None = None
     """Words to the right, if not as many as to the left."""
     self_weight: float = 6.0
-    """Weight of the pair of a word with itself beside those with its neighbours, which have 1."""
+    """Weight of the pair of a word with itself beside those with its neighbours, which have 1; 0 leaves it
+    out."""
     objective: Objective = "pairwise"
     """Each pair for itself; all in one score, summed or weighted by attention; or the released attention."""
     negatives: int = 5
@@ -81,6 +82,11 @@ class WindowConfig(LearnerConfig):
             raise UsageError(
                 "objective=attended-in-groups is over the pairs of a step; set pairs, e.g. pairs=5."
             )
+        if self.objective in ("attended", "summed") and self.drawn_for == "window":
+            raise UsageError(
+                f"objective={self.objective} has one positive for each centre, whatever its window, so "
+                "negatives cannot have the weight of all its pairs; set drawn_for=centre."
+            )
         if self.drawn_for == "pair" and self.shared:
             raise UsageError("drawn_for=pair gives each pair its own negatives; set shared=0.")
         if self.pairs is not None and self.drawn_for != "pair":
@@ -118,4 +124,5 @@ PRINTED: Mapping[str, Any] = {
     "corrected": False,
     "self_weight": 0.0,
 }
-"""What BERT + skip-gram and Context-to-Vec have in common as printed; the centres in a step are not."""
+"""What ``paper`` has in both methods with windows. BERT + skip-gram prints the rate; clipping and the falling
+rate are those of its code, centres in a step are ours. Context-to-Vec prints none of these."""

@@ -31,7 +31,7 @@ RANGES = {"whiten": Range(0, 1), "limit": Range(0, 1e6, above=True), "noise_pool
 
 @dataclass(frozen=True, kw_only=True)
 class X2StaticConfig(LearnerConfig):
-    """Settings of `X2Static`. Where the paper has a number (its Table 1), ``preset=paper`` has it too."""
+    """Settings of `X2Static`; ``preset=paper`` has those of Table 1, but a batch of targets, not of texts."""
 
     negatives: int = 10
     subsample: float = 1e-4
@@ -68,6 +68,11 @@ class X2StaticConfig(LearnerConfig):
             raise UsageError(
                 "x2static: specials takes all sub-words of a text as the context of each of its words, so it "
                 "cannot go with miscount, leave_out or averaged=words."
+            )
+        if self.miscount and (self.leave_out or self.averaged == "words"):
+            raise UsageError(
+                "x2static: miscount takes the sub-words between two full stops for a sentence, so it "
+                "cannot go with leave_out or averaged=words."
             )
         if self.noise_pool is not None and self.shared:
             raise UsageError("x2static: noise_pool gives each target its own negatives; set shared=0.")

@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import NoReturn
@@ -46,13 +47,25 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     """
     if wanted == "auto":
         if device.type == "cuda":
-            return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+            return _usual_on_gpu()
         return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
     if wanted not in PRECISIONS:
         raise unknown_name("dtype", wanted, ("auto", *PRECISIONS, INT8, FP8))
     if wanted == "bfloat16" and device.type == "cpu":
         _refuse_deadly_bfloat16()
     return PRECISIONS[wanted]
+
+
+def _usual_on_gpu() -> torch.dtype:
+    # Older GPUs can emulate bfloat16, more slowly than float32.
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    warnings.warn(
+        "This GPU has no bfloat16, so the teacher runs in float32, which takes longer; dtype float16 may be "
+        "faster.",
+        stacklevel=4,
+    )
+    return torch.float32
 
 
 def tiles_announced() -> bool:

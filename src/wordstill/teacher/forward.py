@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,13 @@ class Forward:
 
     Attributes:
         packs: Whether texts are packed; `pack` sets it.
+        most: Sub-words that are read at one time at most, once the memory of a GPU was too small for more.
     """
 
     def __init__(self, model: Any, depth: int, name: str, pad_id: int) -> None:
         self.model, self.depth, self.name, self.pad_id = model, depth, name, pad_id
         self.packs = False
+        self.most: int | None = None
         self.blocks = blocks_of(model, depth)
         self.first_position = first_position(model)
         self._usual_attention = getattr(model.config, "_attn_implementation", None)
@@ -88,23 +89,31 @@ class Forward:
         self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
     ) -> dict[int, Tensor]:
         """Texts [P] that begin at ``texts`` [B + 1], all together or, where memory is short, half by half."""
-        with suppress(torch.cuda.OutOfMemoryError):
-            return (self._packed if self.packs else self._padded)(pieces, texts, lengths, layers)
-        torch.cuda.empty_cache()
         count = len(lengths) // 2
-        if not count:
-            raise TeacherError(
-                f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
-                "sub-words. Free some, give a smaller max_length, or use device cpu."
-            )
-        warn_once(
-            f"The memory of the GPU is too small for a batch of {len(pieces)} sub-words; it is read in "
-            "parts, which takes longer. Give a smaller budget."
-        )
+        if self.most is None or len(pieces) <= self.most or not count:
+            with suppress(torch.cuda.OutOfMemoryError):
+                return (self._packed if self.packs else self._padded)(pieces, texts, lengths, layers)
+            torch.cuda.empty_cache()
+            self._take_less(len(pieces), lengths)
         cut = int(lengths[:count].sum())
         first = self._in_parts(pieces[:cut], texts[: count + 1], lengths[:count], layers)
         second = self._in_parts(pieces[cut:], texts[count:] - cut, lengths[count:], layers)
         return {layer: torch.cat([states, second[layer]]) for layer, states in first.items()}
+
+    def _take_less(self, pieces: int, lengths: Ints) -> None:
+        """Read at most half as much at one time from now on; the first time this is told."""
+        if len(lengths) == 1:
+            raise TeacherError(
+                f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
+                "sub-words. Free some, give a smaller max_length, or use device cpu."
+            )
+        if self.most is None:
+            warnings.warn(
+                f"The memory of the GPU is too small for a batch of {pieces} sub-words; from now on batches "
+                "are read in parts, which takes longer. Give a smaller budget.",
+                stacklevel=4,
+            )
+        self.most = pieces // 2
 
     def _packed(
         self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
@@ -143,9 +152,3 @@ class Forward:
                 self.depth
             ]
         return seen
-
-
-@cache
-def warn_once(message: str) -> None:
-    """Say something the first time only."""
-    warnings.warn(message, stacklevel=3)

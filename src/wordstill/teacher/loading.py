@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, in_one_line
 from wordstill.teacher.embedded import NAME, embedded_teacher
 
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
@@ -95,7 +95,7 @@ def _refuse_missing_weights(name: str, missing: set[str], unused: tuple[str, ...
 
 
 def _explain(name: str, error: Exception, *, online: bool) -> str:
-    reason = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+    reason = in_one_line(error)
     folder = Path(name).expanduser()
     if folder.is_dir():
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from wordstill.corpus import Corpus
-from wordstill.errors import TeacherError, unknown_name
+from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.attention.packing import pack_if_same
 from wordstill.teacher.batches.bare import trial_batch
 from wordstill.teacher.batches.batch import Batch
@@ -181,7 +181,7 @@ class Teacher:
             self.encode(trial_batch(self._probe(), self.limit), layers)
         except Exception as error:  # A compiler may be missing, or fail in ways of its own.
             self.forward.compile(False)
-            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            reason = in_one_line(error)
             warnings.warn(
                 f"{self.config.name} runs as it is, about a tenth slower: it cannot be compiled ({reason}).",
                 stacklevel=2,

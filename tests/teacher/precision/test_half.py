@@ -12,7 +12,7 @@ import torch
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.precision import half as half_module
 from wordstill.teacher.precision import kinds
-from wordstill.teacher.precision.half import agreement
+from wordstill.teacher.precision.closeness import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.
 COMPARISON = """
@@ -82,7 +82,8 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
     model = tiny_model("bert-uncased")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with pytest.warns(
-        UserWarning, match=r"delicate stays in float32: .* mean cosine of only (0\.\d+|nan)"
+        UserWarning,
+        match=r"delicate stays in float32, .* mean cosine of only (0\.\d+|nan) .* Give dtype bfloat16",
     ) as caught:
         careful = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("delicate", "cpu"))
     assert len(caught) == 1

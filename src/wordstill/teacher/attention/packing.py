@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from wordstill.errors import in_one_line
 from wordstill.teacher.batches.bare import trial_batch
 from wordstill.teacher.batches.loaded import Loader
 from wordstill.teacher.forward import Forward
@@ -33,7 +34,7 @@ def pack_if_same(forward: Forward, pieces: Ints, limit: int, device: torch.devic
         difference = relative_difference(packed, padded)
     except Exception as error:  # Models refuse in every way: by type, by shape, by a missing argument.
         forward.pack(False)
-        return f"{type(error).__name__}: {error}".split("\n")[0]
+        return in_one_line(error)
     if not difference <= TOLERANCE.get(padded.dtype, 1e-3):
         forward.pack(False)
         return f"its states differ by {difference:.1%} from those of padded texts"

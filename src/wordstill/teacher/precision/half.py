@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from wordstill.teacher.outputs import wanted_states
+from wordstill.teacher.precision.closeness import agreement, if_close
 
 CLOSE_ENOUGH = 0.99
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
@@ -25,23 +24,14 @@ def bfloat16_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
         name: The teacher's name, for the warning.
     """
     full = model.to(torch.float32)
-    half = copy.deepcopy(full).to(torch.bfloat16)
-    cosine = agreement(full, half, pieces, depth)
-    if cosine >= CLOSE_ENOUGH:
-        return half
-    warnings.warn(
-        f"{name} stays in float32: in bfloat16 its states have a mean cosine of only {cosine:.3f} with those "
-        "in float32. Give dtype bfloat16 to take it all the same.",
+    return if_close(
+        full,
+        lambda: copy.deepcopy(full).to(torch.bfloat16),
+        lambda half: agreement(full, half, pieces, depth),
+        least=CLOSE_ENOUGH,
+        name=name,
+        wanted="bfloat16",
+        kept="float32",
         stacklevel=5,
+        advice="Give dtype bfloat16 to take it all the same.",
     )
-    return full
-
-
-@torch.inference_mode()
-def agreement(one: Any, other: Any, pieces: Tensor, depth: int) -> float:
-    """Mean cosine between the last states that two models give for a text."""
-    first, second = (
-        wanted_states(model(input_ids=pieces[None]), (depth,), depth, "the teacher")[depth][0].float()
-        for model in (one, other)
-    )
-    return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())

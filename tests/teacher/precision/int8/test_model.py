@@ -8,7 +8,7 @@ from torch import nn
 
 from wordstill.errors import TeacherError
 from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.precision.half import agreement
+from wordstill.teacher.precision.closeness import agreement
 from wordstill.teacher.precision.int8 import cpu_multiplies_int8, int8_if_close, int8_model
 from wordstill.teacher.precision.int8 import model as int8
 from wordstill.teacher.precision.int8.linear import Int8Linear

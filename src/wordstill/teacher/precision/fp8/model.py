@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -12,8 +11,8 @@ from torch import Tensor, nn
 
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher.blocks import blocks_of, copy_of
+from wordstill.teacher.precision.closeness import agreement, if_close
 from wordstill.teacher.precision.fp8.linear import STEP, Fp8Linear
-from wordstill.teacher.precision.half import agreement
 from wordstill.teacher.precision.linears import ACTIVATIONS, joined, linear_weight, parts_of
 
 CLOSE_ENOUGH = 0.99
@@ -31,16 +30,16 @@ def fp8_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
         name: The teacher's name, for the warning.
     """
     pieces = pieces.to(model.device)
-    try:
-        changed = fp8_model(model, pieces, depth, name)
-        cosine = agreement(model, changed, pieces, depth)
-        reason = f"in fp8 its states have a mean cosine of only {cosine:.4f} with those in bfloat16"
-    except Exception as error:  # Models have layers of every kind, and may ask these for what they lack.
-        cosine, reason = 0.0, f"{type(error).__name__}: {error}".split("\n")[0]
-    if cosine >= CLOSE_ENOUGH:
-        return changed
-    warnings.warn(f"{name} stays in bfloat16, which takes longer: {reason}.", stacklevel=4)
-    return model
+    return if_close(
+        model,
+        lambda: fp8_model(model, pieces, depth, name),
+        lambda changed: agreement(model, changed, pieces, depth),
+        least=CLOSE_ENOUGH,
+        name=name,
+        wanted="fp8",
+        kept="bfloat16",
+        stacklevel=4,
+    )
 
 
 @torch.no_grad()

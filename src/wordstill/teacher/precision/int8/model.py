@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -17,6 +16,7 @@ from wordstill.teacher.batches.bare import bare_batch
 from wordstill.teacher.batches.loaded import LoadedBatch, Loader
 from wordstill.teacher.blocks import blocks_of, copy_of
 from wordstill.teacher.forward import Forward
+from wordstill.teacher.precision.closeness import if_close
 from wordstill.teacher.precision.int8.layers import Sample, use_int8
 from wordstill.teacher.precision.int8.sample import RangeSample
 
@@ -58,18 +58,22 @@ def int8_if_close(model: Any, sample: RangeSample, depth: int, name: str, *, pac
         name: The teacher's name, for messages.
         packed: Whether the model reads packed texts.
     """
-    try:
-        changed = int8_model(model, sample.learnt, depth, name, packed=packed)
+
+    def compare(changed: Any) -> float:
         judged = _loaded([sample.judged])
         one, other = (_forward(each, depth, name, packed)(judged, (depth,)) for each in (model, changed))
-        cosine = float(cosine_similarity(one[depth], other[depth]).mean())
-        reason = f"in int8 its states have a mean cosine of only {cosine:.4f} with those in float32"
-    except Exception as error:  # Models have layers of every kind, and may ask these for what they lack.
-        cosine, reason = 0.0, f"{type(error).__name__}: {error}".split("\n")[0]
-    if cosine >= CLOSE_ENOUGH:
-        return changed
-    warnings.warn(f"{name} stays in float32, which takes longer: {reason}.", stacklevel=3)
-    return model
+        return float(cosine_similarity(one[depth], other[depth]).mean())
+
+    return if_close(
+        model,
+        lambda: int8_model(model, sample.learnt, depth, name, packed=packed),
+        compare,
+        least=CLOSE_ENOUGH,
+        name=name,
+        wanted="int8",
+        kept="float32",
+        stacklevel=3,
+    )
 
 
 def refuse_without_int8(place: torch.device, name: str) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from wordstill.errors import in_one_line
 from wordstill.teacher.blocks import blocks_of
-from wordstill.teacher.precision.half import CLOSE_ENOUGH, agreement
+from wordstill.teacher.precision.closeness import agreement
+from wordstill.teacher.precision.half import CLOSE_ENOUGH
 from wordstill.teacher.precision.linears import ACTIVATIONS, linear_weight
 from wordstill.teacher.precision.tiles.kernel import STEP, NoTiles, kernel
 from wordstill.teacher.precision.tiles.linear import TileLinear
@@ -40,7 +42,7 @@ def with_tiles(model: Any, pieces: Tensor, depth: int) -> Any:
         _replace(changed, blocks_of(changed, depth) or [], pieces)
         cosine = agreement(exact, changed, pieces, depth)
     except Exception as error:  # Some models look at a layer's weights while they run.
-        raise NoTiles(f"{type(error).__name__}: {error}".split("\n")[0]) from error
+        raise NoTiles(in_one_line(error)) from error
     if not cosine >= CLOSE_ENOUGH:
         raise NoTiles(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
     return changed
