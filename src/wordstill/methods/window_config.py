@@ -124,5 +124,5 @@ PRINTED: Mapping[str, Any] = {
     "corrected": False,
     "self_weight": 0.0,
 }
-"""What ``paper`` has in both methods with windows. BERT + skip-gram prints the rate and the clipping; the falling
-rate is that of its code, centres in a step are ours. Context-to-Vec prints none of these."""
+"""What ``paper`` has in both methods with windows. BERT + skip-gram prints the rate and the clipping; that
+the rate falls is from its code, centres in a step are ours. Context-to-Vec prints none of these."""
