@@ -9,6 +9,7 @@ import pytest
 
 from wordstill.cli.judging import read_development
 from wordstill.errors import DataError, UsageError
+from wordstill.evaluate import SimilarityTask
 from wordstill.evaluate.locate import locate
 from wordstill.vectors import WordVectors
 
@@ -29,6 +30,19 @@ def test_test_sets_are_refused():
     """WordSim-353 lies inside gensim's package."""
     with pytest.raises(UsageError, match=r"is the test set wordsim353.*--development"):
         read_development(locate("wordsim353").path, 1)
+
+
+@pytest.mark.parametrize(("step", "refused"), [(1, True), (2, False)])
+def test_most_pairs_of_a_test_set_are_refused_however_they_are_written(tmp_path, step, refused):
+    pairs = SimilarityTask("wordsim353").dataset.content
+    rows = list(zip(pairs.second, pairs.first, pairs.gold))[::step]
+    path = tmp_path / "mine.tsv"
+    path.write_text("".join(f"{one.upper()}\t{other}\t{gold}\n" for one, other, gold in rows))
+    if refused:
+        with pytest.raises(UsageError, match=r"mine.tsv has 100% of the pairs of the test set wordsim353\."):
+            read_development(path, 1)
+    else:
+        assert read_development(path, 1) is not None
 
 
 def test_missing_files_and_strange_words_are_refused(tmp_path):

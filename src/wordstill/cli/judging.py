@@ -13,7 +13,11 @@ from wordstill.files import sha256_of
 
 if TYPE_CHECKING:
     from wordstill.development import Development
+    from wordstill.evaluate import SimilarityTask
     from wordstill.vectors import WordVectors
+
+MOST_OF_A_TEST_SET = 0.6
+"""One half may serve for choosing, if results are then reported on the other."""
 
 
 def read_development(path: Path | None, patience: int | None = None) -> Development | None:
@@ -31,8 +35,11 @@ def read_development(path: Path | None, patience: int | None = None) -> Developm
     from wordstill.evaluate import SimilarityTask
     from wordstill.vectors import WordVectors
 
-    _refuse_test_sets(path)
+    if not path.is_file():
+        raise DataError(f"There is no file {path} with word pairs for --development.")
+    _refuse_published_files(path)
     task = SimilarityTask(path)
+    _refuse_test_pairs(path, task)
 
     def judge(vectors: WordVectors) -> float:
         score = task.run(vectors)
@@ -47,15 +54,39 @@ def read_development(path: Path | None, patience: int | None = None) -> Developm
     return Development(judge, 1 if patience is None else patience, source, check_words)
 
 
-def _refuse_test_sets(path: Path) -> None:
+def _refuse_published_files(path: Path) -> None:
+    """Refuse a file of the registry, by its checksum: no data set need be at hand for that."""
     from wordstill.evaluate import DATASETS
 
-    if not path.is_file():
-        raise DataError(f"There is no file {path} with word pairs for --development.")
     found = sha256_of(path)
     for name, dataset in DATASETS.items():
         if any(found in copy.files.values() for copy in dataset.copies):
-            raise UsageError(
-                f"{path} is the test set {name}. What is reported on it would be worth nothing after "
-                "choosing by it; give other pairs to --development."
-            )
+            raise _worthless(f"{path} is the test set {name}.")
+
+
+def _refuse_test_pairs(path: Path, task: SimilarityTask) -> None:
+    """Refuse most pairs of a test set that is at hand, however they are written down."""
+    from wordstill.evaluate import DATASETS, SimilarityTask
+    from wordstill.evaluate.locate import available, problem_of
+
+    given = _pairs(task)
+    for name in available():
+        # A set whose files were changed cannot be scored either.
+        if DATASETS[name].task != "similarity" or problem_of(name) is not None:
+            continue
+        tested = _pairs(SimilarityTask(name))
+        share = len(tested & given) / len(tested)
+        if share > MOST_OF_A_TEST_SET:
+            raise _worthless(f"{path} has {share:.0%} of the pairs of the test set {name}.")
+
+
+def _pairs(task: SimilarityTask) -> set[frozenset[str]]:
+    content = task.dataset.content
+    return {frozenset((one.lower(), other.lower())) for one, other in zip(content.first, content.second)}
+
+
+def _worthless(what: str) -> UsageError:
+    return UsageError(
+        f"{what} What is reported on it would be worth nothing after choosing by it; give other pairs to "
+        "--development."
+    )
