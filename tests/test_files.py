@@ -52,6 +52,12 @@ def test_a_failed_file_leaves_the_old_one(tmp_path, maker):
     assert names(tmp_path) == ["file"]
 
 
+def test_an_output_below_a_file_is_told_by_its_own_name(tmp_path):
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(OSError, match="file'$"), atomic_path(tmp_path / "file" / "below"):
+        pass
+
+
 def test_a_folder_appears_when_it_is_complete(tmp_path):
     target = tmp_path / "new" / "folder"
     with atomic_folder(target) as folder:

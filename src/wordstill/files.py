@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -34,7 +34,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
             _sync(temporary)
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        # A folder that could not be made has been told of already.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -90,3 +90,10 @@ def test_a_word_that_is_not_there(cli, tables, pairs):
     nowhere = cli("compare", *tables, "--set", pairs, "--word", "word1", "--word", "nowhere")
     assert (nowhere.code, nowhere.out) == (2, "")
     assert "Neither table has these words: nowhere." in nowhere.err
+
+
+def test_the_file_is_written_even_if_nobody_reads_the_table(start, tables, pairs, tmp_path):
+    process = start("compare", *tables, "--set", pairs, "--out", tmp_path / "compared.json")
+    process.stdout.close()
+    assert process.wait() == 1
+    assert json.loads((tmp_path / "compared.json").read_text())

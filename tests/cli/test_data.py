@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,86 @@ def test_fetch_from_a_folder_as_a_mirror(cli, real, tmp_path, monkeypatch):
     assert cli("data", "check", "rg65", "mc30").code == 0
 
 
+def test_fetch_leaves_a_set_that_is_found(cli, real, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    nowhere = (tmp_path / "nowhere").as_uri()
+    done = cli("data", "fetch", "rg65", "--mirror", nowhere)
+    assert (done.code, done.out) == (0, f"rg65: found already: {real / 'similarity' / 'EN-RG-65.txt'}\n")
+    assert not (tmp_path / "cache").exists()
+    # A folder that is named gets the files all the same.
+    assert cli("data", "fetch", "rg65", "--mirror", nowhere, "--to", tmp_path / "copy").code == 1
+    done = cli("data", "fetch", "rg65", "--mirror", real.as_uri(), "--to", tmp_path / "copy")
+    assert done.out == f"rg65: 1 file in {tmp_path / 'copy' / 'similarity'}\n"
+
+
+def test_fetch_leaves_the_sets_that_gensim_brings(cli, empty, tmp_path):
+    pytest.importorskip("gensim", reason="gensim brings simlex999")
+    done = cli("data", "fetch", "simlex999", "--mirror", (tmp_path / "nowhere").as_uri())
+    assert done.code == 0 and done.out.startswith("simlex999: found already: ")
+
+
+def test_fetch_replaces_a_changed_file(cli, real, tmp_path, monkeypatch):
+    monkeypatch.delenv("WORDSTILL_DATA")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "wordstill" / "data" / "similarity" / "EN-RG-65.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text("cord\tsmile\t0.02\n")
+    assert cli("data", "fetch", "rg65", "--mirror", real.as_uri()).out == f"rg65: 1 file in {path.parent}\n"
+    assert cli("data", "check", "rg65").code == 0
+
+
+def test_fetch_all_says_that_there_is_nothing_to_do(cli, monkeypatch):
+    from wordstill.evaluate import DATASETS
+
+    locate = import_module("wordstill.evaluate.locate")
+    monkeypatch.setattr(locate, "available", lambda: list(DATASETS))
+    done = cli("data", "fetch", "--all")
+    assert (done.code, done.out) == (0, "Every set is found already.\n")
+
+
+def test_what_can_be_downloaded():
+    from wordstill.cli.data import downloadable
+
+    assert downloadable(["rg65", "battig82", "trec:probe", "trec"]) == ["rg65", "trec"]
+
+
 def test_fetch_all_goes_on_after_a_failure(cli, empty, tmp_path):
     done = cli("data", "fetch", "--all", "--mirror", (tmp_path / "nowhere").as_uri())
     assert done.code == 1
     assert "could not be had: rg65, mc30" in " ".join(done.err.split())
+
+
+@pytest.fixture
+def own(empty):
+    """Lines of the user's own, right and wrong ones."""
+    (empty / "birds.tsv").write_text("crow\traven\t9\ncrow\tduck\t4\nduck\tswan\t7\n")
+    lines = ('birds = "birds.tsv"', 'gone = "analogy:gone.txt"', "odd = 3", 'puzzles = "analogy:birds.tsv"')
+    (empty / "sets.toml").write_text("\n".join(lines))
+    return empty
+
+
+def test_list_shows_sets_of_ones_own(cli, own):
+    lines = {line.split()[0]: line.split()[1:] for line in cli("data", "list").out.splitlines() if line}
+    assert lines["birds"] == ["found", "yours", "similarity", str(own / "birds.tsv")]
+    assert lines["gone"] == ["missing", "yours", "analogy", str(own / "gone.txt")]
+    assert lines["odd"][0] == "wrong" and "must" in lines["odd"]
+    assert "birds" in cli("evaluate", "--list").out
+
+
+def test_sets_of_ones_own_have_paths_and_are_read(cli, own):
+    assert cli("data", "path", "birds").out == f"{own / 'birds.tsv'}\n"
+    assert cli("data", "check", "birds").out == "birds: can be read\n"
+    checked = cli("data", "check", "birds", "gone", "odd", "puzzles")
+    assert checked.code == 1 and "gone, odd, puzzles." in checked.err
+    assert f"There is no file '{own / 'gone.txt'}'" in checked.out
+    assert "expected the four words" in checked.out
+    assert "birds: can be read\n" in cli("data", "check").out
+
+
+def test_sets_of_ones_own_are_not_downloaded(cli, own):
+    assert cli("data", "fetch", "birds", "--to", own / "copy").out.startswith("birds: found already: ")
+    missing = cli("data", "fetch", "gone")
+    assert missing.code == 1 and "There is no file" in missing.err
 
 
 @pytest.mark.parametrize(

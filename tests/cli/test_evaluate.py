@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+
+from wordstill import WordVectors
+from wordstill.errors import TeacherError
 
 
 @pytest.fixture
@@ -12,6 +16,14 @@ def pairs(tmp_path):
     rows += [("bagur", "baker", 4), ("balor", "bamir", 2)]
     path.write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in rows))
     return path
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """An empty data folder and an empty cache."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("WORDSTILL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def test_table_with_interval_coverage_and_protocol(cli, vectors, pairs):
@@ -43,6 +55,49 @@ def test_json(cli, vectors, pairs, tmp_path):
     assert cli("evaluate", vectors, "--set", pairs, "--out", out, "--overwrite").code == 0
 
 
+def test_files_are_written_even_if_nobody_reads_the_table(start, vectors, pairs, tmp_path):
+    out, html = tmp_path / "evaluation.json", tmp_path / "evaluation.html"
+    process = start("evaluate", vectors / "ase", "--set", pairs, "--out", out, "--html", html)
+    process.stdout.close()
+    assert process.wait() == 1
+    assert "Written" in process.stderr.read()
+    assert list(json.loads(out.read_text())["tables"]) == ["ase"]
+    assert html.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_table_is_shown_even_if_a_file_cannot_be_written(cli, vectors, pairs, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = cli("evaluate", vectors / "ase", "--set", pairs, "--out", tmp_path / "file" / "evaluation.json")
+    assert done.code == 1 and "Not a directory" in done.err
+    assert "5/6" in done.out
+
+
+def test_two_reports_do_not_share_a_file(cli, vectors, pairs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = ("evaluate", vectors / "ase", "--set", pairs, "--overwrite")
+    done = cli(*given, "--out", "report", "--html", tmp_path / "report")
+    assert (done.code, done.out) == (2, "")
+    assert "--out and --html are both report" in done.err
+    assert not (tmp_path / "report").exists()
+
+
+def test_many_tables_keep_their_names(cli, pairs, vectors, tmp_path):
+    folder = tmp_path / "tables"
+    table = WordVectors.load(vectors / "ase")
+    names = [f"{kind}.seed{number}" for kind in ("cbow", "fasttext", "skipgram") for number in range(3)]
+    for name in names:
+        table.save(folder / name, "wordstill")
+    with pairs.open("a") as file:
+        file.write("babar\tbafir\t6\nbador\tbagur\t3\n")
+    done = cli("evaluate", folder, "--set", pairs)
+    assert done.code == 0, done.err
+    assert "…" not in done.out
+    scores, differences = done.out.split("Differences from")
+    assert all(scores.count(name) == 1 for name in names)
+    assert all(differences.count(f" {name} ") == 1 for name in names[1:])
+    assert max(map(len, done.out.partition("Protocol")[0].splitlines())) <= 120
+
+
 def test_list_says_which_sets_are_there(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("WORDSTILL_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -65,7 +120,7 @@ def test_the_page_has_both_tables(cli, vectors, pairs, tmp_path):
 
 
 def test_latex(cli, vectors, pairs):
-    assert cli("evaluate", vectors, "--set", pairs, "--latex").out.startswith("\\begin{table}")
+    assert cli("evaluate", vectors, "--set", pairs, "--latex").out.splitlines()[-1] == "\\end{table}"
     assert cli("evaluate", vectors, "--set", pairs, "--latex", "--markdown").code == 2
 
 
@@ -142,3 +197,64 @@ def test_missing_data_names_the_command_that_gets_it(cli, vectors, tmp_path, mon
     done = cli("evaluate", vectors / "ase", "--set", "rg65")
     assert done.code == 1
     assert "wordstill data fetch rg65" in " ".join(done.err.split())
+
+
+def test_sets_of_the_default_suite_that_are_missing_are_told(cli, no_data, tmp_path):
+    pytest.importorskip("gensim", reason="gensim brings simlex999 and wordsim353")
+    from wordstill.evaluate import words_of
+
+    words = dict.fromkeys(word.lower() for word in words_of("simlex999"))
+    matrix = np.random.default_rng(0).standard_normal((len(words), 5)).astype(np.float32)
+    WordVectors(list(words), matrix).save(tmp_path / "table")
+    shown = [cli("evaluate", tmp_path / "table", *suite) for suite in ((), ("--suite", "similarity"))]
+    assert [done.code for done in shown] == [0, 0], shown[0].err
+    assert shown[0].out == shown[1].out
+    assert "Not found, so not scored: rg65, mc30," in " ".join(shown[0].out.split())
+    assert "  wordstill data fetch rg65 mc30 wordsim353-similarity " in shown[0].out
+    out, page = tmp_path / "evaluation.json", tmp_path / "evaluation.html"
+    done = cli("evaluate", tmp_path / "table", "--out", out, "--html", page)
+    missing = json.loads(out.read_text())["missing"]
+    assert missing[:2] == ["rg65", "mc30"] and "simlex999" not in missing
+    assert "Not found, so not scored: rg65" in page.read_text()
+    assert f"  wordstill data fetch {' '.join(missing)}\n" in done.out
+    assert "Next" not in cli("evaluate", tmp_path / "table", "--markdown").out
+
+
+def test_a_set_that_was_not_asked_for_is_not_missed(cli, vectors, pairs, no_data):
+    done = cli("evaluate", vectors / "ase", "--set", pairs)
+    assert "Not found" not in done.out and "data fetch" not in done.out
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.tsv"
+    path.write_text("".join(f"{('good', 'bad')[n % 2]}\tfilm {n}\n" for n in range(60)))
+    return path
+
+
+def test_the_parent_row_is_of_the_teacher_that_is_named(cli, vectors, reviews, tmp_path, monkeypatch):
+    from wordstill.evaluate.extrinsic.parent import ParentTask
+
+    def predict(task, teacher, *rest):
+        raise TeacherError(f"asked for {teacher}")
+
+    monkeypatch.setattr(ParentTask, "_predict", predict)
+    WordVectors(["film", "good"], np.eye(2, dtype=np.float32)).save(tmp_path / "nobody.vec")
+    given = ("evaluate", vectors / "ase", tmp_path / "nobody.vec", "--set", f"parent:{reviews}")
+    done = cli(*given, "--teacher", "some-model", "--markdown")
+    assert done.out.count("no figure: asked for some-model") == 2
+    without = cli(*given, "--markdown").out
+    assert "some-model" not in without and without.count("no figure: asked for") == 1
+
+
+def test_a_teacher_of_a_set_with_a_name(cli, vectors, reviews, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sets.toml").write_text('opinions = "parent:reviews.tsv"\n')
+    done = cli("evaluate", vectors / "ase", "--set", "opinions", "--teacher", "no/folder", "--markdown")
+    assert done.code == 1 and "Cannot load the teacher 'no/folder'" in done.out
+
+
+def test_a_teacher_without_a_parent_row_is_refused(cli, vectors, pairs):
+    done = cli("evaluate", vectors / "ase", "--set", pairs, "--teacher", "some-model")
+    assert (done.code, done.out) == (2, "")
+    assert "--set trec:parent" in " ".join(done.err.split())

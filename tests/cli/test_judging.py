@@ -39,7 +39,7 @@ def test_most_pairs_of_a_test_set_are_refused_however_they_are_written(tmp_path,
     path = tmp_path / "mine.tsv"
     path.write_text("".join(f"{one.upper()}\t{other}\t{gold}\n" for one, other, gold in rows))
     if refused:
-        with pytest.raises(UsageError, match=r"mine.tsv has 100% of the pairs of the test set wordsim353\."):
+        with pytest.raises(UsageError, match=r"has \d+ of the \d+ pairs of the test set wordsim353\."):
             read_development(path, 1)
     else:
         assert read_development(path, 1) is not None

@@ -139,6 +139,7 @@ def test_the_usual_kind_is_that_of_the_library():
 
 
 def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
+    from wordstill.errors import DataError
     from wordstill.meaning.tasks import suite
 
     monkeypatch.setattr(suite, "TASKS", ("usim",))
@@ -153,6 +154,14 @@ def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
     assert shown.code == 0, shown.err
     assert "| meaning | 50.0 |" in shown.out
     assert json.loads((tmp_path / "figures.json").read_text())["raw-centred"] == {"usim": 0.5}
+
+    def reader_gone(result):
+        assert (tmp_path / "again.json").exists()
+        raise DataError("nobody reads this")
+
+    monkeypatch.setattr(suite.Evaluation, "markdown", reader_gone)
+    again = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "again.json")
+    assert (again.code, again.out) == (1, "") and "nobody reads this" in again.err
 
 
 PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")

@@ -78,6 +78,8 @@ def test_paired_tests(tmp_path):
     assert test.p_value < 0.01
     with pytest.raises(UsageError, match="Both tables are called 'x'"):
         compare_tables(noise, first, ("x", "x"), sets=[path])
+    with pytest.raises(UsageError, match="seed must be a whole number"):
+        compare_tables(noise, first, sets=[path], seed=-1)
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,33 @@ def test_absent_words_of_texts_are_described():
     skip, zero, mean = (Protocol("p", oov=oov) for oov in ("skip", "zero", "mean"))
     assert "Classifiers do not see" in skip.describe(["probe"])
     assert "Taggers see zeros" in skip.describe(["tagging"]) and "Taggers" not in skip.describe(["probe"])
-    assert "such a word is zeros" in zero.describe(["tagging"])
+    assert "a word that is not in the table is zeros" in zero.describe(["tagging"])
     assert mean.describe(["tagging"]) == mean.describe()
+
+
+@pytest.mark.parametrize(
+    ("oov", "kinds", "begins"),
+    [
+        ("skip", ["similarity"], "Items with a word that is not in the table are left out of its figure."),
+        ("skip", ["categorisation", "probe"], "Items with a word"),
+        ("skip", ["classification"], "Words are looked up"),
+        ("skip", ["sts", "tagging"], "Words are looked up"),
+        ("skip", ["parent"], "Words are looked up"),
+        ("mean", ["categorisation"], "A word that is not in the table gets the mean"),
+        ("zero", ["analogy"], "An item with a word that is not in the table gets the similarity 0 or counts"),
+        ("zero", ["categorisation"], "Words are looked up"),
+        ("zero", ["sts"], "Words are looked up"),
+        ("backoff", ["tagging"], "A word that is not in the table gets a vector of the table's back-offs"),
+    ],
+)
+def test_the_rule_for_absent_words_is_told_where_it_holds(oov, kinds, begins):
+    assert Protocol("p", oov=oov).describe(kinds).startswith(begins)
+
+
+def test_absent_words_under_zero_are_described_for_every_kind():
+    zero = Protocol("p", oov="zero")
+    assert "to be clustered that is not in the table is zeros" in zero.describe(["categorisation"])
+    assert "one has no word in the table has the similarity 0" in zero.describe(["sts"])
 
 
 @pytest.mark.parametrize("name", ["default", "muse", "web", "official"])

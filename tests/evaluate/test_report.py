@@ -78,7 +78,7 @@ def test_mean_of_the_eight(show):
     full = {name: score(name, 10.0 * number) for number, name in enumerate(EIGHT)}
     shown = show(Evaluation({"full": full, "part": {"rg65": full["rg65"]}}, Protocol("p"), 0))
     last = next(line for line in shown.splitlines() if "A8" in line)
-    assert "35.0" in last
+    assert "35.0 480/520" in last
     assert "–" in last
 
 
@@ -103,6 +103,7 @@ def test_latex_is_a_whole_table():
     one = {"rg65": score("rg65", 61.26), "men": score("men", None, 0)}
     made = latex(Evaluation({"a_b": one, "c&d": {"rg65": score("rg65", 70.0)}}, Protocol("p"), 0))
     assert made.count("{") == made.count("}")
+    assert made.startswith("% Needs \\usepackage{booktabs}.\n\\begin{table}\n")
     assert r"set & measure & a\_b & c\&d \\" in made
     assert r"RG-65 & spearman & 61.3 [59.2, 64.3] 60/65 & \textbf{70.0} [68.0, 73.0] 60/65 \\" in made
     assert r"95 \% bootstrap" in made and r"\begin{tabular}{llrr}" in made
@@ -118,7 +119,7 @@ def test_published_figures_have_a_column(make):
 
 def test_missing_sets_are_told():
     lacking = Evaluation(SINGLE.scores, Protocol("p"), 0, missing=("google", "msr"))
-    assert "Not found, so not scored: google, msr (wordstill data fetch gets them)." in notes(lacking)
+    assert "Not found, so not scored: google, msr (wordstill data fetch --all gets them)." in notes(lacking)
 
 
 def test_trained_tasks_show_their_deviation():

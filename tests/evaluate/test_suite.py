@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from wordstill.errors import DataError, UsageError
@@ -98,7 +99,9 @@ def test_a_set_without_a_figure_does_not_stop_the_others(random_vectors, own_fil
 
 def test_every_set_that_is_found(bare, random_vectors):
     pytest.importorskip("gensim")
-    assert evaluate(random_vectors(["cat"])).sets == ["wordsim353", "simlex999"]
+    found = evaluate(random_vectors(["cat"]))
+    assert found.sets == ["wordsim353", "simlex999"]
+    assert found.missing == tuple(name for name in room.SUITES["similarity"] if name not in found.sets)
 
 
 def test_every_published_set(data_folder, random_vectors):
@@ -135,11 +138,38 @@ def test_a_changed_file_is_not_passed_over(bare, random_vectors):
         (["simlex999"], "muze", "Unknown protocol 'muze'"),
         ([], "default", "No data set was asked for"),
         ("simlex999", "default", "list of names"),
+        (Path("pairs.tsv"), "default", r"list of names or paths, but is PosixPath\('pairs.tsv'\)"),
     ],
 )
 def test_settings_that_cannot_be_right(bare, random_vectors, sets, protocol, says):
     with pytest.raises(UsageError, match=says):
         evaluate(random_vectors("ab"), sets, protocol)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda table: "vectors.txt", "vectors must be a WordVectors, but is a str"),
+        (lambda table: [table, table], "vectors must be a WordVectors, but is a list"),
+        (lambda table: {"mine": table, "other": None}, "other must be a WordVectors, but is a NoneType"),
+    ],
+)
+def test_what_is_no_table(random_vectors, own_files, make, says):
+    with pytest.raises(UsageError, match=rf"{says}.*WordVectors\.load.*by name"):
+        evaluate(make(random_vectors("ab")), own_files)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, "1", None])
+def test_what_is_no_seed(random_vectors, own_files, seed):
+    with pytest.raises(UsageError, match="seed must be a whole number from 0"):
+        evaluate(random_vectors("abcd"), own_files, seed=seed)
+
+
+def test_the_largest_seed(random_vectors, own_files, tmp_path):
+    (tmp_path / "classes.txt").write_text("a x\nb x\nc y\nd y\n")
+    sets = [*own_files, f"categorisation:{tmp_path / 'classes.txt'}"]
+    found = evaluate(random_vectors("abcd"), sets, seed=np.int64(2**32 - 1))
+    assert json.loads(found.to_json())["bootstrap"]["seed"] == 2**32 - 1
 
 
 def test_no_table(own_files):
@@ -239,6 +269,21 @@ def test_comparisons_are_against_the_first_table(random_vectors, tmp_path):
     assert [one.second for one in result.comparisons("less")] == ["less", "less"]
     saved = json.loads(result.to_json())["comparisons"][0]
     assert (saved["first"], saved["p_value"]) == ("other", made[0].p_value)
+
+
+@pytest.mark.parametrize("oov", ["mean", "zero"])
+def test_a_table_without_a_figure_is_not_compared(random_vectors, tmp_path, oov):
+    path = tmp_path / "questions.txt"
+    path.write_text("".join(f"{a} {b} {b} {a}\n" for a in "abcd" for b in "efgh"))
+    tables = {
+        "knows": random_vectors("abcdefgh"),
+        "not": random_vectors("xyz"),
+        "too": random_vectors("habgcdfe"),
+    }
+    result = evaluate(tables, [f"analogy:{path}"], Protocol("p", oov=oov))
+    assert [one.first for one in result.comparisons()] == ["too"]
+    assert result.comparisons("not") == []
+    assert [one["first"] for one in json.loads(result.to_json())["comparisons"]] == ["too"]
 
 
 def test_facts_of_tables_are_kept(random_vectors, own_files):

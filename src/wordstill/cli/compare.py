@@ -100,12 +100,14 @@ def command(
         sample=sample,
         seed=seed,
     )
-    _show(found)
+    try:
+        if out is not None:
+            found.save(out, overwrite=overwrite)
+            typer.echo(f"Written: {out}", err=True)
+    finally:
+        _show(found)
     _show_neighbours(words or [], tables, topn)
-    if out is not None:
-        found.save(out, overwrite=overwrite)
-        typer.echo(f"Written: {out}", err=True)
-    else:
+    if out is None:
         show_next(
             f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json"
         )

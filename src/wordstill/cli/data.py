@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,12 +38,12 @@ def list_sets(
         bool, typer.Option("--verbose", "-v", help="Say where each comes from and what to know of it.")
     ] = False,
 ) -> None:
-    """List the data sets and say which are found."""
+    """List the data sets, yours of sets.toml among them, and say which are found."""
     from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.locate import available
+    from wordstill.evaluate.locate import available, configured_sets
 
-    found = set(available())
-    width = max(map(len, DATASETS))
+    found, own = set(available()), configured_sets()
+    width = max(map(len, (*DATASETS, *own)))
     task_width = max(len(row.task or "") for row in DATASETS.values())
     for name, row in DATASETS.items():
         state = "found  " if name in found else "missing"
@@ -50,6 +51,10 @@ def list_sets(
         typer.echo(f"{name:<{width}}  {state}  {facts}")
         if verbose:
             _show_row(row, " " * (width + 2))
+    for name, entry in own.items():
+        state = "wrong  " if entry.problem else "found  " if entry.path.is_file() else "missing"
+        facts = entry.problem or f"{entry.kind:<{task_width}}  {entry.path}"
+        typer.echo(f"{name:<{width}}  {state}  {'yours':>13}  {facts}")
     if len(found) < len(DATASETS):
         missing = next(name for name in DATASETS if name not in found)
         show_next(f"wordstill data fetch {missing}", "wordstill data fetch --all")
@@ -76,38 +81,32 @@ def fetch(
     ] = None,
 ) -> None:
     """Download data sets and check every file against its SHA-256."""
-    from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.fetch import fetch as download
-    from wordstill.evaluate.locate import available
-
-    names = [name for name in DATASETS if name not in available()] if every else _known(sets)
     failed = []
-    for name in names:
+    for name in _missing() if every else _known(sets):
         try:
-            written = download(name, folder, mirror=mirror)
+            _fetch(name, folder, mirror)
         except (DataError, UsageError) as error:
             if not every:
                 raise
             # One dead address must not keep the other sets away.
             failed.append(name)
             typer.echo(f"{name}: {error}", err=True)
-            continue
-        typer.echo(f"{name}: {count_text(len(written), 'file')} in {written[0].parent}")
     if failed:
         raise DataError(f"{count_text(len(failed), 'set')} could not be had: {', '.join(failed)}.")
 
 
 @app.command(epilog="Example: wordstill data check")
 def check(sets: Names = None) -> None:
-    """Compare files with their checksums; without names, those of every set that is found."""
-    from wordstill.evaluate.locate import available, problem_of
+    """Compare files with their checksums, and read your own; without names, all that are found."""
+    from wordstill.evaluate.locate import available, configured_sets, problem_of
 
-    names = _known(sets) if sets else available()
+    own = configured_sets()
+    names = _known(sets) if sets else list(dict.fromkeys([*available(), *own]))
     if not names:
         raise DataError("No data set was found. Get one: wordstill data fetch simlex999")
-    problems = {name: problem_of(name) for name in names}
+    problems = {name: _unreadable(name) if name in own else problem_of(name) for name in names}
     for name, problem in problems.items():
-        typer.echo(f"{name}: {problem or 'right'}")
+        typer.echo(f"{name}: {problem or ('can be read' if name in own else 'right')}")
     wrong = [name for name, problem in problems.items() if problem]
     if wrong:
         raise DataError(f"{count_text(len(wrong), 'set')} missing or changed: {', '.join(wrong)}.")
@@ -126,15 +125,61 @@ def path(
     typer.echo(cache_folder() if name is None else locate(_known([name])[0]).path)
 
 
-def _known(names: list[str] | None) -> list[str]:
+def downloadable(names: Iterable[str]) -> list[str]:
+    """The sets among these, or behind these tasks on sets, that can be downloaded."""
     from wordstill.evaluate import DATASETS
+
+    sets = dict.fromkeys(name if name in DATASETS else name.partition(":")[0] for name in names)
+    return [name for name in sets if any(copy.source is not None for copy in DATASETS[name].copies)]
+
+
+def _missing() -> list[str]:
+    """Every set that is not found."""
+    from wordstill.evaluate import DATASETS
+    from wordstill.evaluate.locate import available
+
+    found = set(available())
+    if len(found) == len(DATASETS):
+        typer.echo("Every set is found already.")
+    return [name for name in DATASETS if name not in found]
+
+
+def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
+    from wordstill.evaluate import DATASETS
+    from wordstill.evaluate.fetch import fetch as download
+    from wordstill.evaluate.locate import locate, problem_of
+
+    # Whoever names a folder wants the files there, wherever else they are.
+    if name not in DATASETS or (folder is None and problem_of(name) is None):
+        typer.echo(f"{name}: found already: {locate(name).path}")
+        return
+    written = download(name, folder, mirror=mirror)
+    typer.echo(f"{name}: {count_text(len(written), 'file')} in {written[0].parent}")
+
+
+def _known(names: list[str] | None) -> list[str]:
+    """The names, each once; those of the registry and of sets.toml are known."""
+    from wordstill.evaluate import DATASETS
+    from wordstill.evaluate.locate import configured_sets
 
     if not names:
         raise UsageError("No data set was named. Name one, or give --all; wordstill data list shows them.")
+    known = dict.fromkeys([*DATASETS, *configured_sets()])
     for name in names:
-        if name not in DATASETS:
-            raise unknown_name("data set", name, DATASETS)
+        if name not in known:
+            raise unknown_name("data set", name, known)
     return list(dict.fromkeys(names))
+
+
+def _unreadable(name: str) -> str | None:
+    """What is wrong with a file of the user's own, which has no checksum; None if it can be read."""
+    from wordstill.evaluate import make_task
+
+    try:
+        make_task(name)
+    except (DataError, UsageError) as error:
+        return str(error)
+    return None
 
 
 def _show_row(row: Dataset, margin: str) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.data import downloadable
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
-from wordstill.cli.tables import open_tables
+from wordstill.cli.reports import Reports, show
+from wordstill.cli.tables import open_tables, with_teacher
 from wordstill.cli.wording import show_next
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from wordstill.evaluate import Evaluation
-    from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
 Example: wordstill evaluate vectors
@@ -26,7 +25,6 @@ Example: wordstill evaluate vectors glove.txt --suite papers --html report.html
 
 Example: wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
 
-PLAIN_WIDTH = 120
 RULES = "Rules"
 REPORTS = "Reports"
 
@@ -81,6 +79,15 @@ def command(
             metavar="N", min=0, help="Of the bootstrap intervals and of trained tasks.", rich_help_panel=RULES
         ),
     ] = 0,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="The model of the parent row (--set trec:parent); by default the one that the table names.",
+            show_default=False,
+            rich_help_panel=RULES,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -139,14 +146,13 @@ def command(
     from wordstill.evaluate.rules import changed_protocol
 
     # Whatever can be refused is refused before hours of training.
-    out, html = (
-        _free(path, default, overwrite=overwrite)
-        for path, default in ((out, "evaluation.json"), (html, "evaluation.html"))
-    )
+    reports = Reports.planned(out, html, words or [], projection, overwrite=overwrite)
+    if teacher is not None:
+        _check_teacher(sets or [])
     tables = open_tables(vectors)
-    _check_page(tables, html, words, projection)
+    reports.check(tables)
     evaluation = evaluate(
-        tables,
+        tables if teacher is None else with_teacher(tables, teacher),
         sets or None,
         changed_protocol(protocol, rules or []),
         seed,
@@ -154,74 +160,37 @@ def command(
         progress=wants_progress(progress),
     )
     form = "markdown" if markdown else "latex" if latex else "table"
-    _show(evaluation, form, published=suite == "papers" or suite == "trained")
-    if out is not None:
-        typer.echo(f"Written: {evaluation.save(out, overwrite=overwrite)}", err=True)
-    if html is not None:
-        _write_page(evaluation, tables, html, words, projection)
+    try:
+        # Before anything is printed: a reader that goes away, as head does, ends the command.
+        reports.write(evaluation, tables)
+    finally:
+        show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
         raise DataError("No set has a figure for any table; its cell says why.")
-    if out is None and html is None and form == "table":
+    if form == "table":
+        _show_next(evaluation, vectors, written=out is not None or html is not None)
+
+
+def _check_teacher(sets: list[str]) -> None:
+    from wordstill.evaluate.locate import configured_sets
+
+    own = configured_sets()
+    kinds = {own[name].kind if name in own else part for name in sets for part in name.split(":")}
+    if "parent" not in kinds:
+        raise UsageError(
+            "--teacher is the model of the parent row, which is not asked for. Add a set with it, as "
+            "--set trec:parent or --set parent:FILE."
+        )
+
+
+def _show_next(evaluation: Evaluation, vectors: list[Path], *, written: bool) -> None:
+    commands = []
+    if wanted := downloadable(evaluation.missing):
+        commands.append(f"wordstill data fetch {' '.join(wanted)}")
+    if not written:
         names = " ".join(shlex.quote(str(path)) for path in vectors)
-        show_next(f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html")
-
-
-def _free(path: Path | None, default: str, *, overwrite: bool) -> Path | None:
-    """Where a report is written, in a folder under its usual name; a file that exists is refused."""
-    from wordstill.files import refuse_existing
-
-    if path is None:
-        return None
-    target = path / default if path.is_dir() else path
-    refuse_existing(target, overwrite=overwrite)
-    return target
-
-
-def _check_page(
-    tables: Mapping[str, WordVectors], html: Path | None, words: list[str] | None, projection: str
-) -> None:
-    """Refuse what the page could not show."""
-    from wordstill.evaluate.neighbour_table import absent_everywhere
-    from wordstill.evaluate.relation_plot import check_projection
-
-    if html is None and words:
-        raise UsageError("Neighbours are shown on the page: give --html FILE with --neighbours.")
-    check_projection(projection)
-    if absent := absent_everywhere(tables, words or []):
-        raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
-
-
-def _show(evaluation: Evaluation, form: str, *, published: bool) -> None:
-    from wordstill.evaluate import report
-
-    if form != "table":
-        make = report.markdown if form == "markdown" else report.latex
-        typer.echo(make(evaluation, published=published), nl=False)
-        return
-    from rich.console import Console
-
-    from wordstill.evaluate.studies import layers_if_any
-
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    console.print(report.table(evaluation, published=published))
-    if (differences := report.difference_table(evaluation)) is not None:
-        console.print(differences)
-    if (study := layers_if_any(evaluation)) is not None:
-        console.print(report.layer_table(study))
-    typer.echo(f"Protocol: {evaluation.protocol.name}")
-
-
-def _write_page(
-    evaluation: Evaluation,
-    tables: Mapping[str, WordVectors],
-    path: Path,
-    words: list[str] | None,
-    projection: str,
-) -> None:
-    from wordstill.evaluate.page import Exhibits, html
-    from wordstill.files import atomic_file
-
-    exhibits = Exhibits.of(tables, words, projection, evaluation.seed)  # type: ignore[arg-type]
-    with atomic_file(path) as handle:
-        handle.write(html(evaluation, exhibits).encode())
-    typer.echo(f"Written: {path}", err=True)
+        commands.append(
+            f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html"
+        )
+    if commands:
+        show_next(*commands)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,14 @@ def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
     short = [place.name for place in places]
     names = short if len(set(short)) == len(short) else [str(place) for place in places]
     return {name: open_table(place) for name, place in zip(names, places)}
+
+
+def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, WordVectors]:
+    """The same tables, with another model as the one that they were distilled from."""
+    named = {name: copy.copy(table) for name, table in tables.items()}
+    for table in named.values():
+        table.provenance = {**table.provenance, "teacher": {"name": teacher}}
+    return named
 
 
 def tables_inside(path: Path) -> list[Path]:

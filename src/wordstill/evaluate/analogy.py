@@ -43,7 +43,7 @@ class AnalogyTask:
     metric = "accuracy"
 
     def __init__(self, dataset: str | Path | Loaded[Questions]) -> None:
-        self.dataset = dataset if isinstance(dataset, Loaded) else Loaded[Questions].load(dataset, self.kind)
+        self.dataset = Loaded[Questions].load(dataset, self.kind)
 
     @property
     def name(self) -> str:

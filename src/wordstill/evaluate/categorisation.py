@@ -48,7 +48,7 @@ class CategorisationTask:
     metric = "purity"
 
     def __init__(self, dataset: str | Path | Loaded[Categories]) -> None:
-        self.dataset = dataset if isinstance(dataset, Loaded) else Loaded[Categories].load(dataset, self.kind)
+        self.dataset = Loaded[Categories].load(dataset, self.kind)
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from wordstill.evaluate.agreement import Agreement, agreement
 from wordstill.evaluate.evaluation import Comparison, Evaluation
 from wordstill.evaluate.locate import available
 from wordstill.evaluate.protocol import Protocol
+from wordstill.evaluate.statistics import checked_seed
 from wordstill.evaluate.suite import evaluate
 from wordstill.files import atomic_file, refuse_existing
 
@@ -91,6 +92,7 @@ def compare_tables(
     """
     if names[0] == names[1]:
         raise UsageError(f"Both tables are called {names[0]!r}; a comparison needs two names.")
+    seed = checked_seed(seed)
     agreed = agreement(first, second, topn=topn, sample=sample, seed=seed)
     if sets is None and not available():
         return SideBySide(names, agreed, None)

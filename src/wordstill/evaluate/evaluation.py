@@ -157,6 +157,9 @@ class Evaluation:
         one, other = (self.scores[table].get(name) for table in (first, second))
         if one is None or other is None or one.items is None or other.items is None:
             return None
+        # Under the rules mean and zero a table that knows no word still has items, all of them wrong.
+        if one.value is None or other.value is None:
+            return None
         if one.items.predicted.shape != other.items.predicted.shape:
             return None
         test = compare(one.items, other.items, self.seed)

@@ -2,10 +2,12 @@
 
 The file ``sets.toml`` in the data folder, the cache folder or the working folder holds lines such as
 
-    birds = "similarity:~/data/birds.tsv"
+    birds = "~/data/birds.tsv"
     puzzles = "analogy:puzzles.txt"
 
-A path that is not absolute is taken from the folder of ``sets.toml``. The kinds are those of the tasks.
+A path that is not absolute is taken from the folder of ``sets.toml``. The kinds are those of the tasks; a
+file without one is of pairs. A line that cannot be right is told when its set is asked for; the others still
+hold.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordstill.errors import DataError
+from wordstill.evaluate.datasets import DATASETS
 
 FILE_NAME = "sets.toml"
+OWN_FILE_KIND = "similarity"
 
 
 class OwnSet(NamedTuple):
@@ -25,6 +29,9 @@ class OwnSet(NamedTuple):
 
     kind: str
     path: Path
+    """Of a line that cannot be right: the file that the line stands in."""
+    problem: str | None = None
+    """Why the line cannot be right, or None."""
 
 
 def own_sets(*folders: Path | None) -> Mapping[str, OwnSet]:
@@ -36,10 +43,18 @@ def own_sets(*folders: Path | None) -> Mapping[str, OwnSet]:
     return found
 
 
-def split_kind(text: str) -> OwnSet | None:
-    """``KIND:PATH`` in its two parts; None for a text that has no colon."""
-    kind, colon, path = text.partition(":")
-    return OwnSet(kind, Path(path)) if colon and path else None
+def split_kind(text: str, folder: Path | None = None) -> tuple[str, Path]:
+    """``KIND:PATH``, or the path of a file of pairs, in its two parts.
+
+    Args:
+        text: What the user wrote.
+        folder: Where a path that is not absolute begins; None for the working folder.
+    """
+    kind, _, path = text.partition(":")
+    # A colon may also stand in the name of a file.
+    if not path or ((folder or Path()) / Path(text).expanduser()).exists():
+        return OWN_FILE_KIND, Path(text)
+    return kind, Path(path)
 
 
 def _read(path: Path) -> dict[str, OwnSet]:
@@ -53,7 +68,11 @@ def _read(path: Path) -> dict[str, OwnSet]:
 
 
 def _entry(value: object, name: str, path: Path) -> OwnSet:
-    entry = split_kind(value) if isinstance(value, str) else None
-    if entry is None:
-        raise DataError(f'{path}: {name} must be text such as "similarity:pairs.tsv", but is {value!r}.')
-    return OwnSet(entry.kind, path.parent / entry.path.expanduser())
+    if name in DATASETS:
+        problem = f"{name} is a set of the registry ({DATASETS[name].title}); give yours another name."
+    elif not isinstance(value, str) or not value:
+        problem = f'{name} must be text such as "pairs.tsv" or "analogy:puzzles.txt", but is {value!r}.'
+    else:
+        kind, place = split_kind(value, path.parent)
+        return OwnSet(kind, path.parent / place.expanduser())
+    return OwnSet(OWN_FILE_KIND, path, f"{path}: {problem}")

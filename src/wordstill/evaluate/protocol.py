@@ -85,9 +85,11 @@ class Protocol:
         """The rules in a few sentences, to stand under every table of figures.
 
         Args:
-            tasks: Kinds of tasks whose own rules are told too.
+            tasks: Kinds of tasks whose own rules are told too; what concerns other kinds only is left out.
         """
-        sentences = [_OOV_SENTENCES[self.oov], _CASE_SENTENCES[self.case]]
+        kinds, absent = _OOV_SENTENCES[self.oov]
+        concerned = not tasks or not set(kinds).isdisjoint(tasks)
+        sentences = [absent if concerned else "", _CASE_SENTENCES[self.case]]
         if self.max_vocab is not None:
             sentences.append(f"Only the first {self.max_vocab:,} words of a table count as present.")
         sentences += [
@@ -131,21 +133,37 @@ _CHOICES: Mapping[str, object] = {
     "average": Average,
 }
 _KINDS = {"oov": "out-of-vocabulary rule", "case": "case rule"}
-_OOV_SENTENCES: Mapping[Oov, str] = {
-    "skip": "Pairs with a word that is not in the table are left out of its figure.",
-    "mean": "A word that is not in the table gets the mean of all its vectors; no pair is left out.",
-    "zero": "A pair with a word that is not in the table gets the similarity 0; no pair is left out.",
-    "backoff": "A word that is not in the table gets a vector of the table's back-offs, or of words with "
-    "like letters; pairs for which there is none are left out.",
+_PAIRED = ("similarity", "analogy", "relation")
+_OF_WORDS = (*_PAIRED, "categorisation")
+_WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging")
+_OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
+    "skip": (_OF_WORDS, "Items with a word that is not in the table are left out of its figure."),
+    "mean": (
+        _WITH_TABLE,
+        "A word that is not in the table gets the mean of all its vectors; no item is left out.",
+    ),
+    "zero": (
+        _PAIRED,
+        "An item with a word that is not in the table gets the similarity 0 or counts as wrong; none is left "
+        "out.",
+    ),
+    "backoff": (
+        _WITH_TABLE,
+        "A word that is not in the table gets a vector of the table's back-offs, or of words with like "
+        "letters; items for which there is none are left out.",
+    ),
 }
+"""The kinds of tasks that a rule concerns as it is told here, and how it is told."""
 _OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
     (("sts",), ("skip", "backoff"), "Of a sentence the words without a vector are left out."),
     (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
     (("tagging",), ("skip", "backoff"), "Taggers see zeros, and the letters, of a word without a vector."),
+    (("categorisation",), ("zero",), "A word to be clustered that is not in the table is zeros."),
+    (("sts",), ("zero",), "A pair of sentences of which one has no word in the table has the similarity 0."),
     (
         ("classification", "probe", "tagging"),
         ("zero",),
-        "In texts that are learnt from such a word is zeros.",
+        "In texts that are learnt from, a word that is not in the table is zeros.",
     ),
 )
 """Kinds of tasks, rules, and what these mean there."""

@@ -39,7 +39,7 @@ class RelationTask:
     metric = "spearman"
 
     def __init__(self, dataset: str | Path | Loaded[Relations]) -> None:
-        self.dataset = dataset if isinstance(dataset, Loaded) else Loaded[Relations].load(dataset, self.kind)
+        self.dataset = Loaded[Relations].load(dataset, self.kind)
 
     @property
     def name(self) -> str:

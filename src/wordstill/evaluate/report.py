@@ -76,6 +76,7 @@ def latex(evaluation: Evaluation, *, published: bool = False) -> str:
     rows = _written(evaluation, _tex, lambda figure: f"\\textbf{{{figure}}}", published=published)
     head, *body = (" & ".join(row) + r" \\" for row in rows)
     lines = [
+        r"% Needs \usepackage{booktabs}.",
         r"\begin{table}",
         r"\centering",
         rf"\begin{{tabular}}{{{'l' * NAMES}{'r' * (len(rows[0]) - NAMES)}}}",

@@ -7,6 +7,7 @@ from wordstill.evaluate.evaluation import Evaluation
 from wordstill.evaluate.published import best_published
 from wordstill.evaluate.score import Score
 from wordstill.evaluate.studies import LayerStudy
+from wordstill.evaluate.suites import EIGHT
 from wordstill.evaluate.task import TRAINING
 
 A8_TITLE = "Mean of the eight (A8)"
@@ -27,7 +28,10 @@ def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]
         rows.append([*row, best_cell(name)] if published else row)
     means = evaluation.a8
     if means:
-        shown = (f"{means[name]:.1f}" if name in means else NO_FIGURE for name in evaluation.scores)
+        shown = (
+            f"{means[name]:.1f} {_covered(evaluation, name)}" if name in means else NO_FIGURE
+            for name in evaluation.scores
+        )
         rows.append([A8_TITLE, "mean", *shown, *(NO_FIGURE for _ in more)])
     return rows
 
@@ -74,7 +78,8 @@ def notes(evaluation: Evaluation, *, published: bool = False) -> str:
         )
     if evaluation.missing:
         sentences.append(
-            f"Not found, so not scored: {', '.join(evaluation.missing)} (wordstill data fetch gets them)."
+            f"Not found, so not scored: {', '.join(evaluation.missing)} "
+            "(wordstill data fetch --all gets them)."
         )
     return " ".join(sentences)
 
@@ -159,6 +164,12 @@ def _same_items(scores: list[Score]) -> bool:
     # A relation is one item, but scored over those of its pairs that are covered.
     sizes = [score.coverage.used if score.task == "relation" else score.n for score in scores]
     return max(sizes, default=0) - min(sizes, default=0) <= SAME_ITEMS * max(sizes, default=0)
+
+
+def _covered(evaluation: Evaluation, table: str) -> str:
+    """The coverage of the eight sets together."""
+    covered = [evaluation.scores[table][name].coverage for name in EIGHT]
+    return f"{sum(one.used for one in covered)}/{sum(one.total for one in covered)}"
 
 
 def _measure(evaluation: Evaluation, name: str) -> str:

@@ -34,9 +34,7 @@ class SimilarityTask:
     metric = "spearman"
 
     def __init__(self, dataset: str | Path | Loaded[WordPairs]) -> None:
-        self.dataset: Loaded[WordPairs] = (
-            dataset if isinstance(dataset, Loaded) else Loaded.load(dataset, self.kind)
-        )
+        self.dataset = Loaded[WordPairs].load(dataset, self.kind)
 
     @property
     def name(self) -> str:

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import DataError, MissingExtra
+from wordstill.errors import DataError, MissingExtra, UsageError
 
 Floats = NDArray[np.float64]
 Correlation = Literal["spearman", "pearson"]
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+LARGEST_SEED = 2**32 - 1
 # Cells of a block of resamples; keeps the working set inside a core's cache.
 _BLOCK_CELLS = 1 << 17
 
@@ -42,6 +44,13 @@ class PairedTest:
     interval: Interval
     p_value: float
     """Two-sided, for the hypothesis that there is no difference."""
+
+
+def checked_seed(seed: int) -> int:
+    """A seed that everything that draws takes; anything else is refused."""
+    if not isinstance(seed, Integral) or not 0 <= seed <= LARGEST_SEED:
+        raise UsageError(f"seed must be a whole number from 0 to {LARGEST_SEED}, but is {seed!r}.")
+    return int(seed)
 
 
 def spearman(gold: Floats, predicted: Floats) -> float:

@@ -44,9 +44,7 @@ class StsTask:
     metric = "pearson"
 
     def __init__(self, dataset: str | Path | Loaded[SentencePairs]) -> None:
-        self.dataset = (
-            dataset if isinstance(dataset, Loaded) else Loaded[SentencePairs].load(dataset, self.kind)
-        )
+        self.dataset = Loaded[SentencePairs].load(dataset, self.kind)
 
     @property
     def name(self) -> str:

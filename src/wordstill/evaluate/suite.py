@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wordstill.errors import DataError, UsageError
 from wordstill.evaluate.datasets import DATASETS
 from wordstill.evaluate.evaluation import Evaluation, TableFacts
 from wordstill.evaluate.locate import DATA_VARIABLE, available
 from wordstill.evaluate.protocol import Protocol, resolve
+from wordstill.evaluate.statistics import checked_seed
 from wordstill.evaluate.suites import DEFAULT_SUITE, suite_sets
 from wordstill.evaluate.task import make_task
-
-if TYPE_CHECKING:
-    from wordstill.vectors import WordVectors
+from wordstill.vectors import WordVectors
 
 SINGLE_TABLE = "vectors"
 
@@ -42,10 +40,7 @@ def evaluate(
             neither is given, it is ``similarity``.
         progress: Show a bar with the rate and the time left for every task that trains.
     """
-    tables = dict(vectors) if isinstance(vectors, Mapping) else {SINGLE_TABLE: vectors}
-    if not tables:
-        raise UsageError("There is nothing to evaluate: no table of vectors was given.")
-    rules = resolve(protocol)
+    tables, seed, rules = _tables(vectors), checked_seed(seed), resolve(protocol)
     chosen, missing = _chosen(sets, suite)
     # All sets are read before any is scored: a broken file is told at once.
     tasks = {str(name): make_task(name, progress=progress) for name in chosen}
@@ -57,10 +52,24 @@ def evaluate(
     return Evaluation(scores, rules, seed, missing, facts)
 
 
+def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordVectors]:
+    """The tables by name; what is no table is refused."""
+    tables = dict(vectors) if isinstance(vectors, Mapping) else {SINGLE_TABLE: vectors}
+    if not tables:
+        raise UsageError("There is nothing to evaluate: no table of vectors was given.")
+    for name, table in tables.items():
+        if not isinstance(table, WordVectors):
+            raise UsageError(
+                f"{name} must be a WordVectors, but is a {type(table).__name__}. Open files with "
+                "WordVectors.load(path), and give several tables by name, as {'first': a, 'second': b}."
+            )
+    return tables
+
+
 def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[str | Path], tuple[str, ...]]:
     """The sets to score, and those of the suite that are not there."""
-    if isinstance(sets, str):
-        raise UsageError(f"sets must be a list of names, but is the text {sets!r}. Give [{sets!r}].")
+    if isinstance(sets, str | Path):
+        raise UsageError(f"sets must be a list of names or paths, but is {sets!r}. Give [{sets!r}].")
     if sets is not None and not sets:
         raise UsageError("No data set was asked for. Name at least one, or leave the sets out for all.")
     if sets is not None and suite is None:
@@ -75,7 +84,7 @@ def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[
             "(pip install 'wordstill[eval]'), or give the path of your own file of pairs."
         )
     missing = tuple(name for name in wanted if name not in found)
-    return list(dict.fromkeys([*found, *(sets or ())])), missing if suite else ()
+    return list(dict.fromkeys([*found, *(sets or ())])), missing
 
 
 def _base(name: str) -> str:

@@ -1,8 +1,9 @@
 """What a task is, and the table of tasks.
 
 A task belongs to one data set. It is made with the set's name (or the path of a user's own file) and scores
-any number of tables. A new kind of task is a class that fits ``Task`` and a row of ``TASKS``; a set says in
-the registry by which kind it is scored, and ``NAME:KIND`` asks for another one.
+any number of tables. A new kind of task is a class that fits ``Task``, a row of ``TASKS`` and one of
+``contents.NEEDS``; a set says in the registry by which kind it is scored, and ``NAME:KIND`` asks for another
+one that takes what the set has.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Protocol as Interface
 
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluate.datasets import DATASETS
-from wordstill.evaluate.locate import cache_folder, data_folder
-from wordstill.evaluate.own_sets import own_sets, split_kind
+from wordstill.evaluate.locate import configured
+from wordstill.evaluate.own_sets import OWN_FILE_KIND, split_kind
 from wordstill.evaluate.protocol import Protocol
 from wordstill.evaluate.score import Score
 
@@ -59,7 +60,6 @@ TASKS: Mapping[str, str] = {
 }
 """The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
 
-OWN_FILE_KIND = "similarity"
 TRAINING = ("classification", "tagging", "parent")
 """Kinds that train long enough to have a bar."""
 
@@ -95,13 +95,11 @@ def _resolve(name: str | Path) -> tuple[str, str | Path]:
     base, _, kind = name.rpartition(":")
     if base in DATASETS:
         return kind, base
-    if configured := own_sets(data_folder(), cache_folder()).get(name):
-        return configured.kind, name
-    own = split_kind(name)
-    # A colon may also stand in the name of a file.
-    if own is None or Path(name).exists():
-        return OWN_FILE_KIND, name
-    return own
+    if own := configured(name):
+        return own.kind, name
+    kind, path = split_kind(name)
+    # As text it may still be the name of a set, mistyped.
+    return (kind, name) if path == Path(name) else (kind, path)
 
 
 def _registered_kind(name: str) -> str:

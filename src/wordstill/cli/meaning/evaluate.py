@@ -65,8 +65,10 @@ def command(
     result = evaluate(
         model.reader, representations, task or None, EvaluationConfig(cast("Unit", unit), limit)
     )
-    typer.echo(result.markdown(), nl=False)
-    if out is not None:
-        with atomic_file(out) as handle:
-            handle.write(json.dumps(result.as_dict(), indent=2).encode())
-        typer.echo(f"Written: {out}", err=True)
+    try:
+        if out is not None:
+            with atomic_file(out) as handle:
+                handle.write(json.dumps(result.as_dict(), indent=2).encode())
+            typer.echo(f"Written: {out}", err=True)
+    finally:
+        typer.echo(result.markdown(), nl=False)

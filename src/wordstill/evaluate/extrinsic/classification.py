@@ -15,7 +15,7 @@ from wordstill.evaluate.extrinsic.config import CnnConfig, ProbeConfig
 from wordstill.evaluate.extrinsic.examples import Published, Splits, class_problem, divide_by_class
 from wordstill.evaluate.extrinsic.extras import require_training
 from wordstill.evaluate.extrinsic.probe import mean_vectors, probe
-from wordstill.evaluate.extrinsic.targets import LabelTargets, load_examples
+from wordstill.evaluate.extrinsic.targets import LabelTargets
 from wordstill.evaluate.extrinsic.trained import Frame, TrainedScore
 from wordstill.evaluate.extrinsic.word_table import Ids, Scale, Sentences, WordTable, distinct_words
 from wordstill.evaluate.loaded import Loaded
@@ -94,7 +94,7 @@ class ClassificationTask(_SentenceTask):
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset = load_examples(dataset, self.kind)
+        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
         self.config = config or CnnConfig()
         self.progress = progress
 
@@ -136,7 +136,7 @@ class ProbeTask(_SentenceTask):
     def __init__(
         self, dataset: str | Path | Loaded[Published[str]], config: ProbeConfig | None = None
     ) -> None:
-        self.dataset = load_examples(dataset, self.kind)
+        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
         self.config = config or ProbeConfig()
 
     def _splits(self) -> Splits[str]:

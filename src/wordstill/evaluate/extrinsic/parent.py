@@ -20,7 +20,7 @@ from wordstill.evaluate.extrinsic.examples import (
 )
 from wordstill.evaluate.extrinsic.extras import require_training
 from wordstill.evaluate.extrinsic.tag_coding import are_spans
-from wordstill.evaluate.extrinsic.targets import LabelTargets, TagTargets, Targets, load_examples
+from wordstill.evaluate.extrinsic.targets import LabelTargets, TagTargets, Targets
 from wordstill.evaluate.extrinsic.trained import Frame, TrainedScore
 from wordstill.evaluate.extrinsic.word_table import Ids, distinct_words
 from wordstill.evaluate.loaded import Loaded
@@ -53,7 +53,7 @@ class ParentTask:
         progress: bool = False,
     ) -> None:
         # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
-        self.dataset = load_examples(dataset, self.kind)
+        self.dataset = Loaded[Published[Any]].load(dataset, self.kind)
         self.config = config or ParentConfig()
         self.teacher = teacher
         self.progress = progress
@@ -88,7 +88,9 @@ class ParentTask:
         teacher = self.teacher or _teacher_of(vectors)
         problem = tag_problem(splits) if self.tagged else class_problem(splits)
         if problem is None and teacher is None:
-            problem = "the table does not say which model it was distilled from; name one as teacher"
+            problem = (
+                "the table does not say which model it was distilled from; name one (--teacher, teacher=)"
+            )
         if problem is not None or teacher is None:
             return frame.without_figure(str(problem))
         targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)

@@ -13,7 +13,6 @@ from wordstill.evaluate.extrinsic.config import TaggerConfig
 from wordstill.evaluate.extrinsic.examples import Published, Words, divide_in_order, tag_problem
 from wordstill.evaluate.extrinsic.extras import require_training
 from wordstill.evaluate.extrinsic.tag_coding import TagCoder, are_spans
-from wordstill.evaluate.extrinsic.targets import load_examples
 from wordstill.evaluate.extrinsic.trained import Frame, TrainedScore
 from wordstill.evaluate.extrinsic.word_table import WordTable, distinct_words
 from wordstill.evaluate.loaded import Loaded
@@ -48,7 +47,7 @@ class TaggingTask:
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset: Loaded[Published[Words]] = load_examples(dataset, self.kind)
+        self.dataset = Loaded[Published[Words]].load(dataset, self.kind)
         self.config = config or TaggerConfig()
         self.progress = progress
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from wordstill.errors import UsageError
-from wordstill.evaluate.extrinsic.examples import Published, Splits, Words
+from wordstill.evaluate.extrinsic.examples import Splits, Words
 from wordstill.evaluate.extrinsic.tag_coding import TagCoder
 from wordstill.evaluate.extrinsic.trained import Frame, TrainedScore
 from wordstill.evaluate.extrinsic.word_table import Ids, Sentences
-from wordstill.evaluate.loaded import Loaded
 
 
 class Targets(Protocol):
@@ -95,31 +92,3 @@ class TagTargets:
             [self.coder.counts(self.gold, self.coder.decode(Sentences(tags, starts))) for tags in predicted]
         )
         return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)
-
-
-def load_examples(dataset: str | Path | Loaded[Published[Any]], kind: str) -> Loaded[Published[Any]]:
-    """Read a set for a kind of task, or take one that was read already.
-
-    Raises:
-        UsageError: The set has tags where the task needs labels, or the other way round, or neither.
-    """
-    found: Loaded[Any] = dataset if isinstance(dataset, Loaded) else Loaded.load(dataset, kind)
-    content = found.content
-    if not isinstance(content, Published):
-        has = None
-    else:
-        has = "labels" if isinstance(content.train.targets[0], str) else "tags"
-    if has is None or has not in _NEEDS[kind]:
-        raise UsageError(
-            f"The data set {found.name!r} has no {' or '.join(_NEEDS[kind])}, which the task {kind!r} needs"
-            f"{'' if has is None else f'; it has {has}'}."
-        )
-    return found
-
-
-_NEEDS = {
-    "classification": ("labels",),
-    "probe": ("labels",),
-    "tagging": ("tags",),
-    "parent": ("labels", "tags"),
-}

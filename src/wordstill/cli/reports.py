@@ -1,0 +1,112 @@
+"""What is written and shown of an evaluation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from wordstill.cli.wide_tables import print_wide
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.evaluate import Evaluation
+    from wordstill.vectors import WordVectors
+
+PLAIN_WIDTH = 120
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The files that are to be written; None for one that is not."""
+
+    out: Path | None
+    html: Path | None
+    words: Sequence[str] = ()
+    """Whose neighbours the page shows."""
+    projection: str = "pca"
+    overwrite: bool = False
+
+    @classmethod
+    def planned(
+        cls, out: Path | None, html: Path | None, words: Sequence[str], projection: str, *, overwrite: bool
+    ) -> Reports:
+        """Take a folder as a file of the usual name in it, and refuse what could not be written."""
+        out, html = _file(out, "evaluation.json"), _file(html, "evaluation.html")
+        if out is not None and html is not None and out.resolve() == html.resolve():
+            raise UsageError(f"--out and --html are both {out}. Give each a file of its own.")
+        _refuse(out, overwrite=overwrite)
+        _refuse(html, overwrite=overwrite)
+        return cls(out, html, words, projection, overwrite)
+
+    def check(self, tables: Mapping[str, WordVectors]) -> None:
+        """Refuse what the page could not show."""
+        from wordstill.evaluate.neighbour_table import absent_everywhere
+        from wordstill.evaluate.relation_plot import check_projection
+
+        if self.html is None and self.words:
+            raise UsageError("Neighbours are shown on the page: give --html FILE with --neighbours.")
+        check_projection(self.projection)
+        if absent := absent_everywhere(tables, self.words):
+            raise UsageError(
+                f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}."
+            )
+
+    def write(self, evaluation: Evaluation, tables: Mapping[str, WordVectors]) -> None:
+        """Write the files."""
+        if self.out is not None:
+            typer.echo(f"Written: {evaluation.save(self.out, overwrite=self.overwrite)}", err=True)
+        if self.html is not None:
+            self._write_page(evaluation, tables, self.html)
+
+    def _write_page(self, evaluation: Evaluation, tables: Mapping[str, WordVectors], path: Path) -> None:
+        from wordstill.evaluate.page import Exhibits, html
+        from wordstill.files import atomic_file
+
+        exhibits = Exhibits.of(tables, self.words, self.projection, evaluation.seed)  # type: ignore[arg-type]
+        with atomic_file(path) as handle:
+            handle.write(html(evaluation, exhibits).encode())
+        typer.echo(f"Written: {path}", err=True)
+
+
+def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
+    """Print an evaluation.
+
+    Args:
+        evaluation: What to print.
+        form: ``table``, ``markdown`` or ``latex``.
+        published: Whether the figures of papers stand beside.
+    """
+    from wordstill.evaluate import report
+
+    if form != "table":
+        make = report.markdown if form == "markdown" else report.latex
+        typer.echo(make(evaluation, published=published), nl=False)
+        return
+    from rich.console import Console
+
+    from wordstill.evaluate.report_rows import NAMES
+    from wordstill.evaluate.studies import layers_if_any
+
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    print_wide(console, report.table(evaluation, published=published), NAMES)
+    if (differences := report.difference_table(evaluation)) is not None:
+        print_wide(console, differences, names=1)
+    if (study := layers_if_any(evaluation)) is not None:
+        console.print(report.layer_table(study))
+    typer.echo(f"Protocol: {evaluation.protocol.name}")
+
+
+def _file(path: Path | None, default: str) -> Path | None:
+    return path / default if path is not None and path.is_dir() else path
+
+
+def _refuse(path: Path | None, *, overwrite: bool) -> None:
+    from wordstill.files import refuse_existing
+
+    if path is not None:
+        refuse_existing(path, overwrite=overwrite)
