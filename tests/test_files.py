@@ -54,7 +54,7 @@ def test_a_failed_file_leaves_the_old_one(tmp_path, maker):
 
 def test_an_output_below_a_file_is_told_by_its_own_name(tmp_path):
     (tmp_path / "file").write_text("here")
-    with pytest.raises(OSError, match="file'$"), atomic_path(tmp_path / "file" / "below"):
+    with pytest.raises(DataError, match=r"file/below\b"), atomic_path(tmp_path / "file" / "below"):
         pass
 
 

@@ -88,9 +88,7 @@ class ParentTask:
         teacher = self.teacher or _teacher_of(vectors)
         problem = tag_problem(splits) if self.tagged else class_problem(splits)
         if problem is None and teacher is None:
-            problem = (
-                "the table does not say which model it was distilled from; name one (--teacher, teacher=)"
-            )
+            problem = "the table does not name the model that it was distilled from; give one (--teacher)"
         if problem is not None or teacher is None:
             return frame.without_figure(str(problem))
         targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
