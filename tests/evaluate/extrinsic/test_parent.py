@@ -111,4 +111,4 @@ def test_tags_are_learnt_too(tiny_teachers, tmp_path, span_set, polar_vectors):
 
 
 def test_a_table_without_a_parent_has_no_figure(polar_set, polar_vectors):
-    assert "which model it was distilled from" in ParentTask(polar_set()).run(polar_vectors).problem
+    assert "the model that it was distilled from" in ParentTask(polar_set()).run(polar_vectors).problem
