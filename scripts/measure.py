@@ -25,7 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from making import Made, Text, loaded
@@ -36,6 +36,7 @@ from wordstill.files import atomic_file
 from wordstill.formats.artefact import ARTEFACT, TENSORS
 from wordstill.run import DistillConfig
 from wordstill.teacher import TeacherConfig
+from wordstill.teacher.batches.config import Unit
 from wordstill.vectors import WordVectors
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -93,6 +94,7 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
         teacher=TeacherConfig(options.teacher, dtype=options.dtype),
         vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=wanted_words()),
         budget=options.budget,
+        read=options.read,
         epochs=options.epochs,
     )
     text = Text(options.text, config, work)
@@ -173,6 +175,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, action="append", help="may be repeated")
     parser.add_argument("--max-vocab", type=int, default=400_000)
     parser.add_argument("--budget", type=int, default=None)
+    parser.add_argument("--read", default=DistillConfig.read, choices=get_args(Unit))
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--baseline-workers", type=int, default=os.cpu_count(), help="threads of gensim")
     parser.add_argument("--workers", type=int, default=max(2, (os.cpu_count() or 1) - SPARE_CORES))
