@@ -17,7 +17,7 @@ from wordstill.errors import UsageError, unknown_name
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 INT8 = "int8"
-"""Linear layers in 8 bits, all else in float32; `precision.py` makes such models."""
+"""Linear layers in 8 bits, all else in float32; `precision/` makes such models."""
 FP8 = "fp8"
 """Linear layers in 8-bit floating point, all else in bfloat16; the same makes them."""
 ISA_VARIABLE, ISA_WITHOUT_TILES = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"

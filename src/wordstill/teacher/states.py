@@ -33,7 +33,8 @@ class WordStates:
     def __init__(self, batch: Batch | LoadedBatch, hidden: Mapping[int, Tensor]) -> None:
         self.hidden = dict(hidden)
         self.device = next(iter(self.hidden.values())).device
-        self.loaded = Loader(self.device)(batch)
+        # A loader has a stream of its own, which is not worth making for a batch that is there.
+        self.loaded = batch if isinstance(batch, LoadedBatch) else Loader(self.device)(batch)
         self.loaded.await_arrival()
         self.word_ids, self.word_sentence = self.loaded.word_ids, self.loaded.word_sentence
         self.known = self.loaded.known

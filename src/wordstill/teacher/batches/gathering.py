@@ -94,11 +94,15 @@ class Gatherer:
         bounds = offsets_of(lengths)
         first, last = (texts - window.first).T
         first_form = window.sentences[first]
-        runs = (first, last - first, first_form, window.sentences[last] - first_form)
+        sentences, forms = last - first, window.sentences[last] - first_form
         with self._aside():
-            sent = self._send(np.concatenate([*runs, offsets_of(totals)[:-1], lengths, bounds]))
+            sent = self._send(
+                np.concatenate(
+                    [first, sentences, first_form, forms, offsets_of(totals)[:-1], lengths, bounds]
+                )
+            )
             parts = torch.split(sent, [len(texts)] * 6 + [len(texts) + 1])
-            sizes = _Sizes(*(int(run.sum()) for run in (runs[1], runs[3], totals, lengths)))
+            sizes = _Sizes(*(int(each.sum()) for each in (sentences, forms, totals, lengths)))
             tensors = self._gathered(window, _Texts(*parts), sizes)
             words_there = self._returned(tensors["word_ids"])
             # The host waits for this stream only, to learn how many words there are and how many are known.
