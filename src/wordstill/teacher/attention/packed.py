@@ -23,6 +23,8 @@ SHORT = 512
 """Texts of fewer sub-words on average take the kernel for short texts."""
 WIDTHS = (16, 32, 64, 128)
 """Sizes of a head that it has."""
+HALVES = (torch.bfloat16, torch.float16)
+"""What the kernel for long texts calculates in."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,13 @@ def attend(
     if any(others.get(name) is not None for name in FOREIGN) or (sliding_window or longest) < longest:
         raise CannotPack(f"{type(module).__name__} has a kind of attention of its own")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
-    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-        return _on_gpu(query, key, value, packing, longest, scaling, causal), None
-    return _text_by_text(query, key, value, packing, scaling, causal), None
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    rows = [each[0].transpose(0, 1) for each in (query, key, value)]
+    if (short := _short_kernel(query, packing)) is not None:
+        return short(*rows, packing.bounds, scale, causal)[None], None
+    if query.is_cuda and query.dtype in HALVES:
+        return _flash(rows, packing.bounds, longest, scale, causal)[None], None
+    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal)[None], None
 
 
 def _one_text(query: Tensor) -> Packing:
@@ -104,31 +110,11 @@ def _one_text(query: Tensor) -> Packing:
     return Packing([length], torch.tensor([0, length], dtype=torch.int32, device=query.device))
 
 
-def _on_gpu(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    packing: Packing,
-    longest: int,
-    scaling: float | None,
-    causal: bool,
-) -> Tensor:
-    rows = [each[0].transpose(0, 1) for each in (query, key, value)]
-    short = _short_kernel(query, packing)
-    if short is not None:
-        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-        return short(*rows, packing.bounds, scale, causal)[None]
-    # The operator below torch.nn.attention.varlen, whose own arguments change from release to release.
-    attended: Tensor = torch.ops.aten._flash_attention_forward(
-        *rows, packing.bounds, packing.bounds, longest, longest, 0.0, causal, False, scale=scaling
-    )[0]
-    return attended[None]
-
-
 def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | None:
-    """The kernel for short texts, where it can run and is faster than the one for long texts."""
-    width = query.shape[-1]
-    if query.shape[2] > SHORT * len(packing.lengths) or width not in WIDTHS:
+    """The kernel for short texts, where it can run and there is none that is faster."""
+    long = query.shape[2] > SHORT * len(packing.lengths) and query.dtype in HALVES
+    known = query.dtype in (torch.float32, *HALVES) and query.shape[-1] in WIDTHS
+    if not query.is_cuda or long or not known:
         return None
     try:
         from wordstill.teacher.attention.packed_kernels import attend_short_texts
@@ -137,8 +123,9 @@ def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | No
     return attend_short_texts
 
 
-def _text_by_text(
-    query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float | None, causal: bool
-) -> Tensor:
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal)[None]
+def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causal: bool) -> Tensor:
+    """[P, heads, d] by the operator below torch.nn.attention.varlen, whose own arguments often change."""
+    attended: Tensor = torch.ops.aten._flash_attention_forward(
+        *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale
+    )[0]
+    return attended

@@ -100,12 +100,15 @@ def _attend(
             visible = (seen < length)[None, :]
             if CAUSAL:
                 visible = visible & (seen[None, :] <= seeing[:, None])
-            scores = tl.where(visible, tl.dot(asked, tl.trans(keys)) * scale, -float("inf"))
+            # In float32 without rounding the factors, which is what that precision is chosen for.
+            products = tl.dot(asked, tl.trans(keys), input_precision="ieee")
+            scores = tl.where(visible, products * scale, -float("inf"))
             above = tl.maximum(largest, tl.max(scores, axis=1))
             shares = tl.exp2(scores - above[:, None])
             fading = tl.exp2(largest - above)
             total = total * fading + tl.sum(shares, axis=1)
-            taken = tl.dot(shares.to(values.dtype), values, taken * fading[:, None])
+            shares = shares.to(values.dtype)
+            taken = tl.dot(shares, values, taken * fading[:, None], input_precision="ieee")
             largest = above
         place = result + seeing[:, None] * result_row + column[None, :]
         tl.store(place, (taken / total[:, None]).to(result.dtype.element_ty), mask=there)
