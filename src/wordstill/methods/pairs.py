@@ -80,8 +80,7 @@ class Windows:
         """The examples of a batch."""
         rule, running = self.rule, states.loaded.running
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
-        chosen = self._centres(states.loaded.host_words[:running], chance)
-        centres = states.to_device(torch.from_numpy(chosen))
+        centres = states.to_device(self._centres(states.loaded.host_words[:running], chance))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
         usable.index_fill_(0, centres, True)
         places = centres[:, None] + self.offsets

@@ -180,11 +180,11 @@ class X2Static(Learner):
         """The table, in whitened axes if contexts are whitened."""
         return self.rows.weights
 
-    def _targets(self, ids: NDArray[np.integer]) -> Tensor:
+    def _targets(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
         """Numbers of the words of a batch [W] that are kept as targets, in random order; on the host."""
         chance, known = self.host_chance(), np.flatnonzero(ids >= 0)
         kept = known[self.noise.kept(ids[known], chance)]
-        return torch.from_numpy(chance.permutation(kept))
+        return chance.permutation(kept)
 
     def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
         if self._shared is not None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from wordstill.teacher.batches.batch import Batch
 from wordstill.teacher.batches.loaded import LoadedBatch, Loader
 from wordstill.teacher.pooling import Pooling, RangeMeans, range_extremes
+from wordstill.teacher.transfer import send
 
 
 class WordStates:
@@ -73,7 +74,7 @@ class WordStates:
 
     def ranges(self, layer: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Tensor:
         """[R, d] means over any ranges of sub-words; zeros for an empty one."""
-        return self._means(layer)(self._tensor(first), self._tensor(last))
+        return self._means(layer)(self.to_device(first), self.to_device(last))
 
     def windows(
         self,
@@ -119,11 +120,6 @@ class WordStates:
             self._pool = (layer, RangeMeans(self.hidden[layer]))
         return self._pool[1]
 
-    def to_device(self, values: Tensor) -> Tensor:
-        """Something from the host, without waiting for what a GPU still has to do."""
-        # Only from pinned memory does a copy not wait.
-        pinned = values.pin_memory() if self.device.type == "cuda" and values.numel() else values
-        return pinned.to(self.device, non_blocking=True)
-
-    def _tensor(self, array: NDArray[np.integer]) -> Tensor:
-        return self.to_device(torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)))
+    def to_device(self, array: NDArray[np.integer]) -> Tensor:
+        """Numbers from the host, without waiting for what a GPU still has to do."""
+        return send(array, self.device)

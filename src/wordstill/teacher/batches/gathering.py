@@ -19,6 +19,7 @@ from wordstill.teacher.ragged import Ints, offsets_of
 from wordstill.teacher.ragged_tensors import owners_of, running_sum, runs
 from wordstill.teacher.subwords.pieces import FormPieces
 from wordstill.teacher.subwords.tokenisation import Subwords
+from wordstill.teacher.transfer import send
 
 
 class Window(NamedTuple):
@@ -189,11 +190,7 @@ class Gatherer:
         return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
 
     def _send(self, array: NDArray[np.integer]) -> Tensor:
-        """An array on the device; 32 bits are enough for what is in tables of 32 bits."""
-        kind = torch.int64 if array.dtype == np.int64 else torch.int32
-        pinned = torch.empty(len(array), dtype=kind, pin_memory=self.stream is not None)
-        np.copyto(pinned.numpy(), array, casting="unsafe")
-        return pinned.to(self.device, non_blocking=True)
+        return send(array, self.device)
 
     def _returned(self, tensor: Tensor) -> Tensor:
         """A tensor on the host; there when the stream is through with it."""
