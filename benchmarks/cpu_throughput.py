@@ -104,7 +104,7 @@ class Sample:
 def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     """Let all contestants take turns over the sample."""
     teacher = Teacher.from_config(TeacherConfig(options.teacher, device="cpu", dtype=options.dtype))
-    config = DistillConfig(METHODS, budget=options.budget, seed=options.seed)
+    config = DistillConfig(METHODS, budget=options.budget, read="paragraph", seed=options.seed)
     run = Run(teacher, sample.corpus, config)
     batches = [batch for _, batch in run.engine.stages[-1].batches.since((0, 0))]
     peer = _sentence_transformer(options.teacher)

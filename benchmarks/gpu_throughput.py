@@ -158,7 +158,7 @@ def measure_mix(
     }
 
 
-def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place = "host") -> TextBatches:
+def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place = "auto") -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
     subwords, vocabulary = teacher.subwords, text.vocabulary
     source = piece_source(text.corpus, subwords)
@@ -176,7 +176,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--repeated", action="append", default=[], choices=MIXES)
     parser.add_argument("--budget", type=int)
-    parser.add_argument("--batches", default="host", choices=get_args(Place), help="where they are made")
+    parser.add_argument("--batches", default="auto", choices=get_args(Place), help="where they are made")
     parser.add_argument(
         "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
     )

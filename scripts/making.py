@@ -73,9 +73,7 @@ class Text:
             seconds = round(time.monotonic() - start, 1)
             for label, vectors in tables.items():
                 drawn = isinstance(run.methods[label], Learner)
-                # What the teacher reads at one time is a setting of the run, not of a method.
-                told = label if self.config.read == DistillConfig.read else f"{label}, {self.config.read}s"
-                yield Made(told, vectors, seed if drawn else None, seconds, tuple(tables))
+                yield Made(label, vectors, seed if drawn else None, seconds, tuple(tables))
 
     def trained(self, baselines: Sequence[str], seeds: Sequence[int], workers: int) -> Iterator[Made]:
         """Tables of every baseline and seed."""

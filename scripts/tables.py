@@ -18,9 +18,11 @@ from typing import Any
 
 import meaning_page
 from blocks import BLOCKS, EIGHT, Block, Column
+from measure_extrinsic import PARENT
 from retrofit_page import RETROFIT_BLOCKS, choices
 
 from wordstill.methods import METHODS
+from wordstill.run import DistillConfig
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -30,6 +32,8 @@ RETROFITTING = ROOT / "docs" / "retrofitting.md"
 MEANING = ROOT / "docs" / "meaning.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 SHOWN_IN_README = "enwiki-a"
+WITHOUT_TEXT = ("decontextual", PARENT)
+"""Rows that do not depend on what the teacher reads."""
 INTRODUCTION = """\
 # Results
 
@@ -97,7 +101,7 @@ def made(content: dict[str, Any]) -> str:
     alike: dict[tuple[str, ...], dict[str, list[int | None]]] = {}
     for row in rows:
         labels = alike.setdefault(tuple(facts_of(row["provenance"])), {})
-        labels.setdefault(row["label"], []).append(row["seed"])
+        labels.setdefault(label_of(row), []).append(row["seed"])
     told = []
     for facts, labels in alike.items():
         named = ", ".join(f"`{label}`{told_seeds(seeds)}" for label, seeds in labels.items())
@@ -132,13 +136,20 @@ def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
     rows: dict[str, dict[int | None, dict[str, Any]]] = {}
     for content in files:
         for row in content["rows"]:
-            scores = rows.setdefault(row["label"], {}).setdefault(row["seed"], {"scores": {}})["scores"]
+            label = label_of(row)
+            scores = rows.setdefault(label, {}).setdefault(row["seed"], {"scores": {}})["scores"]
             for kind, figures in row["scores"].items():
                 known = scores.setdefault(kind, {})
                 if twice := ", ".join(sorted(known.keys() & figures.keys())):
-                    sys.exit(f"{row['label']}, seed {row['seed']}: two files have {twice}; keep one.")
+                    sys.exit(f"{label}, seed {row['seed']}: two files have {twice}; keep one.")
                 known.update(figures)
     return {label: list(seeds.values()) for label, seeds in rows.items()}
+
+
+def label_of(row: Row) -> str:
+    """The method, and where it is not the default what the teacher read at one time, a setting of the run."""
+    label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
+    return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 
 
 def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:

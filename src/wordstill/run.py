@@ -45,11 +45,10 @@ class DistillConfig:
     """How text that is not a store yet is prepared."""
     budget: int | None = None
     """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
-    read: Unit = "paragraph"
-    """What the teacher reads as one text: whole paragraphs, or each sentence by itself."""
-    batches: Place = "host"
-    """Where batches are made, with the same result: by threads of the host, or by the GPU, which helps one
-    that has few cores beside it."""
+    read: Unit = "sentence"
+    """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
+    batches: Place = "auto"
+    """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
     epochs: int = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: int = 0

@@ -45,7 +45,7 @@ def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
     assert len(table) == 22 and {"neverseen", "babar dodor"} <= set(table)
     facts = table.provenance
     assert facts["seed"] == 3
-    assert facts["batches"] == {"budget": 500, "limit": 32, "unit": "paragraph", "packed": True}
+    assert facts["batches"] == {"budget": 500, "limit": 32, "unit": "sentence", "packed": True}
     assert facts["vocabulary"]["key"] == "none"
     assert facts["teacher"]["dtype"] == "float32"
 

@@ -272,7 +272,7 @@ def test_provenance_is_complete(runs, text, spec):
     assert facts["batches"] == {
         "budget": BUDGET,
         "limit": text.teacher.limit,
-        "unit": "paragraph",
+        "unit": "sentence",
         "packed": text.teacher.packs,
     }
     assert facts["versions"].keys() >= {"wordstill", "torch", "transformers", "tokenizers", "numpy"}

@@ -105,18 +105,18 @@ def command(
         str,
         typer.Option(
             metavar="UNIT",
-            help="What the model reads as one text: a whole paragraph, or each sentence by itself.",
+            help="What the model reads as one text: each sentence by itself, or a whole paragraph.",
             rich_help_panel=TEACHER,
         ),
-    ] = "paragraph",
+    ] = "sentence",
     batches: Annotated[
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where batches are made: host, or device, which helps a GPU that has few cores beside it.",
+            help="Where batches are made: host, device, or auto, which takes a GPU that can make them.",
             rich_help_panel=TEACHER,
         ),
-    ] = "host",
+    ] = "auto",
     epochs: Annotated[
         int,
         typer.Option(

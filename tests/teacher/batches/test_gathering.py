@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from itertools import islice
 
 import numpy as np
@@ -101,6 +102,8 @@ def test_where_a_gpu_cannot_gather_a_warning_says_why(
 ):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1, words=words))
     given = (source if by_form else None, vocabulary, subwords, LIMIT, torch.device(device))
-    assert gatherer("host", *given) is None
+    with warnings.catch_warnings(action="error"):
+        assert gatherer("host", *given) is None
+        assert gatherer("auto", *given) is None
     with pytest.warns(UserWarning, match=f"made on the host, not on the device: .*{reason}"):
         assert gatherer("device", *given) is None

@@ -13,7 +13,8 @@ from wordstill.teacher.subwords.piece_table import PieceSource
 from wordstill.teacher.subwords.pieces import FormPieces
 from wordstill.teacher.subwords.tokenisation import Subwords
 
-Place = Literal["host", "device"]
+Place = Literal["auto", "host", "device"]
+"""``auto`` is the device where it is a GPU and can make them."""
 
 
 def gatherer(
@@ -27,7 +28,7 @@ def gatherer(
     """What makes batches on a GPU; None where they are to be made on the host, or can only be made there.
 
     Args:
-        place: Where they are wanted; if that cannot be, a warning says why.
+        place: Where they are wanted; if that cannot be the device that was asked for, a warning says why.
         source: The sub-words of the text.
         vocabulary: Names the words.
         subwords: Knows the special tokens.
@@ -44,5 +45,6 @@ def gatherer(
         reason = "phrases have to be found"
     else:
         return Gatherer(source, vocabulary, subwords, limit, device)
-    warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
+    if place == "device":
+        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
     return None
