@@ -66,6 +66,15 @@ def test_wanted_words_and_phrases(make_corpus) -> None:
         vocabulary.id("old")
 
 
+def test_word_ids_of_several_corpora_are_not_mixed_up(make_corpus) -> None:
+    one, other = make_corpus("the cat sat. the cat."), make_corpus("a cat. the dog.")
+    vocabulary = Vocabulary.build(one, VocabularyConfig(min_count=1))
+    apart = {number: vocabulary.word_ids(corpus).tolist() for number, corpus in enumerate((one, other))}
+    assert apart[0] != apart[1]
+    for number, corpus in ((0, one), (0, one), (1, other), (0, one)):
+        assert vocabulary.word_ids(corpus).tolist() == apart[number]
+
+
 def test_word_ids_with_components_of_phrases(make_corpus) -> None:
     corpus = make_corpus(TEXT)
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=3, words=("a new york", "dog")))

@@ -76,6 +76,7 @@ class Vocabulary:
                 ids = [self._word_ids.setdefault(word, len(self._word_ids)) for word in wanted.words]
                 phrases[tuple(ids)] = self._ids[wanted.key]
         self.phrases = PhraseTable(phrases)
+        self._looked_up: tuple[Corpus, NDArray[np.int32]] | None = None
         self._running_words = int(self.counts.sum() - self.counts[list(phrases.values())].sum())
 
     @classmethod
@@ -154,8 +155,12 @@ class Vocabulary:
         """The id of every word of every form of a corpus, in the order of ``corpus.forms.word_starts`` [N].
 
         Words outside the vocabulary have -1; those that occur only in phrases have ids from ``len(self)`` on.
+        Those of the last corpus are kept: each epoch asks for them again.
         """
-        return lookup(corpus, self._word_ids, self.config.key)
+        if self._looked_up is None or self._looked_up[0] is not corpus:
+            self._looked_up = (corpus, lookup(corpus, self._word_ids, self.config.key))
+            self._looked_up[1].flags.writeable = False
+        return self._looked_up[1]
 
     def _key(self, word: str) -> str:
         key = key_of(word, self.config.key)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from wordstill.corpus import Corpus
 from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
 from wordstill.teacher.subwords.alignment import align
+from wordstill.teacher.subwords.joined import encode_joined, joining_changes_nothing
 from wordstill.teacher.subwords.piece_table import PieceSource, SentenceRuns, TextPieceTable
-from wordstill.teacher.subwords.tokenisation import Subwords
+from wordstill.teacher.subwords.tokenisation import Pieces, Subwords
 
 FORMS_AT_ONCE = 50_000
 PROBE_PARAGRAPHS = 64
@@ -39,7 +40,12 @@ class FormPieces:
 
     def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
         self.corpus = corpus
-        chunks = [_tokenise_forms(corpus, subwords, start, stop) for start, stop in _chunks(corpus)]
+        sample = corpus.forms.slice(0, min(FORMS_AT_ONCE, len(corpus.forms)))
+        encode = encode_joined if joining_changes_nothing(subwords, sample) else Subwords.encode
+        chunks = [
+            _form_chunk(corpus, encode(subwords, corpus.forms.slice(start, stop)), start, stop)
+            for start, stop in _chunks(corpus)
+        ]
         self.ids, self.lengths, self.word_first, self.word_last = map(np.concatenate, zip(*chunks))
         self.offsets = offsets_of(self.lengths)
 
@@ -171,9 +177,8 @@ def _without_blank(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
     return np.array([not form.startswith(" ") for form in corpus.forms.slice(start, stop)], dtype=np.int8)
 
 
-def _tokenise_forms(corpus: Corpus, subwords: Subwords, start: int, stop: int) -> _FormChunk:
+def _form_chunk(corpus: Corpus, pieces: Pieces, start: int, stop: int) -> _FormChunk:
     forms = corpus.forms
-    pieces = subwords.encode(forms.slice(start, stop))
     lengths = np.diff(pieces.offsets)
     form_of_word = owners(np.diff(forms.word_offsets[start : stop + 1]))
     slots = slice(int(forms.word_offsets[start]), int(forms.word_offsets[stop]))

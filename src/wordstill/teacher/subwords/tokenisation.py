@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,13 +80,22 @@ class Subwords:
 
         A lone blank mark has an empty span: some tokenizers give it the first character of the next word.
         """
+        return self.with_blank_marks_empty(self.encode_as_told(texts))
+
+    def encode_as_told(self, texts: Sequence[str]) -> Pieces:
+        """The same with the spans that the tokenizer tells, of blank marks too."""
         encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
         ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
         spans = [span for encoding in encodings for span in encoding.offsets]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-        ends = np.where(np.isin(ids, self._blank_ids), starts, ends)
         return Pieces(ids, starts, ends, offsets_of(lengths))
+
+    def with_blank_marks_empty(self, pieces: Pieces) -> Pieces:
+        """Sub-words with the span of every lone blank mark emptied."""
+        return replace(
+            pieces, ends=np.where(np.isin(pieces.ids, self._blank_ids), pieces.starts, pieces.ends)
+        )
 
     def splits_at_blanks(self) -> bool:
         """Whether this tokenizer never joins characters across a single blank."""
