@@ -41,8 +41,9 @@ class SharedStep:
         negatives: Tensor,
         rate: float,
         loss: Tensor,
-    ) -> Tensor:
-        """Learn from B queries [B, dim]; gives their gradients [B, dim].
+        gradient: Tensor | None = None,
+    ) -> None:
+        """Learn from B queries [B, dim].
 
         Args:
             queries: [B, dim].
@@ -51,13 +52,13 @@ class SharedStep:
             negatives: [N].
             rate: The learning rate.
             loss: The summed loss is added to it, float64.
+            gradient: Gets the gradients of the queries [B, dim]; None where nobody wants them.
         """
         kernels, rule = self.kernels, self.rule
         kernels.calls += 1
         queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
         vectors = kernels.weights[negatives]
         slopes = queries @ vectors.T
-        gradient = torch.empty_like(queries)
         _learn[(len(queries),)](
             queries,
             kernels.weights,
@@ -68,7 +69,7 @@ class SharedStep:
             slopes,
             kernels.gradients,
             kernels.owners,
-            gradient,
+            self._one if gradient is None else gradient,
             self.counts,
             loss,
             rule.weight,
@@ -80,13 +81,15 @@ class SharedStep:
             OFFSET=self.offsets is not None,
             MASK=rule.mask_hits,
             PER_WINDOW=rule.per_window,
+            BACKWARDS=gradient is not None,
             DIM=kernels.dim,
             BLOCK=kernels.block,
             NEGATIVES=min(LARGEST_BLOCK, triton.next_power_of_2(len(negatives))),
         )
         kernels.scatter(slopes.T @ queries, negatives, first=rows.numel())
         kernels.update(rows, negatives, rate)
-        return gradient.addmm_(slopes, vectors)
+        if gradient is not None:
+            gradient.addmm_(slopes, vectors)
 
 
 @triton.jit
@@ -117,6 +120,7 @@ def _learn(
     OFFSET: tl.constexpr,
     MASK: tl.constexpr,
     PER_WINDOW: tl.constexpr,
+    BACKWARDS: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
     NEGATIVES: tl.constexpr,
@@ -146,7 +150,7 @@ def _learn(
         if share != 0.0:
             tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
             tl.atomic_add(counts + row, 1)
-    tl.store(backwards + query * DIM + column, total, mask=inside)
+    tl.store(backwards + query * DIM + column, total, mask=inside & BACKWARDS)
     factor = repulsion * weight
     if PER_WINDOW:
         factor *= size

@@ -137,7 +137,8 @@ class WindowLearner(Learner):
             self.loss += step.loss
             return
         queries = inputs @ self.projection.weights.T
-        gradient = self._shared(queries, examples.rows, examples.weights, negatives, self.rate, self.loss)
+        gradient = torch.empty_like(queries)
+        self._shared(queries, examples.rows, examples.weights, negatives, self.rate, self.loss, gradient)
         self.projection.calls += 1
         self.projection.apply(EVERY, gradient.T @ inputs, self._projection_rate)
 
