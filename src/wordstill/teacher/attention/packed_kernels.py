@@ -10,7 +10,9 @@ import triton.language as tl
 from torch import Tensor
 
 ROWS, COLUMNS = 64, 32
-WARPS, STAGES = 4, 3
+WARPS = 4
+STAGES = {2: 3, 4: 2}
+"""By the bytes of a number: what is read ahead must fit into the memory that a program has."""
 
 
 def attend_short_texts(
@@ -48,7 +50,7 @@ def attend_short_texts(
         ROWS=ROWS,
         COLUMNS=COLUMNS,
         num_warps=WARPS,
-        num_stages=STAGES,
+        num_stages=STAGES[query.element_size()],
     )
     return result
 

@@ -1,0 +1,105 @@
+"""Compile every kernel for a GPU that need not be there, and print the names of those that were compiled.
+
+Triton compiles a kernel when it is called, and asks a driver for which GPU; this one names the GPU that it is
+given, and starts nothing. Run in a process of its own, since a process interprets kernels or compiles them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+
+from wordstill.methods.objectives import PairwiseRule
+from wordstill.methods.row_kernels import KINDS, KernelStep
+from wordstill.methods.rows import RowOptimiser, RowTable
+from wordstill.methods.shared_kernels import SharedStep
+from wordstill.methods.sum_kernels import add_rows
+from wordstill.teacher.attention.packed import WIDTHS
+from wordstill.teacher.attention.packed_kernels import attend_short_texts
+from wordstill.teacher.pooling_kernels import range_sums
+from wordstill.teacher.precision.fp8.rows_kernels import rows_by_kernel
+
+DIM, ROWS = 384, torch.tensor([[0, 1], [1, 2]])
+WARP, USUAL_WIDTH = 32, 64
+SHARED_MEMORY = {89: 101_376, 90: 232_448}
+"""Bytes that a program may have, by the GPU's capability."""
+
+
+class AbsentGpu:
+    """What triton asks of a driver."""
+
+    def __init__(self, capability: int) -> None:
+        self.capability, self.utils, self.launcher_cls = capability, self, self._launcher
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.capability, WARP)
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return {"max_shared_mem": SHARED_MEMORY[self.capability]}
+
+    def load_binary(self, *_: Any) -> tuple[int, ...]:
+        return 1, 1, 0, 0, 1024
+
+    def unload_module(self, module: int) -> None:
+        return None
+
+    def _launcher(self, source: Any, metadata: Any) -> Callable[..., None]:
+        sys.stdout.write(f"{metadata.name}\n")
+        return lambda *_: None
+
+
+def main() -> None:
+    """Call everything that starts a kernel, in each of its forms."""
+    driver.set_active(AbsentGpu(int(sys.argv[1])))
+    for call in calls():
+        call()
+
+
+def calls() -> Iterator[Callable[[], Any]]:
+    """Each form of each kernel."""
+    table = torch.zeros(4, DIM)
+    for kind in KINDS:
+        yield from row_calls(KernelStep(RowTable(table.clone(), RowOptimiser(kind))))  # type: ignore[arg-type]
+    for dtype in (torch.float32, torch.bfloat16):
+        yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), True)
+        yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), False)
+        for width in WIDTHS:
+            texts = torch.zeros(8, 2, width, dtype=dtype)
+            bounds = torch.tensor([0, 8], dtype=torch.int32)
+            for causal in (False, True) if width == USUAL_WIDTH else (False,):
+                yield lambda texts=texts, bounds=bounds, causal=causal: attend_short_texts(
+                    texts, texts, texts, bounds, 0.1, causal
+                )
+    yield lambda: add_rows(table, torch.zeros(4, dtype=torch.int64), torch.tensor([0, 2]), table[:2], None)
+    for activation in ("", "gelu", "gelu_tanh"):
+        yield lambda activation=activation: rows_by_kernel(table.bfloat16(), activation)
+
+
+def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:
+    """Those of a table with one optimiser."""
+    queries, coefficients = torch.zeros(2, DIM), torch.zeros(2, 2)
+    yield lambda: kernels.scores(queries, ROWS)
+    yield lambda: kernels.query_gradients(ROWS, coefficients)
+    yield lambda: kernels.step(queries, ROWS, coefficients, 0.1)
+    yield lambda: kernels.apply_all(kernels.weights, 0.1)
+    counts, loss = torch.zeros(4, dtype=torch.int64), torch.zeros((), dtype=torch.float64)
+    for offsets, weights, gradient in ((None, None, None), (torch.zeros(4), coefficients, queries.clone())):
+        step = SharedStep(kernels, counts, offsets, PairwiseRule(0.1, True, per_window=weights is not None))
+        yield lambda step=step, weights=weights, gradient=gradient: step(
+            queries, ROWS, weights, torch.tensor([3, 0]), 0.1, loss, gradient
+        )
+
+
+if __name__ == "__main__":
+    main()
