@@ -45,6 +45,9 @@ the text does not show. The settings of `still` and of the learners' default pre
 development half of each similarity set (every second pair) over two texts, enwiki-a and the excerpt of
 `make demo`, with the figures over all pairs printed beside them; the figures here are over all pairs.
 
+The teacher reads each sentence by itself, and whole paragraphs in rows that say so (`--read paragraph`),
+which was the default when settings were chosen.
+
 This page is made by `python scripts/tables.py` from the files in [results/](results).
 """
 

@@ -25,7 +25,8 @@ def usual_budget(device: torch.device, width: int) -> int:
     fits = int(SHARE_OF_MEMORY * free / (BYTES_FOR_EACH_NUMBER * width))
     if fits >= ON_GPU:
         return ON_GPU
-    fits = max(fits, 1)
+    # A power of two, so that a run can be resumed although a little more or less is free.
+    fits = 1 << max(fits, 1).bit_length() - 1
     warnings.warn(
         f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} sub-words are read at one time "
         f"instead of {ON_GPU}; that can take longer.",
