@@ -13,13 +13,11 @@ from wordstill.teacher.ragged import offsets_of, owners
 from wordstill.teacher.subwords.tokenisation import Pieces, Subwords
 
 TOGETHER = 64
-SAMPLE = 2_000
 
 
 def joining_changes_nothing(subwords: Subwords, texts: Sequence[str]) -> bool:
-    """Whether texts, or every n-th of many, have the same sub-words joined as each by itself."""
-    sample = texts[:: max(1, len(texts) // SAMPLE)]
-    one, other = encode_joined(subwords, sample), subwords.encode(sample)
+    """Whether texts have the same sub-words joined as each by itself."""
+    one, other = encode_joined(subwords, texts), subwords.encode(texts)
     return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
 
 

@@ -22,7 +22,7 @@ from wordstill.teacher.subwords.piece_table import PieceSource, SentenceRuns, Te
 from wordstill.teacher.subwords.tokenisation import Pieces, Subwords
 
 FORMS_AT_ONCE = 50_000
-PROBE_PARAGRAPHS = 64
+PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
 MOSTLY_GLUED = 0.2
 """From so many glued forms for each paragraph on, the fast way would gain little."""
 
@@ -40,8 +40,7 @@ class FormPieces:
 
     def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
         self.corpus = corpus
-        sample = corpus.forms.slice(0, min(FORMS_AT_ONCE, len(corpus.forms)))
-        encode = encode_joined if joining_changes_nothing(subwords, sample) else Subwords.encode
+        encode = encode_joined if joining_changes_nothing(subwords, _sample(corpus)) else Subwords.encode
         chunks = [
             _form_chunk(corpus, encode(subwords, corpus.forms.slice(start, stop)), start, stop)
             for start, stop in _chunks(corpus)
@@ -171,6 +170,12 @@ def _chunks(corpus: Corpus) -> Iterator[tuple[int, int]]:
     """Ranges of forms that are worked on at once."""
     for start in range(0, len(corpus.forms), FORMS_AT_ONCE):
         yield start, min(start + FORMS_AT_ONCE, len(corpus.forms))
+
+
+def _sample(corpus: Corpus) -> list[str]:
+    """Forms from all over a corpus; they are in the order of the alphabet."""
+    count = min(PROBE_FORMS, len(corpus.forms))
+    return [corpus.forms[number] for number in np.linspace(0, len(corpus.forms) - 1, count, dtype=np.int64)]
 
 
 def _without_blank(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
