@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from wordstill.cli import options
+from wordstill.cli import options, teacher_options
 from wordstill.cli.dry_run import show_dry_run
 from wordstill.cli.judging import read_development
 from wordstill.cli.result import show_profile, show_result
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from wordstill.corpus import PrepareConfig
     from wordstill.development import Development
     from wordstill.run import DistillConfig
-
-TEACHER = "Teacher"
 
 EXAMPLES = """\
 Example: wordstill distill corpus.txt --out vectors
@@ -64,59 +62,13 @@ def command(
             "--profile", help="At the end show where the time went; a GPU then runs a little slower."
         ),
     ] = False,
-    teacher: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            help="A model of the Hugging Face Hub or a folder; the default needs no network.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = "all-MiniLM-L6-v2",
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.", rich_help_panel=TEACHER)
-    ] = "auto",
-    dtype: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="auto, float32, bfloat16 or float16; faster but coarser: int8 on a CPU, fp8 on a GPU.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = "auto",
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Longest text in sub-words; by default the model's limit, at most 512.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Sub-words in a batch; by default 2,048, on a GPU 131,072.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = None,
-    read: Annotated[
-        str,
-        typer.Option(
-            metavar="UNIT",
-            help="What the model reads as one text: each sentence by itself, or a whole paragraph.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = "sentence",
-    batches: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE",
-            help="Where batches are made: host, device, or auto, which takes a GPU that can make them.",
-            rich_help_panel=TEACHER,
-        ),
-    ] = "auto",
+    teacher: teacher_options.Name = "all-MiniLM-L6-v2",
+    device: teacher_options.Device = "auto",
+    dtype: teacher_options.Precision = "auto",
+    max_length: teacher_options.MaxLength = None,
+    budget: teacher_options.Budget = None,
+    read: teacher_options.Read = "sentence",
+    batches: teacher_options.BatchesPlace = "auto",
     epochs: Annotated[
         int,
         typer.Option(
