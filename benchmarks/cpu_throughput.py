@@ -19,10 +19,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from benchmarks.agreement import LEAST_COSINE, agreement
 from benchmarks.common import Row, met, read_paragraphs, save, show, use_cores
 from wordstill.corpus import Corpus, prepare
 from wordstill.crew import Crew
@@ -44,7 +43,6 @@ METHODS = ("still", "ase")
 LONGEST = 512
 PRODUCT_ROWS = 4096
 TARGETS = (2.5, 4.0)
-LEAST_COSINE = 0.9995
 TITLES = {
     "sentence_transformers": "sentence-transformers, encode",
     "wordstill": "wordstill, still and ase",
@@ -241,24 +239,7 @@ def _cosines(
         return None
     exact = Teacher.from_config(replace(teacher.config, dtype="float32"))
     reference = Run(exact, corpus, config).tables()
-    return {label: _agreement(tables[label].unit, reference[label].unit) for label in tables}
-
-
-def _agreement(vectors: NDArray[np.float32], reference: NDArray[np.float32]) -> dict[str, float]:
-    """Cosines word by word, as they are and after the best rotation.
-
-    The axes of `still` are principal directions: those of nearly the same variance come out mixed after the
-    smallest change, which is a rotation of the whole table and changes no cosine between words.
-    """
-    left, _, right = np.linalg.svd(vectors.T.astype(np.float64) @ reference)
-    plain = np.sum(vectors * reference, axis=1)
-    rotated = np.sum((vectors @ (left @ right)) * reference, axis=1)
-    return {
-        "mean": float(rotated.mean()),
-        "least": float(rotated.min()),
-        "mean_unrotated": float(plain.mean()),
-        "least_unrotated": float(plain.min()),
-    }
+    return {label: agreement(tables[label].unit, reference[label].unit) for label in tables}
 
 
 if __name__ == "__main__":

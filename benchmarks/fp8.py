@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -37,26 +38,20 @@ SHAPE = "BERT-base"
 EXACT, USUAL, QUICK = "float32", "bfloat16", "fp8"
 VECTORS_PART = 1 / 64
 SEEN = 5
-
-Makers = dict[str, Callable[[str, bool], Teacher]]
+TITLES = {SHAPE: f"{SHAPE}, random weights", NAME: NAME}
+"""How the models are called in a result."""
 
 
 def main() -> None:
     """Measure, print and save; what has been measured is saved after every model."""
     options = _options()
-    makers: Makers = {
-        f"{SHAPE}, random weights": lambda dtype, compiled: random_teacher(
-            SHAPE, None, compiled=compiled, dtype=dtype
-        ),
-        NAME: _embedded,
-    }
     with TemporaryDirectory(prefix="wordstill-") as folder:
         corpus = open_or_prepare(options.text, PrepareConfig(), Path(folder), progress=False)
         text = Text(corpus, Vocabulary.build(corpus, VocabularyConfig()))
         result: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "words": corpus.n_words, "models": {}}
-        for name, make in makers.items():
-            result["models"][name] = measure(make, text, options)
-            print(f"{name}: {result['models'][name]}", flush=True)
+        for model in options.model:
+            found = result["models"][TITLES[model]] = measure(partial(_make, model), text, options)
+            print(f"{model}: {found}", flush=True)
             save(BENCHMARK, result, commit=options.commit)
     show(rows(result), remarks(result))
 
@@ -136,7 +131,9 @@ def _closeness(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _embedded(dtype: str, compiled: bool) -> Teacher:
+def _make(model: str, dtype: str, compiled: bool) -> Teacher:
+    if model == SHAPE:
+        return random_teacher(SHAPE, None, compiled=compiled, dtype=dtype)
     teacher = Teacher.from_config(TeacherConfig(NAME, "cuda", dtype, compiled=compiled))
     teacher.compile_if_worth(0, (teacher.depth,))
     return teacher
@@ -155,10 +152,18 @@ def _cosines(one: Tensor, other: Tensor) -> dict[str, float]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{BENCHMARK}", description=__doc__)
     parser.add_argument("text", type=Path, help="a text of any format that wordstill reads")
+    parser.add_argument(
+        "--model",
+        action="append",
+        choices=TITLES,
+        help="may be repeated; both if left out. The result is of this run alone",
+    )
     parser.add_argument("--repeats", type=int, default=3, help="turns; medians are reported")
     parser.add_argument("--commit", help="of the code, where its history is not at hand")
     parser.add_argument("--eager", action="store_true", help="do not compile the models")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.model = list(dict.fromkeys(options.model or TITLES))
+    return options
 
 
 if __name__ == "__main__":
