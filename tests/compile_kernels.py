@@ -15,6 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
 from wordstill.methods.objectives import PairwiseRule
+from wordstill.methods.own_kernels import OwnStep
 from wordstill.methods.row_kernels import KINDS, KernelStep
 from wordstill.methods.rows import RowOptimiser, RowTable
 from wordstill.methods.shared_kernels import SharedStep
@@ -95,10 +96,12 @@ def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:
     yield lambda: kernels.apply_all(kernels.weights, 0.1)
     counts, loss = torch.zeros(4, dtype=torch.int64), torch.zeros((), dtype=torch.float64)
     for offsets, weights, gradient in ((None, None, None), (torch.zeros(4), coefficients, queries.clone())):
-        step = SharedStep(kernels, counts, offsets, PairwiseRule(0.1, True, per_window=weights is not None))
-        yield lambda step=step, weights=weights, gradient=gradient: step(
-            queries, ROWS, weights, torch.tensor([3, 0]), 0.1, loss, gradient
-        )
+        rule = PairwiseRule(0.1, True, per_window=weights is not None)
+        for kind, negatives in ((SharedStep, torch.tensor([3, 0])), (OwnStep, ROWS)):
+            step = kind(kernels, counts, offsets, rule, torch.zeros(()), loss)
+            yield lambda step=step, negatives=negatives, weights=weights, gradient=gradient: step(
+                queries, ROWS, negatives, weights, gradient
+            )
 
 
 if __name__ == "__main__":

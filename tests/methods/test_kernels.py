@@ -85,10 +85,14 @@ SPECS = (
     "x2static:shared=32",
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
     "x2static:corrected=false,shared=1100",
+    "x2static:shared=0,batch=7",
+    "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam,per_row_steps=false",
     "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",
     "context-to-vec:semantic=0.5,contrastive=2,window=2,shared=32",
     "context-to-vec:tied=false,shared=32,batch=7",
+    "context-to-vec:shared=0,dim=5",
+    "bert-skipgram:shared=0,drawn_for=centre,batch=7",
 )
 
 
@@ -99,8 +103,8 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(rows_module, "_kernels", KernelStep)
         fast = found.build(replace(text.setup, device=DEVICE))
-    assert plain._shared is None
-    assert fast._shared is not None
+    assert plain._fast is None
+    assert fast._fast is not None
     draw = plain.noise.draw
     # The same draws everywhere: a GPU has a generator of its own.
     fast.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)

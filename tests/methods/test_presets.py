@@ -71,7 +71,7 @@ WINDOWS = {
     "final_rate": Row(1.0, 0.0, 0.0),  # (p) an initial rate; (c) it falls evenly to nothing
     "per_row_steps": Row(True, True, True),
     "balance": Row(1.0, 0.0, 0.0),  # (p) one rate for all words
-    "batch": Row(2048, 64, 64),  # (o) centres; not printed, and not used where steps are over pairs
+    "batch": Row(512, 64, 64),  # (o) centres; not printed, and not used where steps are over pairs
     "bias": Row(False, False, True),  # (p) u = U o; (c) a linear layer as it comes
     "start": Row("orthogonal", "xavier", "xavier"),  # (c)
     "projection_optimiser": Row("adam", "sgd", "sgd"),  # (p)

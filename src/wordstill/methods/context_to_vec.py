@@ -100,9 +100,9 @@ class ContextToVec(WindowLearner):
         """One, or two side by side for two projections."""
         return 1 if self.config.tied else 2
 
-    def shared_rule(self) -> PairwiseRule | None:
+    def pairwise_rule(self) -> PairwiseRule | None:
         """With the weights of both losses; None also where there are other losses."""
-        config, rule = self.config, super().shared_rule()
+        config, rule = self.config, super().pairwise_rule()
         if rule is None or config.printed_sign or config.contextualised:
             return None
         return replace(rule, attraction=config.semantic, repulsion=config.contrastive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,13 +17,14 @@ from wordstill.methods.learner_config import LearnerConfig
 from wordstill.methods.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Moment, Positives
 from wordstill.methods.noise import Noise
 from wordstill.methods.objectives import PairwiseRule
+from wordstill.methods.replay import Replayed
 from wordstill.methods.rows import RowTable
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.methods.shared_kernels import SharedStep
+    from wordstill.methods.pair_kernels import PairStep
 
 SEED_STRIDE = 0x9E3779B97F4A7C15
 
@@ -37,6 +38,7 @@ class Learner(Method):
     Attributes:
         presets: Named groups of settings; ``fixed`` is the default.
         loss: Summed since `status` was last asked.
+        pace: The learning rate of the batch that is being observed [], where the steps are taken.
     """
 
     learns: ClassVar[bool] = True
@@ -56,6 +58,7 @@ class Learner(Method):
         self.best: Best | None = None
         self._watch = FiniteWatch[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
+        self.pace = torch.full((), config.rate, device=setup.device)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -90,10 +93,11 @@ class Learner(Method):
         Raises:
             TrainingError: The loss of this batch or, on a GPU, of one before it is not finite.
         """
+        self.pace.fill_(self.rate)
         with fast_products():
-            for examples in self.steps(states, self._generator()):
-                self._examples += examples
-                self.clock.counts[STEPS] += 1
+            taken = [*self.steps(states, self._generator())]
+        self._examples += sum(taken)
+        self.clock.counts[STEPS] += len(taken)
         self.clock.counts[BATCHES] += 1
         self.clock.counts[WORDS] += states.loaded.running
         astray = self._watch.look([self.loss], self._moment)
@@ -160,21 +164,24 @@ class Learner(Method):
         else:
             yield from (self.noise.draw((size, count), generator) for size in sizes)
 
-    def shared_rule(self) -> PairwiseRule | None:
-        """What a step of pairs with shared negatives is; None where each example has its own."""
-        config = self.config
-        if not config.shared:
-            return None
-        return PairwiseRule(config.negatives / config.shared, config.mask_hits)
+    def pairwise_rule(self) -> PairwiseRule | None:
+        """What a step of plain pairs is; None where a step is another."""
+        return PairwiseRule(self._negative_weight, self.config.mask_hits)
 
-    def shared_step(self, rule: PairwiseRule | None) -> SharedStep | None:
+    def pair_step(self, rule: PairwiseRule | None) -> PairStep | None:
         """A step by such a rule as kernels; None without a rule or a GPU."""
         kernels = self.rows.kernels
         if rule is None or kernels is None:
             return None
+        from wordstill.methods.own_kernels import OwnStep
         from wordstill.methods.shared_kernels import SharedStep
 
-        return SharedStep(kernels, self.positives.counts, self._offsets, rule)
+        kind = SharedStep if self.config.shared else OwnStep
+        return kind(kernels, self.positives.counts, self._offsets, rule, self.pace, self.loss)
+
+    def replayed(self, step: Callable[..., None]) -> Callable[..., None]:
+        """A step that a GPU can start as a whole; it must not hold the learner, or neither is ever freed."""
+        return Replayed(step, self.config.batch) if self.setup.device.type == "cuda" else step
 
     def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].
@@ -182,8 +189,7 @@ class Learner(Method):
         Shared negatives stand for ``negatives`` of each query.
         """
         shape = (len(positives), negatives.shape[-1])
-        weight = self.config.negatives / self.config.shared if self.config.shared else 1.0
-        weights = torch.full(shape, weight, device=negatives.device)
+        weights = torch.full(shape, self._negative_weight, device=negatives.device)
         if self.config.mask_hits:
             hits = negatives[..., None, :] == positives[:, :, None]
             weights.masked_fill_(hits.any(dim=1), 0.0)
@@ -197,6 +203,10 @@ class Learner(Method):
     def host_chance(self) -> np.random.Generator:
         """For choices that the host makes, so that it knows their number without waiting for a GPU."""
         return np.random.default_rng(self._batch_seed)
+
+    @property
+    def _negative_weight(self) -> float:
+        return self.config.negatives / self.config.shared if self.config.shared else 1.0
 
     def _generator(self) -> torch.Generator:
         return torch.Generator(self.setup.device).manual_seed(self._batch_seed)

@@ -57,32 +57,24 @@ class KernelStep:
 
     def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
         """Add up the gradients of every named row, then update it."""
-        queries, rows, coefficients = queries.contiguous(), rows.contiguous(), coefficients.contiguous()
+        rows = rows.contiguous()
+        self.scatter(queries.contiguous(), rows, 0, coefficients.contiguous())
+        self.update(rows, rows[:0], rate)
+
+    def scatter(self, queries: Tensor, rows: Tensor, first: int, coefficients: Tensor | None = None) -> None:
+        """Add queries [B, dim] to the gradients of rows [B] or [B, R], whose slots count from ``first`` on.
+
+        With coefficients of the same shape as the rows, a query is multiplied by that of the slot.
+        """
         _scatter[(len(rows),)](
             queries,
             rows,
-            coefficients,
-            self.gradients,
-            self.owners,
-            0,
-            SLOTS=rows.shape[1],
-            PLAIN=False,
-            DIM=self.dim,
-            BLOCK=self.block,
-        )
-        self.update(rows, rows[:0], rate)
-
-    def scatter(self, gradients: Tensor, rows: Tensor, first: int) -> None:
-        """Add gradients [R, dim] to those of rows [R], whose slots are numbered from ``first`` on."""
-        _scatter[(len(rows),)](
-            gradients,
-            rows,
-            gradients,
+            queries if coefficients is None else coefficients,
             self.gradients,
             self.owners,
             first,
-            SLOTS=1,
-            PLAIN=True,
+            SLOTS=rows.shape[1] if rows.dim() == 2 else 1,
+            PLAIN=coefficients is None,
             DIM=self.dim,
             BLOCK=self.block,
         )
@@ -107,6 +99,8 @@ class KernelStep:
         every: bool = False,
     ) -> None:
         optimiser = self.optimiser
+        if not isinstance(rate, Tensor):
+            rate = torch.full((), rate, device=self.weights.device)
         _update[(programs,)](
             rows,
             others,
@@ -118,12 +112,13 @@ class KernelStep:
             self.steps,
             self.first,
             self.second,
-            float(rate),
+            rate,
+            self.calls,
             optimiser.beta1,
             optimiser.beta2,
             optimiser.epsilon,
-            0.0 if optimiser.per_row_steps else float(self.calls),
             KIND=KINDS[optimiser.kind],
+            PER_ROW=optimiser.per_row_steps,
             EVERY=every,
             DIM=self.dim,
             BLOCK=self.block,
@@ -204,11 +199,12 @@ def _update(
     first,
     second,
     rate,
+    calls,
     beta1,
     beta2,
     epsilon,
-    calls,
     KIND: tl.constexpr,
+    PER_ROW: tl.constexpr,
     EVERY: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -233,7 +229,7 @@ def _update(
             )
             tl.store(first + here, mean, mask=inside)
             tl.store(second + here, spread, mask=inside)
-            number = tl.where(calls > 0, calls, taken.to(tl.float32))
+            number = taken.to(tl.float32) if PER_ROW else tl.load(calls).to(tl.float32)
             mean = mean / (1 - tl.exp2(number * tl.log2(beta1)))
             spread = spread / (1 - tl.exp2(number * tl.log2(beta2)))
             gradient = mean / (tl.sqrt(spread) + epsilon)
@@ -242,7 +238,8 @@ def _update(
             tl.store(first + row, squares)
             gradient = gradient / (tl.sqrt(squares) + epsilon)
         vector = tl.load(weights + here, mask=inside, other=0.0)
-        tl.store(weights + here, vector - rate * tl.load(rates + row) * gradient, mask=inside)
+        pace = tl.load(rate) * tl.load(rates + row)
+        tl.store(weights + here, vector - pace * gradient, mask=inside)
         if not EVERY:
             tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
             tl.store(owners + row, 2147483647)

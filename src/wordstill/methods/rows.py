@@ -57,7 +57,7 @@ class RowTable:
         elif optimiser.kind == "adagrad":
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
         # Number of calls of `step`, for the correction that counts them for all rows alike.
-        self.calls = torch.zeros(1, dtype=torch.int64)
+        self.calls = torch.zeros(1, dtype=torch.int64, device=initial.device)
         self.kernels = _kernels(self)
 
     def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class RowTable:
         first, second = self.state["first"], self.state["second"]
         first[rows] = first[rows].lerp(gradients, 1 - beta1)
         second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
-        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls.to(gradients.device)
+        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls
         steps = steps.to(gradients.dtype)[:, None]
         mean = first[rows] / (1 - beta1**steps)
         spread = (second[rows] / (1 - beta2**steps)).sqrt()

@@ -1,77 +1,44 @@
-"""A whole step with shared negatives on a GPU, in a handful of launches.
-
-A GPU has done what a step asks for long before the host has named its fifty small operations, so the host
-would be what everything waits for.
-"""
+"""A whole step on a GPU whose negatives are shared by all queries, in a handful of launches."""
 
 from __future__ import annotations
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from wordstill.methods.objectives import PairwiseRule
-from wordstill.methods.row_kernels import KernelStep
+from wordstill.methods.pair_kernels import PairStep, _met, _softplus
 
 LARGEST_BLOCK = 1024
 
 
-class SharedStep:
-    """Scores, loss, gradients and update of the rows of a table, as `RowTable` and `pairwise` have them.
+class SharedStep(PairStep):
+    """A `PairStep` with negatives [N]: their scores and gradients are products of matrices."""
 
-    Args:
-        kernels: Of the table.
-        counts: How often each row was a positive [rows]; counted on.
-        offsets: Added to the scores of each row [rows]; None adds nothing.
-        rule: What the loss is.
-    """
-
-    def __init__(
-        self, kernels: KernelStep, counts: Tensor, offsets: Tensor | None, rule: PairwiseRule
-    ) -> None:
-        self.kernels, self.counts, self.offsets, self.rule = kernels, counts, offsets, rule
-        self._one = torch.ones(1, device=counts.device)
-
-    def __call__(
+    def collect(
         self,
         queries: Tensor,
         rows: Tensor,
-        present: Tensor | None,
         negatives: Tensor,
-        rate: float,
-        loss: Tensor,
-        gradient: Tensor | None = None,
+        present: Tensor | None,
+        gradient: Tensor | None,
     ) -> None:
-        """Learn from B queries [B, dim].
-
-        Args:
-            queries: [B, dim].
-            rows: Positives [B, P].
-            present: Weight of each [B, P], 0 where it is empty; None is 1 for all.
-            negatives: [N].
-            rate: The learning rate.
-            loss: The summed loss is added to it, float64.
-            gradient: Gets the gradients of the queries [B, dim]; None where nobody wants them.
-        """
+        """Scores of negatives, then the positives and all slopes, then the gradients of negatives."""
         kernels, rule = self.kernels, self.rule
-        kernels.calls += 1
-        queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
         vectors = kernels.weights[negatives]
         slopes = queries @ vectors.T
-        _learn[(len(queries),)](
+        _learn_shared[(len(queries),)](
             queries,
             kernels.weights,
             rows,
-            self._one if present is None else present.contiguous(),
+            self.nothing if present is None else present.contiguous(),
             negatives,
-            self._one if self.offsets is None else self.offsets,
+            self.nothing if self.offsets is None else self.offsets,
             slopes,
             kernels.gradients,
             kernels.owners,
-            self._one if gradient is None else gradient,
+            self.nothing if gradient is None else gradient,
             self.counts,
-            loss,
+            self.loss,
             rule.weight,
             rule.attraction,
             rule.repulsion,
@@ -87,18 +54,12 @@ class SharedStep:
             NEGATIVES=min(LARGEST_BLOCK, triton.next_power_of_2(len(negatives))),
         )
         kernels.scatter(slopes.T @ queries, negatives, first=rows.numel())
-        kernels.update(rows, negatives, rate)
         if gradient is not None:
             gradient.addmm_(slopes, vectors)
 
 
 @triton.jit
-def _softplus(value):
-    return tl.maximum(value, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(value)))
-
-
-@triton.jit
-def _learn(
+def _learn_shared(
     queries,
     weights,
     rows,
@@ -138,10 +99,7 @@ def _learn(
         share = 1.0
         if WEIGHTED:
             share = tl.load(present + place)
-        vector = tl.load(weights + row * DIM + column, mask=inside, other=0.0)
-        score = tl.sum(values * vector, axis=0)
-        if OFFSET:
-            score += tl.load(offsets + row)
+        vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
         slope = -attraction * share * tl.sigmoid(-score)
         spent += attraction * share * _softplus(-score)
         size += share

@@ -54,7 +54,7 @@ class WindowConfig(LearnerConfig):
     rate: float = 0.05
     final_rate: float = 1.0
     balance: float = 1.0
-    batch: int = 2048
+    batch: int = 512
     """Centres in a step."""
     pairs: int | None = None
     """Pairs in a step, whatever their centres, instead of ``batch`` centres."""

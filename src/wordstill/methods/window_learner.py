@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,9 @@ from wordstill.methods.rows import EVERY, RowOptimiser, RowTable, joined, merged
 from wordstill.methods.whitening import RunningWhitener
 from wordstill.methods.window_config import WindowConfig
 from wordstill.teacher.states import WordStates
+
+if TYPE_CHECKING:
+    from wordstill.methods.pair_kernels import PairStep
 
 FREQUENT = 20_000
 
@@ -54,18 +57,25 @@ class WindowLearner(Learner):
         self.rows = self.row_table(torch.zeros(len(setup.vocabulary), dim, device=device))
         self.windows = Windows(config, self.noise, device)
         self.inputs_width = self.parts_of_input * setup.width
-        self.projection = RowTable(self._first_projection(dim), RowOptimiser(config.projection_optimiser))
+        pace = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
+        self.projection = RowTable(
+            self._first_projection(dim),
+            RowOptimiser(config.projection_optimiser),
+            torch.full((dim,), pace, device=device),
+        )
         self.parts |= {"rows": self.rows, "projection": self.projection}
         self.whitener: RunningWhitener | None = None
         if config.whiten is not None:
             self.whitener = RunningWhitener(setup.width, config.whiten, device)
             self.parts["whitener"] = self.whitener
-        self._shared = self.shared_step(self.shared_rule())
+        step = self.pair_step(self.pairwise_rule())
+        self._fast = None if step is None else self.replayed(projected(step, self.projection))
 
-    def shared_rule(self) -> PairwiseRule | None:
-        """None also where a step is another than that of plain pairs."""
-        config, rule = self.config, super().shared_rule()
-        if rule is None or config.objective != "pairwise" or config.clip is not None or config.bias:
+    def pairwise_rule(self) -> PairwiseRule | None:
+        """None for other objectives, for negatives of each pair, and for what the kernels do not have."""
+        config, rule = self.config, super().pairwise_rule()
+        plain = config.objective == "pairwise" and config.drawn_for != "pair"
+        if rule is None or not plain or config.clip is not None or config.bias:
             return None
         return replace(rule, per_window=config.drawn_for == "window")
 
@@ -130,35 +140,26 @@ class WindowLearner(Learner):
         return Step(*joined(queries, examples.rows, negatives, losses), gradient.T @ inputs, total)
 
     def _learn(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> None:
-        if self._shared is None:
-            step = self.gradients(inputs, examples, negatives)
-            self.positives.add(examples.rows, examples.weights != 0)
-            self._apply(step)
-            self.loss += step.loss
+        if self._fast is not None:
+            self._fast(inputs, examples.rows, examples.weights, negatives)
             return
-        queries = inputs @ self.projection.weights.T
-        gradient = torch.empty_like(queries)
-        self._shared(queries, examples.rows, examples.weights, negatives, self.rate, self.loss, gradient)
-        self.projection.calls += 1
-        self.projection.apply(EVERY, gradient.T @ inputs, self._projection_rate)
+        step = self.gradients(inputs, examples, negatives)
+        self.positives.add(examples.rows, examples.weights != 0)
+        self._apply(step)
+        self.loss += step.loss
 
     def _apply(self, step: Step) -> None:
         self.projection.calls += 1
         if self.config.clip is None:
-            self.rows.step(step.queries, step.rows, step.coefficients, self.rate)
-            self.projection.apply(EVERY, step.projection, self._projection_rate)
+            self.rows.step(step.queries, step.rows, step.coefficients, self.pace)
+            self.projection.apply(EVERY, step.projection, self.pace)
             return
         self.rows.calls += 1
         distinct, gradients = merged_gradients(step.queries, step.rows, step.coefficients)
         norm = (gradients.square().sum() + step.projection.square().sum()).sqrt()
         scale = (self.config.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
-        self.rows.apply(distinct, gradients * scale, self.rate)
-        self.projection.apply(EVERY, step.projection * scale, self._projection_rate)
-
-    @property
-    def _projection_rate(self) -> float:
-        own = self.config.projection_rate
-        return self.rate if own is None else own * self.rate / self.config.rate
+        self.rows.apply(distinct, gradients * scale, self.pace)
+        self.projection.apply(EVERY, step.projection * scale, self.pace)
 
     def _first_projection(self, dim: int) -> Tensor:
         config, device, width = self.config, self.setup.device, self.inputs_width
@@ -207,3 +208,16 @@ class WindowLearner(Learner):
                 [self.setup.width] * self.parts_of_input, dim=1
             ):
                 part.copy_(part @ change)
+
+
+def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
+    """A step whose queries are projections of inputs, and which moves the projection too."""
+
+    def learn(inputs: Tensor, rows: Tensor, present: Tensor, negatives: Tensor) -> None:
+        queries = inputs @ projection.weights.T
+        gradient = torch.empty_like(queries)
+        step(queries, rows, negatives, present, gradient)
+        projection.calls += 1
+        projection.apply(EVERY, gradient.T @ inputs, step.pace)
+
+    return learn

@@ -18,7 +18,7 @@ from wordstill.methods.learner import Learner
 from wordstill.methods.learner_config import LearnerConfig
 from wordstill.methods.learner_state import STEPS
 from wordstill.methods.noise import NoiseSource
-from wordstill.methods.objectives import pairwise
+from wordstill.methods.objectives import PairwiseRule, pairwise
 from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.rows import OptimiserKind, joined
 from wordstill.methods.sums import occurrences
@@ -162,7 +162,8 @@ class X2Static(Learner):
             self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
             self.parts["whitener"] = self.whitener
         self._pool: Tensor | None = None
-        self._shared = self.shared_step(self.shared_rule() if config.limit is None else None)
+        step = self.pair_step(self.pairwise_rule())
+        self._fast = None if step is None else self.replayed(step)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
@@ -176,6 +177,10 @@ class X2Static(Learner):
             self._step(asking, chosen[:, None], negatives)
             yield len(chosen)
 
+    def pairwise_rule(self) -> PairwiseRule | None:
+        """None also where scores are limited."""
+        return super().pairwise_rule() if self.config.limit is None else None
+
     def vectors(self) -> Tensor:
         """The table, in whitened axes if contexts are whitened."""
         return self.rows.weights
@@ -187,15 +192,15 @@ class X2Static(Learner):
         return chance.permutation(kept)
 
     def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
-        if self._shared is not None:
-            self._shared(queries, words, None, negatives, self.rate, self.loss)
+        if self._fast is not None:
+            self._fast(queries, words, negatives)
             return
         positive = self.scores(self.rows, queries, words)
         negative = self.scores(self.rows, queries, negatives)
         drawn = self.weights(negatives, words)
         losses = pairwise(positive, negative, torch.ones_like(positive), drawn, self.config.limit)
         self.positives.add(words)
-        self.rows.step(*joined(queries, words, negatives, losses), self.rate)
+        self.rows.step(*joined(queries, words, negatives, losses), self.pace)
         self.loss += losses.total
 
     def _draws(self, sizes: list[int], generator: torch.Generator) -> Iterator[Tensor]:
@@ -206,8 +211,8 @@ class X2Static(Learner):
             seeded = torch.Generator(self.setup.device).manual_seed(self.setup.seed)
             self._pool = self.noise.draw((self.config.noise_pool,), seeded)
         wanted = self.config.negatives
-        for size in sizes:
-            begin = int(self.clock.counts[STEPS]) * self.config.batch * wanted
+        for step, size in enumerate(sizes, int(self.clock.counts[STEPS])):
+            begin = step * self.config.batch * wanted
             places = (begin + torch.arange(size * wanted, device=self._pool.device)) % len(self._pool)
             yield self._pool[places].view(size, wanted)
 

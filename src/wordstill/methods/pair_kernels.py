@@ -1,0 +1,92 @@
+"""What steps of plain pairs on a GPU have in common, whether negatives are shared or each query's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from wordstill.methods.objectives import PairwiseRule
+from wordstill.methods.row_kernels import KernelStep
+
+
+class PairStep(ABC):
+    """Scores, loss, gradients and update of the rows of a table, as `RowTable` and `pairwise` have them.
+
+    A GPU has done what a step asks for long before the host has named its fifty small operations, so the host
+    would be what everything waits for; here they are a handful.
+
+    Args:
+        kernels: Of the table.
+        counts: How often each row was a positive [rows]; counted on.
+        offsets: Added to the scores of each row [rows]; None adds nothing.
+        rule: What the loss is.
+        pace: The learning rate [], looked up at every step.
+        loss: What the summed loss is added to [], float64.
+    """
+
+    def __init__(
+        self,
+        kernels: KernelStep,
+        counts: Tensor,
+        offsets: Tensor | None,
+        rule: PairwiseRule,
+        pace: Tensor,
+        loss: Tensor,
+    ) -> None:
+        self.kernels, self.counts, self.offsets, self.rule = kernels, counts, offsets, rule
+        self.pace, self.loss = pace, loss
+        # Kernels want an address even for what is not there.
+        self.nothing = torch.ones(1, device=counts.device)
+
+    def __call__(
+        self,
+        queries: Tensor,
+        rows: Tensor,
+        negatives: Tensor,
+        present: Tensor | None = None,
+        gradient: Tensor | None = None,
+    ) -> None:
+        """Learn from B queries [B, dim].
+
+        Args:
+            queries: [B, dim].
+            rows: Positives [B, P].
+            negatives: [N] for all queries, or [B, N].
+            present: Weight of each positive [B, P], 0 where it is empty; None is 1 for all.
+            gradient: Gets the gradients of the queries [B, dim]; None where nobody wants them.
+        """
+        queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
+        self.kernels.calls += 1
+        self.collect(queries, rows, negatives, present, gradient)
+        self.kernels.update(rows, negatives, self.pace)
+
+    @abstractmethod
+    def collect(
+        self,
+        queries: Tensor,
+        rows: Tensor,
+        negatives: Tensor,
+        present: Tensor | None,
+        gradient: Tensor | None,
+    ) -> None:
+        """Add up the gradients of all rows that are named, and do all else but updating them."""
+
+
+@triton.jit
+def _softplus(value):
+    return tl.maximum(value, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(value)))
+
+
+@triton.jit
+def _met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """A row of a table, and its score with a query."""
+    column = tl.arange(0, BLOCK)
+    vector = tl.load(weights + row * DIM + column, mask=column < DIM, other=0.0)
+    score = tl.sum(values * vector, axis=0)
+    if OFFSET:
+        score += tl.load(offsets + row)
+    return vector, score
