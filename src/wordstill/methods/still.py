@@ -155,8 +155,8 @@ class Still(Method):
         halves = _Halves(self, frequent)
         joint = Moments(2 * self.setup.width, counts.device)
         common = _most_common(frequent, counts)
-        for rows in _blocks(len(counts)):
-            joint.add(halves(rows), common[rows])
+        for chosen in _chosen(common):
+            joint.add(halves(chosen), torch.ones_like(chosen))
         centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
         vectors = torch.empty(len(counts), self.dim)
         for rows in _blocks(len(counts)):
@@ -176,8 +176,8 @@ class _Halves:
     def __init__(self, method: Still, frequent: Tensor) -> None:
         self.method, width = method, method.setup.width
         moments = Moments(3 * width, frequent.device)
-        for rows in _blocks(len(frequent)):
-            moments.add(torch.cat(self._observed(rows), dim=1), frequent[rows])
+        for rows in _chosen(frequent):
+            moments.add(torch.cat(self._observed(rows), dim=1), torch.ones_like(rows))
         mean, covariance = moments.mean(), moments.covariance()
         both, alone = slice(0, 2 * width), slice(2 * width, None)
         self.alone_mean, self.expected_mean = mean[alone], mean[both]
@@ -187,7 +187,7 @@ class _Halves:
         self.state_whitening = symmetric_power(covariance[:width, :width], -method.config.state_exponent)
         self.context_whitening = symmetric_power(method.spread.covariance(), -method.config.context_exponent)
 
-    def __call__(self, rows: slice) -> Tensor:
+    def __call__(self, rows: slice | Tensor) -> Tensor:
         """[rows, 2 x width] float64."""
         config, width = self.method.config, self.method.setup.width
         counts = self.method.states.counts[rows, None].double()
@@ -206,7 +206,7 @@ class _Halves:
             dim=1,
         )
 
-    def _observed(self, rows: slice) -> list[Tensor]:
+    def _observed(self, rows: slice | Tensor) -> list[Tensor]:
         """Mean state, mean context and state alone, each [rows, width] float64."""
         parts = (self.method.states, self.method.contexts, self.method.alone)
         return [part.pooled(rows).double() for part in parts]
@@ -226,3 +226,9 @@ def _shrink(observed: Tensor, expected: Tensor, counts: Tensor, prior: float) ->
 
 def _blocks(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE))
+
+
+def _chosen(words: Tensor) -> tuple[Tensor, ...]:
+    """Numbers of the words [V] that are named, block by block."""
+    blocks: tuple[Tensor, ...] = torch.split(torch.nonzero(words).flatten(), ROWS_AT_ONCE)
+    return blocks

@@ -54,7 +54,7 @@ class RowSums:
         self.sums.index_add_(0, distinct, sums)
         self.counts.index_add_(0, distinct, counts)
 
-    def pooled(self, rows: slice = slice(None)) -> Tensor:
+    def pooled(self, rows: slice | Tensor = slice(None)) -> Tensor:
         """[rows, width] the means; zeros where nothing was observed."""
         return self.sums[rows] / self.counts[rows, None].clamp(min=1)
 

@@ -15,6 +15,8 @@ from wordstill.teacher.precision.tiles.library import CannotCompile, load_librar
 
 STEP = 32
 """Sizes of layers and of heads must be multiples of this."""
+MOST_NUMBERS = 8192
+"""In a row whose norm is taken."""
 
 
 class NoTiles(Exception):
@@ -44,6 +46,9 @@ class Kernel:
         self._allow = library.tiles_allow
         self._linear = library.tiles_linear
         self._linear.argtypes = [*[pointer] * 4, *[number] * 3, ctypes.c_int]
+        self._norm = library.tiles_norm
+        self._norm.argtypes = [*[pointer] * 5, *[number] * 2, ctypes.c_float]
+        self._norm.restype = None
         self._attend = library.tiles_attend
         self._attend.argtypes = [*[heads] * 3, pointer, *[number] * 2, pointer, *[number] * 3, ctypes.c_float]
 
@@ -69,6 +74,19 @@ class Kernel:
         rows, inputs = x.shape
         pointers = (tensor.data_ptr() for tensor in (x, weight, bias, y))
         _refuse_failure(self._linear(*pointers, rows, y.shape[1], inputs, gelu))
+
+    def norm(self, values: Tensor, added: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> None:
+        """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one piece.
+
+        Args:
+            values: In bfloat16; N is a multiple of 32 and at most 8,192.
+            added: Likewise.
+            weight: [N] in float32.
+            bias: Likewise.
+            epsilon: Added to the variance.
+        """
+        pointers = (tensor.data_ptr() for tensor in (values, added, weight, bias, values))
+        self._norm(*pointers, *values.shape, epsilon)
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float

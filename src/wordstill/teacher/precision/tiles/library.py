@@ -16,7 +16,7 @@ from pathlib import Path
 from wordstill.errors import WordstillError
 from wordstill.files import atomic_file, user_cache
 
-HEADERS, SOURCES = ("tiles.h",), ("attention.c", "linear.c")
+HEADERS, SOURCES = ("tiles.h",), ("attention.c", "linear.c", "norm.c")
 FOLDER = Path(__file__).parent
 FLAGS = (
     "-std=gnu11", "-O3", "-shared", "-fPIC", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",

@@ -17,6 +17,7 @@ from wordstill.teacher.precision.half import CLOSE_ENOUGH
 from wordstill.teacher.precision.linears import ACTIVATIONS, linear_weight
 from wordstill.teacher.precision.tiles.kernel import STEP, NoTiles, kernel
 from wordstill.teacher.precision.tiles.linear import TileLinear
+from wordstill.teacher.precision.tiles.norm import TileNorm, ends_in_norm
 
 MOST_OF_IT = 0.9
 """Share of the blocks' weights that must be in linear layers; all else is slow in bfloat16."""
@@ -75,6 +76,9 @@ def _replace(model: Any, blocks: Sequence[nn.Module], pieces: Tensor) -> None:
         model.set_submodule(name, nn.Identity())
         for layer in before:
             layer.gelu = True
+    for name, module in modules.items():
+        if ends_in_norm(module):
+            model.set_submodule(name, TileNorm(module))
 
 
 def _layers_before(
