@@ -1,4 +1,4 @@
-"""Linear layers and attention in bfloat16 by a processor's matrix tiles (AMX), without torch's help.
+"""Linear layers, attention and norms in bfloat16 by a processor's matrix tiles (AMX), without torch's help.
 
 torch leaves them to oneDNN, which some virtual machines keep from using them.
 """
