@@ -14,11 +14,11 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from wordstill.methods.objectives import PairwiseRule
-from wordstill.methods.own_kernels import OwnStep
-from wordstill.methods.row_kernels import KINDS, KernelStep
-from wordstill.methods.rows import RowOptimiser, RowTable
-from wordstill.methods.shared_kernels import SharedStep
+from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.own_kernels import OwnStep
+from wordstill.methods.learning.row_kernels import KINDS, KernelStep
+from wordstill.methods.learning.rows import RowOptimiser, RowTable
+from wordstill.methods.learning.shared_kernels import SharedStep
 from wordstill.methods.sum_kernels import add_rows
 from wordstill.teacher.attention.packed import WIDTHS
 from wordstill.teacher.attention.packed_kernels import attend_short_texts

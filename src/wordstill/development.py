@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordstill.errors import UsageError
-from wordstill.methods.learner import Learner
+from wordstill.methods.learning.learner import Learner
 from wordstill.vectors import WordVectors
 
 Judge = Callable[[WordVectors], float]

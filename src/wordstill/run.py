@@ -19,7 +19,7 @@ from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.files import disk_errors
 from wordstill.input_text import as_list, is_one_store, open_or_prepare
 from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
-from wordstill.methods.learner import Learner
+from wordstill.methods.learning.learner import Learner
 from wordstill.methods.ranges import SEEDS, check_ranges
 from wordstill.recipe import Recipe
 from wordstill.stopwatch import Stopwatch, Unwatched

@@ -12,7 +12,7 @@ import torch
 
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
-from wordstill.methods.learner_state import STEPS
+from wordstill.methods.learning.learner_state import STEPS
 from wordstill.run import DistillConfig, Run
 from wordstill.vectors import WordVectors
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods import rows as rows_module
-from wordstill.methods.rows import EVERY, RowOptimiser, RowTable
+from wordstill.methods.learning import rows as rows_module
+from wordstill.methods.learning.rows import EVERY, RowOptimiser, RowTable
 from wordstill.teacher import WordStates
 
 pytest.importorskip("triton", reason="needs triton")
-from wordstill.methods.row_kernels import KernelStep
+from wordstill.methods.learning.row_kernels import KernelStep
 from wordstill.methods.sum_kernels import add_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

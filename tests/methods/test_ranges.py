@@ -12,11 +12,11 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, check_specs
 from wordstill.methods.context_to_vec import WEIGHTS, ContextToVecConfig
-from wordstill.methods.learner_config import RANGES as LEARNING
-from wordstill.methods.noise import Noise
+from wordstill.methods.learning.learner_config import RANGES as LEARNING
+from wordstill.methods.learning.noise import Noise
+from wordstill.methods.learning.window_config import RANGES
 from wordstill.methods.ranges import Range
 from wordstill.methods.still import RANGES as STILL
-from wordstill.methods.window_config import RANGES
 from wordstill.methods.x2static import RANGES as X2STATIC
 
 WINDOWS = ("bert-skipgram", "context-to-vec")

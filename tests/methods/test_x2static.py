@@ -8,7 +8,7 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.contexts import miscounted_sentences, sentence_contexts
+from wordstill.methods.learning.contexts import miscounted_sentences, sentence_contexts
 from wordstill.methods.x2static import X2StaticConfig
 from wordstill.teacher.batches.batch import Batch
 from wordstill.teacher.states import WordStates

@@ -14,9 +14,9 @@ from wordstill.baselines.base import Baseline, Trained
 from wordstill.baselines.ngrams import Examples, leave_one_out, make_bags, source_gradients_of
 from wordstill.baselines.progress import refuse_divergence
 from wordstill.baselines.text import Stretch, WordText
-from wordstill.methods.objectives import pairwise
+from wordstill.methods.learning.objectives import pairwise
+from wordstill.methods.learning.rows import RowOptimiser, RowTable
 from wordstill.methods.ranges import LARGEST, Range, check_ranges
-from wordstill.methods.rows import RowOptimiser, RowTable
 from wordstill.teacher.device import choose_device
 
 CPU_BATCH, GPU_BATCH = 64, 1024

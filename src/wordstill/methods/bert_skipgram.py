@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordstill.methods.window_config import PRINTED, WindowConfig
-from wordstill.methods.window_learner import WindowLearner
+from wordstill.methods.learning.window_config import PRINTED, WindowConfig
+from wordstill.methods.learning.window_learner import WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "attended"}

@@ -13,16 +13,16 @@ from torch import Tensor
 
 from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
-from wordstill.methods.contexts import Averaged, sentence_contexts
-from wordstill.methods.learner import Learner
-from wordstill.methods.learner_config import LearnerConfig
-from wordstill.methods.learner_state import STEPS
-from wordstill.methods.noise import NoiseSource
-from wordstill.methods.objectives import PairwiseRule, pairwise
+from wordstill.methods.learning.contexts import Averaged, sentence_contexts
+from wordstill.methods.learning.learner import Learner
+from wordstill.methods.learning.learner_config import LearnerConfig
+from wordstill.methods.learning.learner_state import STEPS
+from wordstill.methods.learning.noise import NoiseSource
+from wordstill.methods.learning.objectives import PairwiseRule, pairwise
+from wordstill.methods.learning.rows import OptimiserKind, joined
+from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.ranges import Range, check_ranges
-from wordstill.methods.rows import OptimiserKind, joined
 from wordstill.methods.sums import occurrences
-from wordstill.methods.whitening import RunningWhitener
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]

@@ -83,6 +83,9 @@ class Teacher:
         self.subwords = Subwords(tokenizer, config.name)
         self.limit = text_limit(model, tokenizer, self.subwords, config.max_length)
         self.device = choose_device(config.device)
+        if self.device.type == "cuda" and self.device.index is not None:
+            # Kernels of our own start on the current GPU, wherever their tensors are.
+            torch.cuda.set_device(self.device)
         settings = model.config.get_text_config()
         self.depth = int(settings.num_hidden_layers)
         self.width = int(settings.hidden_size)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.methods.noise import Noise
+from wordstill.methods.learning.noise import Noise
 
 HOST = torch.device("cpu")
 DRAWS = 40_000

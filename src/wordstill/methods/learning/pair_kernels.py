@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from wordstill.methods.objectives import PairwiseRule
-from wordstill.methods.row_kernels import KernelStep
+from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.row_kernels import KernelStep
 
 
 class PairStep(ABC):

@@ -8,8 +8,8 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.noise import Noise
-from wordstill.methods.pairs import Windows, single_pairs
+from wordstill.methods.learning.noise import Noise
+from wordstill.methods.learning.pairs import Windows, single_pairs
 
 NAMES = ("bert-skipgram", "context-to-vec")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wordstill.methods.noise import NoiseSource
+from wordstill.methods.learning.noise import NoiseSource
+from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser
 from wordstill.methods.ranges import Range, check_ranges
-from wordstill.methods.rows import OptimiserKind, RowOptimiser
 
 RANGES = {
     "negatives": Range(1, 10_000),

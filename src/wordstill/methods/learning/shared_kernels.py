@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from wordstill.methods.pair_kernels import PairStep, _met, _softplus
+from wordstill.methods.learning.pair_kernels import PairStep, _met, _softplus
 
 LARGEST_BLOCK = 1024
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.methods.rows import RowOptimiser, RowTable, merged_gradients
+from wordstill.methods.learning.rows import RowOptimiser, RowTable, merged_gradients
 
 KINDS = ("sgd", "adagrad", "adam")
 ROWS, DIM, QUERIES, SLOTS = 7, 5, 6, 4

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.methods.noise import Noise
+from wordstill.methods.learning.noise import Noise
 from wordstill.teacher.states import WordStates
 
 

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from wordstill.methods.rows import RowTable
+    from wordstill.methods.learning.rows import RowTable
 
 NOBODY = 2**31 - 1
 SGD, ADAGRAD, ADAM = 0, 1, 2

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from wordstill.methods.base import Setup
-from wordstill.methods.learner import Learner
-from wordstill.methods.objectives import (
+from wordstill.methods.learning.learner import Learner
+from wordstill.methods.learning.objectives import (
     Losses,
     PairwiseRule,
     attended,
@@ -20,14 +20,14 @@ from wordstill.methods.objectives import (
     pairwise,
     summed,
 )
-from wordstill.methods.pairs import Examples, Windows, single_pairs
-from wordstill.methods.rows import EVERY, RowOptimiser, RowTable, joined, merged_gradients
-from wordstill.methods.whitening import RunningWhitener
-from wordstill.methods.window_config import WindowConfig
+from wordstill.methods.learning.pairs import Examples, Windows, single_pairs
+from wordstill.methods.learning.rows import EVERY, RowOptimiser, RowTable, joined, merged_gradients
+from wordstill.methods.learning.whitening import RunningWhitener
+from wordstill.methods.learning.window_config import WindowConfig
 from wordstill.teacher.states import WordStates
 
 if TYPE_CHECKING:
-    from wordstill.methods.pair_kernels import PairStep
+    from wordstill.methods.learning.pair_kernels import PairStep
 
 FREQUENT = 20_000
 

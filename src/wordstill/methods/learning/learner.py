@@ -13,18 +13,18 @@ from torch import Tensor
 
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
-from wordstill.methods.learner_config import LearnerConfig
-from wordstill.methods.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Moment, Positives
-from wordstill.methods.noise import Noise
-from wordstill.methods.objectives import PairwiseRule
-from wordstill.methods.replay import Replayed
-from wordstill.methods.rows import RowTable
+from wordstill.methods.learning.learner_config import LearnerConfig
+from wordstill.methods.learning.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Moment, Positives
+from wordstill.methods.learning.noise import Noise
+from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.replay import Replayed
+from wordstill.methods.learning.rows import RowTable
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.methods.pair_kernels import PairStep
+    from wordstill.methods.learning.pair_kernels import PairStep
 
 SEED_STRIDE = 0x9E3779B97F4A7C15
 
@@ -173,8 +173,8 @@ class Learner(Method):
         kernels = self.rows.kernels
         if rule is None or kernels is None:
             return None
-        from wordstill.methods.own_kernels import OwnStep
-        from wordstill.methods.shared_kernels import SharedStep
+        from wordstill.methods.learning.own_kernels import OwnStep
+        from wordstill.methods.learning.shared_kernels import SharedStep
 
         kind = SharedStep if self.config.shared else OwnStep
         return kind(kernels, self.positives.counts, self._offsets, rule, self.pace, self.loss)

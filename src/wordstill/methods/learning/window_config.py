@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wordstill.errors import UsageError
-from wordstill.methods.learner_config import LearnerConfig
-from wordstill.methods.noise import NoiseSource
+from wordstill.methods.learning.learner_config import LearnerConfig
+from wordstill.methods.learning.noise import NoiseSource
+from wordstill.methods.learning.rows import OptimiserKind
 from wordstill.methods.ranges import Range, check_ranges
-from wordstill.methods.rows import OptimiserKind
 
 Start = Literal["orthogonal", "xavier"]
 Objective = Literal["pairwise", "summed", "attended", "attended-in-groups"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from wordstill.methods.objectives import attended, attended_in_groups, pairwise, summed
+from wordstill.methods.learning.objectives import attended, attended_in_groups, pairwise, summed
 
 QUERIES, POSITIVES, NEGATIVES = 5, 4, 3
 

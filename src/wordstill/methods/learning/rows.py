@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from wordstill.errors import UsageError
-from wordstill.methods.objectives import Losses
+from wordstill.methods.learning.objectives import Losses
 from wordstill.methods.sums import Accumulator
 
 if TYPE_CHECKING:
-    from wordstill.methods.row_kernels import KernelStep
+    from wordstill.methods.learning.row_kernels import KernelStep
 
 OptimiserKind = Literal["sgd", "adagrad", "adam"]
 EVERY = slice(None)
@@ -178,7 +178,7 @@ def _kernels(table: RowTable) -> KernelStep | None:
     if not table.weights.is_cuda or table.weights.dtype != torch.float32:
         return None
     try:
-        from wordstill.methods.row_kernels import KernelStep
+        from wordstill.methods.learning.row_kernels import KernelStep
     except ImportError:
         return None
     return KernelStep(table)
