@@ -5,6 +5,7 @@ import pytest
 
 from wordstill.errors import UsageError
 from wordstill.methods import still as module
+from wordstill.methods import still_parts
 from wordstill.methods.still import Still, StillConfig
 
 
@@ -45,16 +46,24 @@ def slow_still(text, slow, config: StillConfig) -> np.ndarray:
         share = (counts / (counts + prior))[:, None]
         return share * observed + (1 - share) * expected
 
-    states_covariance = np.cov(states[frequent].T, bias=True)
-    whitened = (shrunk(states, config.state_prior) - states[frequent].mean(axis=0)) @ power(
-        states_covariance, -config.state_exponent
-    )
+    def whitened(observed: np.ndarray) -> np.ndarray:
+        covariance = np.cov(observed[frequent].T, bias=True)
+        deviations = shrunk(observed, config.state_prior) - observed[frequent].mean(axis=0)
+        return unit(deviations @ power(covariance, -config.state_exponent))
+
     context_covariance = np.cov(np.array(of_all).T, bias=True)
     around = (shrunk(contexts, config.context_prior) - np.mean(of_all, axis=0)) @ power(
         context_covariance, -config.context_exponent
     )
     weight = config.context_weight * (counts / (counts + config.context_prior))[:, None]
-    joint = np.hstack([unit(whitened), weight * unit(around)])
+    joint = np.hstack([whitened(states), weight * unit(around)])
+    if config.lower is not None:
+        below = np.zeros_like(states)
+        for row, key in enumerate(keys):
+            if counts[row]:
+                pieces = slow.occurrences[key]
+                below[row] = np.mean([each[config.lower].mean(axis=0) for each in pieces], axis=0)
+        joint = np.hstack([joint, config.lower_weight * whitened(below)])
     common = frequent & (counts >= sorted(counts[frequent])[::-1][: module.COMMON_WORDS][-1])
     joint -= joint[common].mean(axis=0)
     _, _, directions = np.linalg.svd(joint[common], full_matrices=False)
@@ -68,6 +77,8 @@ SETTINGS = {
         "state_prior": 3.0, "context_prior": 0.5,
     },
     "nothing whitened": {"dim": 5, "state_exponent": 0.0, "context_exponent": 0.0},
+    "a lower layer": {"lower": 1, "lower_weight": 0.75},
+    "the lowest with a weight": {"lower": 0, "lower_weight": 2.0, "state_exponent": 0.3, "dim": 30},
 }  # fmt: skip
 
 
@@ -75,7 +86,7 @@ SETTINGS = {
 @pytest.mark.parametrize("rows_at_once", [None, 7])
 def test_it_is_the_equation(text, slow, settings, rows_at_once, monkeypatch):
     if rows_at_once:
-        monkeypatch.setattr(module, "ROWS_AT_ONCE", rows_at_once)
+        monkeypatch.setattr(still_parts, "ROWS_AT_ONCE", rows_at_once)
     check_equation(text, slow, settings)
 
 
@@ -224,6 +235,8 @@ def test_sizes_that_cannot_be(hand_made_setup, dim):
     [
         ("state_prior", 0.0),
         ("context_prior", -1.0),
+        ("lower", -1),
+        ("lower_weight", -0.5),
         ("context_prior", float("nan")),
         ("state_prior", float("inf")),
         ("state_exponent", -0.1),
@@ -236,3 +249,16 @@ def test_sizes_that_cannot_be(hand_made_setup, dim):
 def test_settings_out_of_range(setting, value):
     with pytest.raises(UsageError, match=f"{setting} must be .*got {value}"):
         StillConfig(layer=0, **{setting: value})
+
+
+@pytest.mark.parametrize("lower", [2, 3])
+def test_a_lower_layer_must_be_lower(hand_made_setup, lower):
+    with pytest.raises(UsageError, match=f"still:lower must be below the layer, 2; got {lower}"):
+        Still(StillConfig(layer=2, lower=lower), hand_made_setup([1], width=3))
+
+
+def test_a_lower_layer_makes_room_for_more_numbers(hand_made_setup):
+    method = Still(StillConfig(layer=2, lower=0, dim=9), hand_made_setup([1], width=3))
+    assert method.layers == (0, 2)
+    with pytest.raises(UsageError, match=r"from 1 to 9, 3 times .*got 10"):
+        Still(StillConfig(layer=2, lower=0, dim=10), hand_made_setup([1], width=3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,16 +12,15 @@ from torch import Tensor
 
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
-from wordstill.methods.linear import centred, principal_directions, ridge, symmetric_power, unit_rows
+from wordstill.methods.linear import principal_directions
 from wordstill.methods.ranges import Range, check_ranges
+from wordstill.methods.still_parts import StillParts, blocks, blocks_of
 from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
-ROWS_AT_ONCE = 1 << 15
 ENOUGH_OCCURRENCES = 5
 COMMON_WORDS = 20_000
-RIDGE = 0.01
 PRIORS, EXPONENTS = Range(0, 1e15, above=True), Range(0, 1)
 RANGES = {
     "context_weight": Range(0, 1e6),
@@ -30,6 +28,8 @@ RANGES = {
     "context_exponent": EXPONENTS,
     "state_prior": PRIORS,
     "context_prior": PRIORS,
+    "lower": Range(0, 1_000),
+    "lower_weight": Range(0, 1e6),
 }
 
 
@@ -40,7 +40,7 @@ class StillConfig:
     layer: int
     """Which layer's states."""
     dim: int | None = None
-    """Size of the vectors; None takes the teacher's width, the most is twice that."""
+    """Size of the vectors; None takes the teacher's width, the most is twice that, thrice with ``lower``."""
     context_weight: float = 0.65
     """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
     state_exponent: float = 0.15
@@ -51,9 +51,19 @@ class StillConfig:
     """How many occurrences the guess from the word alone counts for, in the states."""
     context_prior: float = 6.0
     """The same in the contexts."""
+    lower: int | None = None
+    """A lower layer whose states stand beside those of ``layer``: they say more of a word's form and grammar,
+    so that analogies gain; none leaves them out."""
+    lower_weight: float = 1.0
+    """Weight of its states against those of ``layer``."""
 
     def __post_init__(self) -> None:
         check_ranges(self, RANGES)
+
+    @property
+    def parts(self) -> int:
+        """How many kinds of vectors stand side by side."""
+        return 2 if self.lower is None else 3
 
 
 class Still(Method):
@@ -75,7 +85,8 @@ class Still(Method):
     :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
     :math:`P` are mean and principal directions of the concatenation over the 20,000 most frequent of them, so
     that a long tail of names does not decide what is kept. Frequent words occur at least five times; where
-    these are not more than the teacher's width, all words that occur are taken.
+    these are not more than the teacher's width, all words that occur are taken. With ``lower`` the states of
+    a lower layer, shrunk and whitened as :math:`x_w` is, stand beside both with a weight of their own.
 
     Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
     without a gradient step: the mean context of a word, centred, times a power of the inverse covariance of
@@ -83,13 +94,15 @@ class Still(Method):
 
     Inputs: running text, and every word of the vocabulary alone. Words that never occur get their expected
     vector. What all words share is taken away, so words that cannot be told apart get zeros.
-    Cost: three tables of vocabulary x width float32; three eigenvalue problems at the end; no random numbers.
+    Cost: three tables of vocabulary x width float32, four with ``lower``, which also keeps a model from being
+    compiled on a GPU; three eigenvalue problems at the end, or four; no random numbers.
     Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs has its
     `Decontextual` state mapped into the same space.
 
     Example:
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", methods=["still:dim=300"])  # doctest: +SKIP
+        >>> for_analogies = distill("corpus.txt", methods=["still:lower=1"])  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "still.v1"
@@ -116,19 +129,25 @@ class Still(Method):
             "alone": self.alone,
             "spread": self.spread,
         }
+        self.lower: RowSums | None = None
+        if config.lower is not None:
+            self.lower = self.parts["lower"] = RowSums(rows, width, device)
 
     @classmethod
     def check(cls, config: StillConfig, width: int) -> None:
-        """Refuse a size that cannot be."""
-        if config.dim is not None and not 1 <= config.dim <= 2 * width:
-            raise UsageError(
-                f"still:dim must be from 1 to {2 * width}, twice the teacher's width; got {config.dim}."
-            )
+        """Refuse a size that cannot be, and a lower layer that is not lower."""
+        if config.lower is not None and config.lower >= config.layer:
+            raise UsageError(f"still:lower must be below the layer, {config.layer}; got {config.lower}.")
+        most = config.parts * width
+        if config.dim is not None and not 1 <= config.dim <= most:
+            times = f"{config.parts} times the teacher's width"
+            raise UsageError(f"still:dim must be from 1 to {most}, {times}; got {config.dim}.")
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The one layer of the settings."""
-        return (self.config.layer,)
+        """The layer of the settings, and the lower one."""
+        lower, layer = self.config.lower, self.config.layer
+        return (layer,) if lower is None else (lower, layer)
 
     def words_alone(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
@@ -142,6 +161,8 @@ class Still(Method):
         self.states.add(ids, states.words(layer), known)
         self.contexts.add(ids, sentences, sentence)
         self.spread.add(sentences, occurrences(sentence, len(sentences)))
+        if self.lower is not None:
+            self.lower.add(ids, states.words(self.layers[0]), known)
 
     def observe_alone(self, states: WordStates) -> None:
         """Keep the states of words."""
@@ -152,15 +173,15 @@ class Still(Method):
         """Shrink, whiten and reduce, block by block of words."""
         counts = self.states.counts
         frequent = self._frequent()
-        halves = _Halves(self, frequent)
-        joint = Moments(2 * self.setup.width, counts.device)
+        parts = StillParts(self, frequent)
+        joint = Moments(self.config.parts * self.setup.width, counts.device)
         common = _most_common(frequent, counts)
-        for chosen in _chosen(common):
-            joint.add(halves(chosen), torch.ones_like(chosen))
+        for chosen in blocks_of(common):
+            joint.add(parts(chosen), torch.ones_like(chosen))
         centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
         vectors = torch.empty(len(counts), self.dim)
-        for rows in _blocks(len(counts)):
-            vectors[rows] = ((halves(rows) - centre) @ directions).float().cpu()
+        for rows in blocks(len(counts)):
+            vectors[rows] = ((parts(rows) - centre) @ directions).float().cpu()
         return self.table(vectors, (counts > 0) | (self.alone.counts > 0))
 
     def _frequent(self) -> Tensor:
@@ -170,65 +191,9 @@ class Still(Method):
         return frequent if int(frequent.sum()) > self.setup.width else (self.states.counts > 0) & readable
 
 
-class _Halves:
-    """Both halves of the vectors of some rows, before they are reduced."""
-
-    def __init__(self, method: Still, frequent: Tensor) -> None:
-        self.method, width = method, method.setup.width
-        moments = Moments(3 * width, frequent.device)
-        for rows in _chosen(frequent):
-            moments.add(torch.cat(self._observed(rows), dim=1), torch.ones_like(rows))
-        mean, covariance = moments.mean(), moments.covariance()
-        both, alone = slice(0, 2 * width), slice(2 * width, None)
-        self.alone_mean, self.expected_mean = mean[alone], mean[both]
-        self.weights = ridge(covariance[alone, alone], covariance[alone, both], RIDGE)
-        self.state_mean = mean[:width]
-        self.context_mean = method.spread.mean()
-        self.state_whitening = symmetric_power(covariance[:width, :width], -method.config.state_exponent)
-        self.context_whitening = symmetric_power(method.spread.covariance(), -method.config.context_exponent)
-
-    def __call__(self, rows: slice | Tensor) -> Tensor:
-        """[rows, 2 x width] float64."""
-        config, width = self.method.config, self.method.setup.width
-        counts = self.method.states.counts[rows, None].double()
-        readable = self.method.alone.counts[rows, None] > 0
-        state, context, alone = self._observed(rows)
-        deviation = torch.where(readable, centred(alone, self.alone_mean), 0.0)
-        expected = self.expected_mean + deviation @ self.weights
-        state = _shrink(state, expected[:, :width], counts, config.state_prior)
-        context = _shrink(context, expected[:, width:], counts, config.context_prior)
-        weights = config.context_weight * counts / (counts + config.context_prior)
-        return torch.cat(
-            [
-                unit_rows(centred(state, self.state_mean) @ self.state_whitening),
-                weights * unit_rows(centred(context, self.context_mean) @ self.context_whitening),
-            ],
-            dim=1,
-        )
-
-    def _observed(self, rows: slice | Tensor) -> list[Tensor]:
-        """Mean state, mean context and state alone, each [rows, width] float64."""
-        parts = (self.method.states, self.method.contexts, self.method.alone)
-        return [part.pooled(rows).double() for part in parts]
-
-
 def _most_common(frequent: Tensor, counts: Tensor) -> Tensor:
     """[V] which frequent words centre and directions are fitted on; words of equal count go together."""
     if int(frequent.sum()) <= COMMON_WORDS:
         return frequent
     least = torch.topk(torch.where(frequent, counts, 0), COMMON_WORDS).values[-1]
     return frequent & (counts >= least)
-
-
-def _shrink(observed: Tensor, expected: Tensor, counts: Tensor, prior: float) -> Tensor:
-    return (counts * observed + prior * expected) / (counts + prior)
-
-
-def _blocks(rows: int) -> Iterator[slice]:
-    return (slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE))
-
-
-def _chosen(words: Tensor) -> tuple[Tensor, ...]:
-    """Numbers of the words [V] that are named, block by block."""
-    blocks: tuple[Tensor, ...] = torch.split(torch.nonzero(words).flatten(), ROWS_AT_ONCE)
-    return blocks
