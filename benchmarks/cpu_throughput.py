@@ -206,7 +206,7 @@ def _take_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str
 def _read(teacher: Teacher, batches: list[AnyBatch]) -> None:
     """Let a teacher read as it does in a run."""
     layers = (teacher.depth,)
-    size = teacher.readers(layers)
+    size = teacher.readers()
     with Crew[AnyBatch, WordStates](lambda batch: teacher.encode(batch, layers), size) as crew:
         for batch in batches:
             crew.do(batch)

@@ -50,7 +50,7 @@ class Echo:
     def verify(self, layers: tuple[int, ...]) -> None:
         assert layers
 
-    def readers(self, layers: tuple[int, ...]) -> int:
+    def readers(self) -> int:
         return self.threads
 
     def encode(self, batch: SimpleNamespace, layers: tuple[int, ...]) -> int:

@@ -155,7 +155,7 @@ class Engine:
 
     def _read(self, batches: Iterable[_Loaded], layers: tuple[int, ...]) -> Generator[_Read, None, None]:
         """Batches and their states, in the order in which they come."""
-        size = self.teacher.readers(layers)
+        size = self.teacher.readers()
         with Crew[_Loaded, _Read](lambda item: (*item, self.teacher.encode(item[1], layers)), size) as crew:
             for item in self.watch.each("waiting for batches", batches):
                 with self.watch.part("teacher"):

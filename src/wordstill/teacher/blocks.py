@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 
 def blocks_of(model: Any, depth: int) -> list[nn.Module] | None:
@@ -26,34 +28,72 @@ def copy_of(model: Any) -> Any:
     return copy.deepcopy(model, {id(weight): weight for weight in weights})
 
 
-@contextmanager
-def states_before(
-    blocks: Sequence[nn.Module], layers: Sequence[int], *, stop: bool
-) -> Iterator[dict[int, Tensor]]:
-    """What the model gives to some of its blocks when it is run inside.
+class StatesBetween:
+    """What a model gives to its blocks, for every thread that runs it.
+
+    Hooks stay on the blocks from the first look to `let_go`, since a thread that adds or removes one would
+    disturb the others; each notes what is wanted in its own thread.
 
     Args:
         blocks: The model's blocks.
-        layers: Numbers of layers below the last: layer n is what block n, counted from 0, is given.
-        stop: End the run of the model at the highest of them.
     """
-    seen: dict[int, Tensor] = {}
-    last = max(layers) if stop else None
-    with ExitStack() as stack:
-        for layer in layers:
-            look = partial(_look, seen, layer, layer == last)
-            stack.callback(blocks[layer].register_forward_pre_hook(look, with_kwargs=True).remove)
-        with suppress(_Enough):
-            yield seen
+
+    def __init__(self, blocks: Sequence[nn.Module]) -> None:
+        self.blocks = blocks
+        self._hooks: list[RemovableHandle] = []
+        self._lock, self._own = threading.Lock(), threading.local()
+
+    @contextmanager
+    def before(self, layers: Sequence[int], *, stop: bool) -> Iterator[dict[int, Tensor]]:
+        """What the model gives to some of its blocks when it is run inside, by this thread.
+
+        Args:
+            layers: Numbers of layers below the last: layer n is what block n, counted from 0, is given.
+            stop: End the run of the model at the highest of them.
+        """
+        seen: dict[int, Tensor] = {}
+        self._attach()
+        self._own.wanted = _Wanted(frozenset(layers), max(layers) if stop else None, seen)
+        try:
+            with suppress(_Enough):
+                yield seen
+        finally:
+            self._own.wanted = None
+
+    def let_go(self) -> None:
+        """Take the hooks off the blocks, which a compiler would not understand."""
+        with self._lock:
+            while self._hooks:
+                self._hooks.pop().remove()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StatesBetween:
+        # A copied model has copied hooks; nobody looks through them.
+        return self
+
+    def _attach(self) -> None:
+        with self._lock:
+            if not self._hooks:
+                self._hooks += [
+                    block.register_forward_pre_hook(partial(self._look, layer), with_kwargs=True)
+                    for layer, block in enumerate(self.blocks)
+                ]
+
+    def _look(self, layer: int, _: nn.Module, given: Any, named: dict[str, Any]) -> None:
+        wanted: _Wanted | None = getattr(self._own, "wanted", None)
+        if wanted is None or layer not in wanted.layers:
+            return
+        wanted.seen[layer] = given[0] if given else named["hidden_states"]
+        if layer == wanted.last:
+            raise _Enough
+
+
+class _Wanted(NamedTuple):
+    """What one thread wants to see."""
+
+    layers: frozenset[int]
+    last: int | None
+    seen: dict[int, Tensor]
 
 
 class _Enough(Exception):
     """All wanted states have been seen, so the rest of the model need not run."""
-
-
-def _look(
-    seen: dict[int, Tensor], layer: int, last: bool, _: nn.Module, given: Any, named: dict[str, Any]
-) -> None:
-    seen[layer] = given[0] if given else named["hidden_states"]
-    if last:
-        raise _Enough

@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from wordstill.errors import TeacherError
 from wordstill.teacher.attention.packed import Packing, packed, register
 from wordstill.teacher.batches.loaded import LoadedBatch
-from wordstill.teacher.blocks import blocks_of, states_before
+from wordstill.teacher.blocks import StatesBetween, blocks_of
 from wordstill.teacher.limits import first_position
 from wordstill.teacher.outputs import wanted_states
 from wordstill.teacher.precision.activations import use_plain_gelu
@@ -40,10 +40,10 @@ class Forward:
     """
 
     def __init__(self, model: Any, depth: int, name: str, pad_id: int) -> None:
-        self.model, self.depth, self.name, self.pad_id = model, depth, name, pad_id
+        self.depth, self.name, self.pad_id = depth, name, pad_id
         self.packs = False
         self.most: int | None = None
-        self.blocks = blocks_of(model, depth)
+        self._set(model)
         self.first_position = first_position(model)
         self._usual_attention = getattr(model.config, "_attn_implementation", None)
 
@@ -63,6 +63,8 @@ class Forward:
         """
         if self.packs:
             self.model.set_attn_implementation(register(compiled=wanted))
+        if self.between is not None:
+            self.between.let_go()
         for block in self.blocks or []:
             if wanted:
                 use_plain_gelu(block)
@@ -72,7 +74,7 @@ class Forward:
 
     def take(self, model: Any) -> None:
         """Run another model from now on, as this one was run; it must be a copy whose layers were changed."""
-        self.model, self.blocks = model, blocks_of(model, self.depth)
+        self._set(model)
         if self.packs:
             self.pack(True)
 
@@ -143,12 +145,16 @@ class Forward:
 
     def _run(self, layers: tuple[int, ...], **inputs: Any) -> dict[int, Tensor]:
         """[texts, sub-words, d] of each wanted layer."""
-        if layers == (self.depth,) or self.blocks is None:
+        if layers == (self.depth,) or self.between is None:
             output = self.model(**inputs, output_hidden_states=layers != (self.depth,))
             return wanted_states(output, layers, self.depth, self.name)
         below = [layer for layer in layers if layer < self.depth]
-        with states_before(self.blocks, below, stop=self.depth not in layers) as seen:
+        with self.between.before(below, stop=self.depth not in layers) as seen:
             seen[self.depth] = wanted_states(self.model(**inputs), (self.depth,), self.depth, self.name)[
                 self.depth
             ]
         return seen
+
+    def _set(self, model: Any) -> None:
+        self.model, self.blocks = model, blocks_of(model, self.depth)
+        self.between = None if self.blocks is None else StatesBetween(self.blocks)

@@ -153,11 +153,9 @@ class Teacher:
         self._refuse_non_finite(self._watch.look(hidden.values(), loaded), layers)
         return WordStates(loaded, hidden)
 
-    def readers(self, layers: tuple[int, ...]) -> int:
-        """How many threads may `encode` these layers at the same time, each with its share of the cores."""
-        # States between blocks are looked at by one thread at a time.
-        alone = self.device.type != "cpu" or layers != (self.depth,)
-        return 1 if alone else min(torch.get_num_threads(), MOST_READERS)
+    def readers(self) -> int:
+        """How many threads may `encode` at the same time, each with its share of the cores."""
+        return min(torch.get_num_threads(), MOST_READERS) if self.device.type == "cpu" else 1
 
     def learn_ranges(self, corpus: Corpus) -> None:
         """In int8, learn from a sample of what will be read; any other precision has nothing to learn."""

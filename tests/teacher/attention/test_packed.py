@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.attention.packed import CannotPack
 from wordstill.teacher.batches.planning import within_sum
-from wordstill.teacher.blocks import blocks_of, states_before
+from wordstill.teacher.blocks import StatesBetween, blocks_of
 
 PHRASES = ["the river", "river", "a still house by the river", "stands", "the old still stands by the river"]
 SMALL = {
@@ -87,9 +89,27 @@ def test_a_model_can_serve_two_teachers(tiny_model, tiny_tokenizer):
     assert torch.equal(one.encode(batch, (3,)).hidden[3], other.encode(batch, (3,)).hidden[3])
 
 
+def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_tokenizer):
+    model, tokenizer = tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased")
+    with StatesBetween(blocks_of(model, 3)).before((0,), stop=True) as seen:
+        model(input_ids=torch.tensor([[4, 5, 6]]))
+    assert set(seen) == {0}
+    teacher, other = (
+        Teacher(each, tokenizer, TeacherConfig("x", "cpu", "float32"))
+        for each in (copy.deepcopy(model), model)
+    )
+    batch = batch_of(teacher, packed=True)
+    before = teacher.encode(batch, (1, 3)).hidden
+    torch.testing.assert_close(other.encode(batch, (1, 3)).hidden, before)
+    teacher.forward.between.let_go()
+    assert all(len(block._forward_pre_hooks) == 1 for block in teacher.forward.blocks)
+    torch.testing.assert_close(teacher.encode(batch, (1, 3)).hidden, before)
+
+
+@pytest.mark.parametrize("layers", [(3,), (1, 3), (0, 1)], ids=str)
 @pytest.mark.parametrize("kind", [*PACKS, "mpnet"])
 @pytest.mark.filterwarnings("ignore:.*reads padded texts:UserWarning")
-def test_several_threads_may_read_at_the_same_time(kind, tiny_tokenizer):
+def test_several_threads_may_read_at_the_same_time(kind, layers, tiny_tokenizer):
     teacher = teacher_of(kind, tiny_tokenizer, "auto")
     config = BatchConfig(12, teacher.limit, packed=teacher.packs)
     source = WordListBatches(PHRASES * 8, np.arange(8 * len(PHRASES)), teacher.subwords, config)
@@ -97,20 +117,21 @@ def test_several_threads_may_read_at_the_same_time(kind, tiny_tokenizer):
     assert len(batches) > 8
 
     def read(batch):
-        return teacher.encode(batch, (3,)).hidden[3]
+        return teacher.encode(batch, layers).hidden
 
     with Crew(read, 3) as crew:
         together = [states for batch in batches for states in crew.do(batch)] + list(crew.rest())
     for one, other in zip(map(read, batches), together, strict=True):
+        assert set(one) == set(layers)
         torch.testing.assert_close(one, other)
 
 
 def test_who_may_read_at_the_same_time(tiny_tokenizer, monkeypatch):
     teacher = teacher_of("bert", tiny_tokenizer, "auto")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 100)
-    assert (teacher.readers((3,)), teacher.readers((1, 3)), teacher.readers((2,))) == (8, 1, 1)
+    assert teacher.readers() == 8
     teacher.device = torch.device("cuda")
-    assert teacher.readers((3,)) == 1
+    assert teacher.readers() == 1
 
 
 def test_an_unknown_kind_of_attention(tiny_tokenizer):
@@ -124,9 +145,11 @@ def test_layers_by_the_way_are_those_that_the_model_reports(kind, tiny_tokenizer
     ids = torch.tensor([[4, 5, 6, 7]])
     with torch.inference_mode():
         reported = teacher.model(input_ids=ids, output_hidden_states=True).hidden_states
-        blocks = blocks_of(teacher.model, 3)
-        with states_before(blocks, (0, 1, 2), stop=False) as seen:
+        between = StatesBetween(blocks_of(teacher.model, 3))
+        with between.before((0, 1, 2), stop=False) as seen:
             teacher.model(input_ids=ids)
+        between.let_go()
+        teacher.model(input_ids=ids[:, :2])
     for layer in range(3):
         assert torch.equal(seen[layer], reported[layer])
 
