@@ -90,3 +90,45 @@ def _met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr,
     if OFFSET:
         score += tl.load(offsets + row)
     return vector, score
+
+
+@triton.jit
+def _attract(
+    query,
+    values,
+    weights,
+    rows,
+    present,
+    offsets,
+    gradients,
+    owners,
+    counts,
+    attraction,
+    SLOTS: tl.constexpr,
+    WEIGHTED: tl.constexpr,
+    OFFSET: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Learn from a query's positives: its gradient by them, their loss, and the sum of their weights."""
+    column = tl.arange(0, BLOCK)
+    inside = column < DIM
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    spent = tl.zeros((), dtype=tl.float32)
+    size = tl.zeros((), dtype=tl.float32)
+    for slot in range(SLOTS):
+        place = query * SLOTS + slot
+        row = tl.load(rows + place)
+        share = 1.0
+        if WEIGHTED:
+            share = tl.load(present + place)
+        vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+        slope = -attraction * share * tl.sigmoid(-score)
+        spent += attraction * share * _softplus(-score)
+        size += share
+        total += slope * vector
+        tl.atomic_min(owners + row, place.to(tl.int32))
+        if share != 0.0:
+            tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
+            tl.atomic_add(counts + row, 1)
+    return total, spent, size

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from wordstill.methods.learning.pair_kernels import PairStep, _met, _softplus
+from wordstill.methods.learning.pair_kernels import PairStep, _attract, _softplus
 
 LARGEST_BLOCK = 1024
 
@@ -90,24 +90,10 @@ def _learn_shared(
     column = tl.arange(0, BLOCK)
     inside = column < DIM
     values = tl.load(queries + query * DIM + column, mask=inside, other=0.0)
-    total = tl.zeros((BLOCK,), dtype=tl.float32)
-    spent = tl.zeros((), dtype=tl.float32)
-    size = tl.zeros((), dtype=tl.float32)
-    for slot in range(SLOTS):
-        place = query * SLOTS + slot
-        row = tl.load(rows + place)
-        share = 1.0
-        if WEIGHTED:
-            share = tl.load(present + place)
-        vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
-        slope = -attraction * share * tl.sigmoid(-score)
-        spent += attraction * share * _softplus(-score)
-        size += share
-        total += slope * vector
-        tl.atomic_min(owners + row, place.to(tl.int32))
-        if share != 0.0:
-            tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
-            tl.atomic_add(counts + row, 1)
+    total, spent, size = _attract(
+        query, values, weights, rows, present, offsets, gradients, owners, counts, attraction,
+        SLOTS, WEIGHTED, OFFSET, DIM, BLOCK,
+    )  # fmt: skip
     tl.store(backwards + query * DIM + column, total, mask=inside & BACKWARDS)
     factor = repulsion * weight
     if PER_WINDOW:
