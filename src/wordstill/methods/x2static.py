@@ -17,9 +17,8 @@ from wordstill.methods.learning.contexts import Averaged, sentence_contexts
 from wordstill.methods.learning.learner import Learner
 from wordstill.methods.learning.learner_config import LearnerConfig
 from wordstill.methods.learning.learner_state import STEPS
-from wordstill.methods.learning.noise import NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule, pairwise
-from wordstill.methods.learning.rows import OptimiserKind, joined
+from wordstill.methods.learning.rows import joined
 from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.sums import occurrences
@@ -35,12 +34,6 @@ class X2StaticConfig(LearnerConfig):
 
     negatives: int = 10
     subsample: float = 1e-4
-    noise_power: float = 1.0
-    noise_source: NoiseSource = "subsampled"
-    optimiser: OptimiserKind = "sgd"
-    rate: float = 0.05
-    final_rate: float = 1.0
-    balance: float = 1.0
     batch: int = 2048
     averaged: Averaged = "subwords"
     """Whether a context is the mean of a sentence's sub-words or of its words."""

@@ -22,7 +22,7 @@ RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig:
-    """Settings that every learner has."""
+    """Settings that every learner has; the defaults are those of ``fixed``, which methods share."""
 
     layer: int
     """Which layer's states."""
@@ -37,20 +37,20 @@ class LearnerConfig:
     spent on learning how rare positives are."""
     subsample: float
     """Threshold above which frequent targets are thinned out; 0 keeps all."""
-    noise_power: float
+    noise_power: float = 1.0
     """Power of the counts by which negatives are drawn."""
-    noise_source: NoiseSource = "counts"
+    noise_source: NoiseSource = "subsampled"
     """``subsampled`` draws by the counts that are left once targets are thinned out."""
     mask_hits: bool = True
     """Leave out negatives that are the target itself."""
-    optimiser: OptimiserKind
-    rate: float
+    optimiser: OptimiserKind = "sgd"
+    rate: float = 0.05
     """Learning rate at the start."""
-    final_rate: float
+    final_rate: float = 1.0
     """Share of the rate that is left at the end; it falls evenly with the words read."""
     per_row_steps: bool = True
     """Adam counts the steps of each row apart."""
-    balance: float = 0.0
+    balance: float = 1.0
     """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
     moves as far as any other, and all its occurrences count alike."""
     batch: int

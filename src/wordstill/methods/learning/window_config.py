@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from wordstill.errors import UsageError
 from wordstill.methods.learning.learner_config import LearnerConfig
-from wordstill.methods.learning.noise import NoiseSource
 from wordstill.methods.learning.rows import OptimiserKind
 from wordstill.methods.ranges import Range, check_ranges
 
@@ -48,12 +47,6 @@ class WindowConfig(LearnerConfig):
     """Whether negatives are drawn for each pair or for each centre; ``window`` draws for each centre, and
     gives them the weight that they would have if drawn for each pair."""
     subsample: float = 1e-5
-    noise_power: float = 1.0
-    noise_source: NoiseSource = "subsampled"
-    optimiser: OptimiserKind = "sgd"
-    rate: float = 0.05
-    final_rate: float = 1.0
-    balance: float = 1.0
     batch: int = 512
     """Centres in a step."""
     pairs: int | None = None
