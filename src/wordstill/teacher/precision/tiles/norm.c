@@ -1,6 +1,8 @@
 /* Layer norms of rows, after another row has been added to each. */
 #include "tiles.h"
 
+enum { MOST_NUMBERS = 8192 };
+
 INLINE __m512 sixteen(const bf16 *from) {
     __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from));
     return (__m512)_mm512_slli_epi32(bits, 16);
@@ -10,8 +12,6 @@ INLINE __m512 sixteen(const bf16 *from) {
  * y [m, n] = the norm of x + added, both [m, n]; n is a multiple of 32 and not above MOST_NUMBERS. All rows lie end
  * to end, and all is in float32 until the result is rounded.
  */
-enum { MOST_NUMBERS = 8192 };
-
 void tiles_norm(const bf16 *x, const bf16 *added, const float *weight, const float *bias, bf16 *y, long m, long n,
                 float epsilon) {
     float row[MOST_NUMBERS] ALIGNED;
