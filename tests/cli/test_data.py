@@ -128,39 +128,6 @@ def test_fetch_all_goes_on_after_a_failure(cli, empty, tmp_path):
     assert "could not be had: rg65, mc30" in " ".join(done.err.split())
 
 
-@pytest.fixture
-def own(empty):
-    """Lines of the user's own, right and wrong ones."""
-    (empty / "birds.tsv").write_text("crow\traven\t9\ncrow\tduck\t4\nduck\tswan\t7\n")
-    lines = ('birds = "birds.tsv"', 'gone = "analogy:gone.txt"', "odd = 3", 'puzzles = "analogy:birds.tsv"')
-    (empty / "sets.toml").write_text("\n".join(lines))
-    return empty
-
-
-def test_list_shows_sets_of_ones_own(cli, own):
-    lines = {line.split()[0]: line.split()[1:] for line in cli("data", "list").out.splitlines() if line}
-    assert lines["birds"] == ["found", "yours", "similarity", str(own / "birds.tsv")]
-    assert lines["gone"] == ["missing", "yours", "analogy", str(own / "gone.txt")]
-    assert lines["odd"][0] == "wrong" and "must" in lines["odd"]
-    assert "birds" in cli("evaluate", "--list").out
-
-
-def test_sets_of_ones_own_have_paths_and_are_read(cli, own):
-    assert cli("data", "path", "birds").out == f"{own / 'birds.tsv'}\n"
-    assert cli("data", "check", "birds").out == "birds: can be read\n"
-    checked = cli("data", "check", "birds", "gone", "odd", "puzzles")
-    assert checked.code == 1 and "gone, odd, puzzles." in checked.err
-    assert f"There is no file '{own / 'gone.txt'}'" in checked.out
-    assert "expected the four words" in checked.out
-    assert "birds: can be read\n" in cli("data", "check").out
-
-
-def test_sets_of_ones_own_are_not_downloaded(cli, own):
-    assert cli("data", "fetch", "birds", "--to", own / "copy").out.startswith("birds: found already: ")
-    missing = cli("data", "fetch", "gone")
-    assert missing.code == 1 and "There is no file" in missing.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

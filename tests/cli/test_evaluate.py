@@ -247,13 +247,6 @@ def test_the_parent_row_is_of_the_teacher_that_is_named(cli, vectors, reviews, t
     assert "some-model" not in without and without.count("no figure: asked for") == 1
 
 
-def test_a_teacher_of_a_set_with_a_name(cli, vectors, reviews, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sets.toml").write_text('opinions = "parent:reviews.tsv"\n')
-    done = cli("evaluate", vectors / "ase", "--set", "opinions", "--teacher", "no/folder", "--markdown")
-    assert done.code == 1 and "Cannot load the teacher 'no/folder'" in done.out
-
-
 def test_a_teacher_without_a_parent_row_is_refused(cli, vectors, pairs):
     done = cli("evaluate", vectors / "ase", "--set", pairs, "--teacher", "some-model")
     assert (done.code, done.out) == (2, "")

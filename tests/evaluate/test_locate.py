@@ -8,7 +8,7 @@ import pytest
 
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.evaluate.datasets import DATASETS
-from wordstill.evaluate.locate import available, configured_sets, locate, problem_of
+from wordstill.evaluate.locate import available, locate
 from wordstill.evaluate.pairs import PairReader
 from wordstill.evaluate.registry import Copy, Dataset
 
@@ -151,26 +151,6 @@ def test_a_path_is_a_file_even_where_a_set_has_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rg65").write_bytes(CONTENT)
     assert locate(Path("rg65")).source == "file:rg65"
-
-
-def test_configured_sets(bare, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.tsv").write_bytes(CONTENT)
-    Path("sets.toml").write_text('birds = "mine.tsv"\nfruit = "analogy:absent.txt"\nwrong = 3\n')
-    found = configured_sets()
-    assert {name: own[:2] for name, own in found.items()} == {
-        "birds": ("similarity", Path("mine.tsv")),
-        "fruit": ("analogy", Path("absent.txt")),
-        "wrong": ("similarity", Path("sets.toml")),
-    }
-    assert [name for name, own in found.items() if own.problem] == ["wrong"]
-    assert (locate("birds").path, problem_of("birds")) == (Path("mine.tsv"), None)
-    assert "no file 'absent.txt'" in problem_of("fruit")
-    assert "wrong must be text" in problem_of("wrong")
-    with pytest.raises(UsageError, match="Did you mean 'birds'"):
-        locate("bird")
-    with pytest.raises(UsageError, match="Unknown data set 'birds'"):
-        locate(Path("birds"))
 
 
 @pytest.mark.parametrize("name", ["no/such/file", "absent.tsv", ".", ""])

@@ -53,54 +53,16 @@ def test_own_files_of_every_kind(own_files, random_vectors, kind):
     assert score.source.startswith("file:")
 
 
-@pytest.mark.parametrize("kind", OWN)
-def test_an_own_set_is_one_line_of_configuration(own_files, random_vectors, kind):
-    (own_files / "sets.toml").write_text(f'mine = "{kind}:{OWN[kind]}"\n')
-    score = make_task("mine").run(random_vectors("abcd"))
-    assert (score.dataset, score.task) == ("mine", kind)
-
-
-def test_the_configuration_of_the_data_folder(own_files, random_vectors, monkeypatch, tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "sets.toml").write_text('mine = "similarity:../pairs.tsv"\n')
-    monkeypatch.setenv("WORDSTILL_DATA", str(data))
-    assert make_task("mine").run(random_vectors("abc")).n == 3
-
-
 @pytest.mark.parametrize("file", ["pairs.tsv", "12:30.tsv"])
-def test_a_configured_file_without_a_kind_is_of_pairs(own_files, random_vectors, file):
+def test_a_file_without_a_kind_is_of_pairs(own_files, random_vectors, file):
     (own_files / file).write_text((own_files / "pairs.tsv").read_text())
-    (own_files / "sets.toml").write_text(f'mine = "{file}"\n')
-    assert make_task("mine").run(random_vectors("abc")).task == "similarity"
     assert make_task(file).run(random_vectors("abc")).task == "similarity"
 
 
-@pytest.mark.parametrize("content", ["mine = 3\n", 'mine = ""\n', "[mine]\n", "mine = [\n"])
-def test_bad_configuration(own_files, content):
-    (own_files / "sets.toml").write_text(content)
-    with pytest.raises(DataError, match=r"sets\.toml"):
-        make_task("mine")
-
-
-@pytest.mark.parametrize("wrong", ["other = 3", 'rg65 = "pairs.tsv"', 'other = "cluster:pairs.tsv"'])
-def test_a_bad_line_does_not_spoil_the_others(own_files, random_vectors, wrong):
-    (own_files / "sets.toml").write_text(f'{wrong}\nmine = "pairs.tsv"\n')
-    assert make_task("mine").run(random_vectors("abc")).n == 3
-
-
-@pytest.mark.parametrize("name", ["rg65", "rg65:similarity"])
-def test_an_own_set_with_the_name_of_a_registered_one_is_refused(own_files, name):
-    (own_files / "sets.toml").write_text('rg65 = "pairs.tsv"\n')
-    with pytest.raises(DataError, match=r"sets\.toml: rg65 is a set of the registry .* another name"):
-        make_task(name)
-
-
-@pytest.mark.parametrize("value", ["similarity:nowhere.tsv", "nowhere.tsv"])
-def test_configured_file_that_is_not_there(own_files, value):
-    (own_files / "sets.toml").write_text(f'mine = "{value}"\n')
+@pytest.mark.parametrize("name", ["similarity:nowhere.tsv", "nowhere.tsv"])
+def test_an_own_file_that_is_not_there(own_files, name):
     with pytest.raises(DataError, match=r"no file .*nowhere\.tsv"):
-        make_task("mine")
+        make_task(name)
 
 
 def test_another_kind_for_a_set(data_folder):

@@ -38,12 +38,12 @@ def list_sets(
         bool, typer.Option("--verbose", "-v", help="Say where each comes from and what to know of it.")
     ] = False,
 ) -> None:
-    """List the data sets, yours of sets.toml among them, and say which are found."""
+    """List the data sets, and say which are found."""
     from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.locate import available, configured_sets
+    from wordstill.evaluate.locate import available
 
-    found, own = set(available()), configured_sets()
-    width = max(map(len, (*DATASETS, *own)))
+    found = set(available())
+    width = max(map(len, DATASETS))
     task_width = max(len(row.task or "") for row in DATASETS.values())
     for name, row in DATASETS.items():
         state = "found  " if name in found else "missing"
@@ -51,10 +51,6 @@ def list_sets(
         typer.echo(f"{name:<{width}}  {state}  {facts}")
         if verbose:
             _show_row(row, " " * (width + 2))
-    for name, entry in own.items():
-        state = "wrong  " if entry.problem else "found  " if entry.path.is_file() else "missing"
-        facts = entry.problem or f"{entry.kind:<{task_width}}  {entry.path}"
-        typer.echo(f"{name:<{width}}  {state}  {'yours':>13}  {facts}")
     if len(found) < len(DATASETS):
         missing = next(name for name in DATASETS if name not in found)
         show_next(f"wordstill data fetch {missing}", "wordstill data fetch --all")
@@ -97,16 +93,15 @@ def fetch(
 
 @app.command(epilog="Example: wordstill data check")
 def check(sets: Names = None) -> None:
-    """Compare files with their checksums, and read your own; without names, all that are found."""
-    from wordstill.evaluate.locate import available, configured_sets, problem_of
+    """Compare files with their checksums; without names, all that are found."""
+    from wordstill.evaluate.locate import available, problem_of
 
-    own = configured_sets()
-    names = _known(sets) if sets else list(dict.fromkeys([*available(), *own]))
+    names = _known(sets) if sets else available()
     if not names:
         raise DataError("No data set was found. Get one: wordstill data fetch simlex999")
-    problems = {name: _unreadable(name) if name in own else problem_of(name) for name in names}
+    problems = {name: problem_of(name) for name in names}
     for name, problem in problems.items():
-        typer.echo(f"{name}: {problem or ('can be read' if name in own else 'right')}")
+        typer.echo(f"{name}: {problem or 'right'}")
     wrong = [name for name, problem in problems.items() if problem]
     if wrong:
         raise DataError(f"{count_text(len(wrong), 'set')} missing or changed: {', '.join(wrong)}.")
@@ -145,12 +140,11 @@ def _missing() -> list[str]:
 
 
 def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
-    from wordstill.evaluate import DATASETS
     from wordstill.evaluate.fetch import fetch as download
     from wordstill.evaluate.locate import locate, problem_of
 
     # Whoever names a folder wants the files there, wherever else they are.
-    if name not in DATASETS or (folder is None and problem_of(name) is None):
+    if folder is None and problem_of(name) is None:
         typer.echo(f"{name}: found already: {locate(name).path}")
         return
     written = download(name, folder, mirror=mirror)
@@ -158,28 +152,15 @@ def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
 
 
 def _known(names: list[str] | None) -> list[str]:
-    """The names, each once; those of the registry and of sets.toml are known."""
+    """The names, each once."""
     from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.locate import configured_sets
 
     if not names:
         raise UsageError("No data set was named. Name one, or give --all; wordstill data list shows them.")
-    known = dict.fromkeys([*DATASETS, *configured_sets()])
     for name in names:
-        if name not in known:
-            raise unknown_name("data set", name, known)
+        if name not in DATASETS:
+            raise unknown_name("data set", name, DATASETS)
     return list(dict.fromkeys(names))
-
-
-def _unreadable(name: str) -> str | None:
-    """What is wrong with a file of the user's own, which has no checksum; None if it can be read."""
-    from wordstill.evaluate import make_task
-
-    try:
-        make_task(name)
-    except (DataError, UsageError) as error:
-        return str(error)
-    return None
 
 
 def _show_row(row: Dataset, margin: str) -> None:

@@ -172,11 +172,7 @@ def command(
 
 
 def _check_teacher(sets: list[str]) -> None:
-    from wordstill.evaluate.locate import configured_sets
-
-    own = configured_sets()
-    kinds = {own[name].kind if name in own else part for name in sets for part in name.split(":")}
-    if "parent" not in kinds:
+    if "parent" not in {part for name in sets for part in name.split(":")}:
         raise UsageError(
             "--teacher is the model of the parent row, which is not asked for. Add a set with it, as "
             "--set trec:parent or --set parent:FILE."

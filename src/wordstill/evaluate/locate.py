@@ -13,7 +13,6 @@ from typing import Any
 
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluate.datasets import DATASETS
-from wordstill.evaluate.own_sets import OwnSet, own_sets
 from wordstill.evaluate.registry import Copy, Dataset, Holder
 from wordstill.files import sha256_of, user_cache
 
@@ -45,7 +44,7 @@ class Located:
 
 
 def locate(name: str | Path, kind: str = "similarity") -> Located:
-    """Find a set of the registry by name, or a user's own file by path or by the name it was given.
+    """Find a set of the registry by name, or a user's own file by path.
 
     A set of the registry is looked for in ``$WORDSTILL_DATA``, then inside gensim's package where that has
     it, then in the user's cache folder. The first copy found must have the registered checksums: a wrong one
@@ -56,9 +55,8 @@ def locate(name: str | Path, kind: str = "similarity") -> Located:
         kind: As what an own file is read: the name of a task.
     """
     # A path is a file, whatever sets are called.
-    own = None if isinstance(name, Path) else configured(name)
     if isinstance(name, Path) or name not in DATASETS:
-        return _own_file(str(name), kind, own)
+        return _own_file(str(name), kind)
     dataset = DATASETS[name]
     found = next((place for place in _places(dataset) if place.complete), None)
     if found is None:
@@ -74,23 +72,6 @@ def locate(name: str | Path, kind: str = "similarity") -> Located:
 def available() -> list[str]:
     """The names of the sets of the registry whose files exist, in the order of the table."""
     return [name for name, row in DATASETS.items() if any(place.complete for place in _places(row))]
-
-
-def configured_sets() -> Mapping[str, OwnSet]:
-    """The sets of the user's own ``sets.toml`` by name, those with a problem among them."""
-    return own_sets(data_folder(), cache_folder())
-
-
-def configured(name: str) -> OwnSet | None:
-    """The set of that name in the user's own ``sets.toml``, None if there is none.
-
-    Raises:
-        DataError: Its line cannot be right, or the registry has a set of that name.
-    """
-    found = configured_sets().get(name)
-    if found is not None and found.problem is not None:
-        raise DataError(found.problem)
-    return found
 
 
 def problem_of(name: str) -> str | None:
@@ -181,16 +162,15 @@ def _missing(dataset: Dataset) -> DataError | MissingExtra:
     )
 
 
-def _own_file(name: str, kind: str, own: OwnSet | None) -> Located:
-    path = Path(name).expanduser() if own is None else own.path
+def _own_file(name: str, kind: str) -> Located:
+    path = Path(name).expanduser()
     if path.is_file():
         return Located(name, path, f"file:{name}", _checksum(path), _own_reader(kind))
-    if own or len(path.parts) > 1 or path.suffix or path.exists():
+    if len(path.parts) > 1 or path.suffix or path.exists():
         raise DataError(
             f"There is no file {str(path)!r}. Give the name of a data set or the path of a file of your own."
         )
-    known = (*DATASETS, *configured_sets())
-    raise unknown_name("data set", name, known, "The path of your own file can be given too.")
+    raise unknown_name("data set", name, DATASETS, "The path of your own file can be given too.")
 
 
 def _own_reader(kind: str) -> Callable[[Path], Any]:

@@ -16,8 +16,6 @@ from typing import Protocol as Interface
 
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluate.datasets import DATASETS
-from wordstill.evaluate.locate import configured
-from wordstill.evaluate.own_sets import OWN_FILE_KIND, split_kind
 from wordstill.evaluate.protocol import Protocol
 from wordstill.evaluate.score import Score
 
@@ -60,6 +58,8 @@ TASKS: Mapping[str, str] = {
 }
 """The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
 
+OWN_FILE_KIND = "similarity"
+
 TRAINING = ("classification", "tagging", "parent")
 """Kinds that train long enough to have a bar."""
 
@@ -68,8 +68,8 @@ def make_task(name: str | Path, *, progress: bool = False) -> Task:
     """The task of a data set.
 
     Args:
-        name: A set of the registry; ``NAME:KIND`` for another kind of task on it; a set of the user's
-            ``sets.toml``; ``KIND:PATH`` for a file of the user's own; or the path of a file of pairs.
+        name: A set of the registry; ``NAME:KIND`` for another kind of task on it; ``KIND:PATH`` for a
+            file of the user's own; or the path of a file of pairs.
         progress: Show a bar with the rate and the time left while the task trains.
     """
     kind, given = _resolve(name)
@@ -95,11 +95,11 @@ def _resolve(name: str | Path) -> tuple[str, str | Path]:
     base, _, kind = name.rpartition(":")
     if base in DATASETS:
         return kind, base
-    if own := configured(name):
-        return own.kind, name
-    kind, path = split_kind(name)
-    # As text it may still be the name of a set, mistyped.
-    return (kind, name) if path == Path(name) else (kind, path)
+    kind, _, path = name.partition(":")
+    # A colon may also stand in the name of a file; and as text it may still be the name of a set, mistyped.
+    if not path or Path(name).expanduser().exists():
+        return OWN_FILE_KIND, name
+    return kind, Path(path)
 
 
 def _registered_kind(name: str) -> str:
