@@ -2,9 +2,9 @@
 
 Both use the same model on the same cores and take turns. sentence-transformers runs at its defaults, which
 are float32 and batches of 32, except that it reads up to 512 sub-words of a paragraph instead of 256, so that
-it does the same work. Ours counts everything but loading the model and preparing the text; in int8 learning
-the ranges from the text is counted too. For scale there are two limits: the teacher alone over our batches,
-and the products of its linear layers alone, without padding, attention or anything else.
+it does the same work. Ours counts everything but loading the model and preparing the text. For scale there
+are two limits: the teacher alone over our batches, and the products of its linear layers alone, without
+padding, attention or anything else.
 """
 
 from __future__ import annotations
@@ -30,14 +30,10 @@ from wordstill.teacher import Teacher, TeacherConfig, WordStates
 from wordstill.teacher.batches.positions import AnyBatch
 from wordstill.teacher.embedded import NAME, embedded_teacher
 from wordstill.teacher.precision.cpu_linear import SortedLinear
-from wordstill.teacher.precision.int8.linear import Int8Linear
 from wordstill.teacher.precision.tiles import TileLinear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"
-KINDS = {
-    "int8": "With 8-bit linear layers (`--dtype int8`), before there were tiles of our own:",
-}
 TITLE = "Speed on a CPU"
 METHODS = ("still", "ase")
 LONGEST = 512
@@ -50,7 +46,7 @@ TITLES = {
     "products_alone": "limit: its linear layers alone",
 }
 
-LINEAR = (torch.nn.Linear, SortedLinear, TileLinear, Int8Linear)
+LINEAR = (torch.nn.Linear, SortedLinear, TileLinear)
 
 Tables = dict[str, WordVectors]
 
@@ -70,12 +66,7 @@ def main() -> None:
         sample = Sample.make(options.text, options.words, Path(folder))
         result = measure(sample, options)
     show(rows(result), remarks(result))
-    save(BENCHMARK, result, kind=kind(result))
-
-
-def kind(result: dict[str, Any]) -> str:
-    """Which of `KINDS` a result is; the usual one has no name."""
-    return "int8" if result["dtype"] == "int8" else ""
+    save(BENCHMARK, result)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ BENCHMARK = "precision"
 TITLE = "What the precision changes"
 METHODS = ("still", "ase")
 EXACT, USUAL = "float32", "bfloat16"
-OTHERS = (USUAL, "float16", "int8", "fp8")
+OTHERS = (USUAL, "float16", "fp8")
 MOST_DIFFERENCE = 0.2
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.input_text import STORE
 from wordstill.run import DistillConfig
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision.int8 import cpu_multiplies_int8
 from wordstill.vectors import WordVectors
 
 ALL = ("still", "ase:layer=0,2", "decontextual")
@@ -227,19 +225,6 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(
     assert contents(out) == undisturbed
     assert list(tables) == LABELS
     assert names(tmp_path) == ["out"]
-
-
-def test_a_stopped_run_in_int8_goes_on_to_the_same_bytes(short_text, config, tmp_path, before_batch):
-    if not cpu_multiplies_int8():
-        pytest.skip("this processor has no working instructions for 8-bit products")
-    quick = replace(config, teacher=replace(config.teacher, dtype="int8"))
-    distill(short_text, tmp_path / "undisturbed", config=quick)
-    before_batch(5, interrupt)
-    with pytest.raises(Interrupted):
-        distill(short_text, tmp_path / "out", config=quick)
-    tables = distill(short_text, tmp_path / "out", config=quick, resume=True)
-    assert contents(tmp_path / "out") == contents(tmp_path / "undisturbed")
-    assert {table.provenance["teacher"]["dtype"] for table in tables.values()} == {"int8"}
 
 
 def test_a_stopped_run_can_be_thrown_away(short_text, config, undisturbed, tmp_path, before_batch, encoded):

@@ -23,8 +23,7 @@ class Words(SimpleNamespace):
 def resolve(*methods: str, words: tuple[str, ...] = (), **teacher: object) -> Recipe:
     facts = {
         "config": SimpleNamespace(name="tiny"), "fingerprint": "f00", "depth": 3, "width": 8,
-        "parameters": 99, "limit": 64, "precision": "bfloat16", "ranges": None,
-        "device": torch.device("cpu"),
+        "parameters": 99, "limit": 64, "precision": "bfloat16", "device": torch.device("cpu"),
     }  # fmt: skip
     corpus = SimpleNamespace(hash="abc", n_words=500, meta={"settings": {"filter": "none", "language": None}})
     vocabulary = Words(config=VocabularyConfig(min_count=2, words=words))

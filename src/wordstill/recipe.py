@@ -68,7 +68,7 @@ class Recipe:
 
 
 def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
-    facts = {
+    return {
         "name": teacher.config.name,
         "fingerprint": teacher.fingerprint,
         "layers": teacher.depth,
@@ -78,7 +78,6 @@ def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
         "dtype": teacher.precision,
         "device": teacher.device.type,
     }
-    return facts if teacher.ranges is None else facts | {"ranges": teacher.ranges}
 
 
 def vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:

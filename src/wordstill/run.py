@@ -98,7 +98,6 @@ class Run:
         self.teacher, self.corpus, self.development = teacher, corpus, development
         specs = read_specs(config.methods, METHODS, teacher.depth)
         self.vocabulary = Vocabulary.build(corpus, config.vocabulary)
-        teacher.learn_ranges(corpus)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         self.batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         self.config = config

@@ -50,54 +50,11 @@ def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
     assert facts["teacher"]["dtype"] == "float32"
 
 
-@pytest.fixture
-def int8_works():
-    from wordstill.teacher.precision.int8 import cpu_multiplies_int8
-
-    if not cpu_multiplies_int8():
-        pytest.skip("this processor has no working instructions for 8-bit products")
-
-
-def test_int8(cli, int8_works, store, teacher, tmp_path):
-    tables = []
-    for dtype in ("int8", "float32"):
-        out = tmp_path / dtype
-        done = cli("distill", store, "--out", out, "--teacher", teacher, "-m", "ase", "--dtype", dtype)
-        assert (done.code, done.err) == (0, "")
-        tables.append(WordVectors.load(out))
-    quick, exact = tables
-    facts = quick.provenance
-    assert (facts["teacher"]["dtype"], facts["batches"]["packed"]) == ("int8", True)
-    assert facts["teacher"]["ranges"].keys() == {"texts", "sub_words", "sha256"}
-    assert "ranges" not in exact.provenance["teacher"]
-    cosines = (quick.unit * exact.unit).sum(axis=1)
-    assert cosines.min() > 0.999
-    assert (quick.matrix != exact.matrix).any()
-
-
-def test_int8_where_it_cannot_be(cli, store, teacher, tmp_path, monkeypatch):
-    from wordstill.teacher.precision.int8 import model as int8
-
-    monkeypatch.setattr(int8, "cpu_multiplies_int8", lambda: False)
-    monkeypatch.setattr(int8.device, "tiles_announced", lambda: False)
+def test_an_unknown_precision(cli, store, teacher, tmp_path):
     done = cli("distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", "int8")
-    assert (done.code, done.out) == (1, "")
-    assert "cannot run in int8: this processor lacks the instructions" in done.err
+    assert (done.code, done.out) == (2, "")
+    assert done.err == ("error: Unknown dtype 'int8'. Known: auto, bfloat16, float16, float32, fp8.\n")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.filterwarnings("always::UserWarning")
-def test_int8_that_is_not_close(cli, int8_works, store, teacher, tmp_path, monkeypatch):
-    from wordstill.teacher.precision.int8 import model as int8
-
-    monkeypatch.setattr(int8, "CLOSE_ENOUGH", 1.5)
-    done = cli(
-        "distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", "int8", "-m", "ase"
-    )
-    assert done.code == 0
-    assert done.err.startswith(f"warning: {teacher} stays in float32, which takes longer: in int8 its states")
-    assert len(done.err.splitlines()) == 1
-    assert WordVectors.load(tmp_path / "v").provenance["teacher"]["dtype"] == "float32"
 
 
 def test_text_options_reach_the_preparation(cli, teacher, text, tmp_path):

@@ -10,14 +10,14 @@ import torch
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.teacher import Teacher
-from wordstill.teacher.precision.int8 import model as int8
+from wordstill.teacher.device import bfloat16_is_safe
 from wordstill.teacher.subwords.tokenisation import Subwords
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)
-if int8.cpu_multiplies_int8():
+if bfloat16_is_safe():
     # Where matrix tiles are broken, oneDNN is told so just before; it listens only at its first product.
-    int8._product()
+    torch.nn.functional.linear(*torch.ones(2, 64, 64, dtype=torch.bfloat16))
 
 NASTY_WORDS = (
     "👩\u200d👩\u200d👧", "🇩🇪", "🇩🇪🇫🇷", "👍🏽", "❤\ufe0f", "😀😀", "e\u0301te\u0301", "\u0301",

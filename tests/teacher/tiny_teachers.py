@@ -12,13 +12,13 @@ import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision.int8 import model as int8
+from wordstill.teacher.device import bfloat16_is_safe
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)
-if int8.cpu_multiplies_int8():
+if bfloat16_is_safe():
     # Where matrix tiles are broken, oneDNN is told so just before; it listens only at its first product.
-    int8._product()
+    torch.nn.functional.linear(*torch.ones(2, 64, 64, dtype=torch.bfloat16))
 
 LINES = (
     "The old still stands in the small house by the river, and nobody has moved it since 1923.",

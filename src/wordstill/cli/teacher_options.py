@@ -25,7 +25,7 @@ Precision = Annotated[
     typer.Option(
         "--dtype",
         metavar="NAME",
-        help="auto, float32, bfloat16 or float16; faster but coarser: int8 on a CPU, fp8 on a GPU.",
+        help="auto, float32, bfloat16 or float16; on a GPU also fp8, faster but coarser.",
         rich_help_panel=PANEL,
     ),
 ]

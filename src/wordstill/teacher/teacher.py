@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from wordstill.corpus import Corpus
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.attention.packing import pack_if_same
 from wordstill.teacher.batches.bare import trial_batch
 from wordstill.teacher.batches.batch import Batch
 from wordstill.teacher.batches.loaded import LoadedBatch, Loader
-from wordstill.teacher.device import choose_device
+from wordstill.teacher.device import FP8, choose_device
 from wordstill.teacher.fingerprint import fingerprint
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.limits import text_limit
 from wordstill.teacher.loading import load_model_and_tokenizer
+from wordstill.teacher.precision.fp8 import fp8_if_close
 from wordstill.teacher.precision.half import PROBE_TEXT
 from wordstill.teacher.precision.kinds import in_precision
 from wordstill.teacher.ragged import Ints
@@ -43,8 +44,7 @@ class TeacherConfig:
     """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded."""
     device: str = "auto"
     dtype: str = "auto"
-    """``auto``, ``float32``, ``bfloat16`` or ``float16``; or with linear layers in 8 bits: ``fp8`` on a GPU,
-    ``int8`` for distilling on a CPU, with ranges that are learnt from the text."""
+    """``auto``, ``float32``, ``bfloat16`` or ``float16``; on a GPU also ``fp8``, for its linear layers."""
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
     attention: str = "auto"
@@ -71,10 +71,11 @@ class Teacher:
         fingerprint: Hash of its weights and its tokenizer.
         device: Where it runs.
         dtype: What its states are in.
+        precision: What it calculates in: the name of its `dtype`, or ``fp8``.
         parameters: Number of its weights.
 
     Raises:
-        TeacherError: The tokenizer cannot be used, or the processor not in int8.
+        TeacherError: The tokenizer cannot be used.
         UsageError: A setting is wrong, or the device has no fp8.
     """
 
@@ -94,17 +95,18 @@ class Teacher:
         model.config.use_cache = settings.use_cache = False
         self.parameters = sum(weight.numel() for weight in model.parameters())
         self._known_pieces = int(model.get_input_embeddings().num_embeddings)
-        taken, probe = model.eval(), torch.from_numpy(self._probe())
-        self._precision = in_precision(taken, config.dtype, self.device, probe, self.depth, config.name)
-        self.dtype: torch.dtype = self.model.dtype
+        probe = torch.from_numpy(self._probe())
+        ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
+        self.dtype: torch.dtype = ready.dtype
+        self.precision = str(self.dtype).removeprefix("torch.")
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
         pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
-        self.forward = Forward(self.model, self.depth, config.name, pad_id)
+        self.forward = Forward(ready, self.depth, config.name, pad_id)
         self.load = Loader(self.device)
         self._watch = FiniteWatch[LoadedBatch]()
         self._choose_attention()
-        self._precision.settle()
-        self.forward.take(self.model)
+        if config.dtype == FP8:
+            self._use_fp8(probe)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
@@ -120,17 +122,7 @@ class Teacher:
     @property
     def model(self) -> Any:
         """The model, as it is run."""
-        return self._precision.model
-
-    @property
-    def precision(self) -> str:
-        """What it calculates in: the name of its `dtype`, ``int8`` or ``fp8``."""
-        return self._precision.name
-
-    @property
-    def ranges(self) -> dict[str, Any] | None:
-        """What the ranges of int8 were learnt from; None where there are none."""
-        return self._precision.ranges
+        return self.forward.model
 
     @property
     def packs(self) -> bool:
@@ -143,9 +135,7 @@ class Teacher:
         Raises:
             TeacherError: The model gives no hidden states, or some of this or, on a GPU, of an earlier batch
                 are not finite.
-            UsageError: It is to run in int8, but `learn_ranges` was not called.
         """
-        self._precision.refuse_unready()
         loaded = self.load(batch)
         self._refuse_unknown_pieces(loaded.highest)
         loaded.await_arrival()
@@ -156,14 +146,6 @@ class Teacher:
     def readers(self) -> int:
         """How many threads may `encode` at the same time, each with its share of the cores."""
         return min(torch.get_num_threads(), MOST_READERS) if self.device.type == "cpu" else 1
-
-    def learn_ranges(self, corpus: Corpus) -> None:
-        """In int8, learn from a sample of what will be read; any other precision has nothing to learn."""
-        if not self._precision.learns:
-            return
-        # Whether the model packs was found out in float32: int8 makes much of differences in rounding.
-        self._precision.learn(corpus, self.subwords, self.limit, packed=self.packs)
-        self.forward.take(self.model)
 
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.
@@ -214,6 +196,17 @@ class Teacher:
             f"({reason}).",
             stacklevel=4,
         )
+
+    def _use_fp8(self, probe: Tensor) -> None:
+        """Change the linear layers, if the states stay close.
+
+        Their rounding would hide whether packed texts give the same, so the attention must be chosen before.
+        """
+        exact = self.model
+        changed = fp8_if_close(exact, probe, self.depth, self.config.name)
+        if changed is not exact:
+            self.forward.take(changed)
+            self.precision = FP8
 
     def _probe(self) -> Ints:
         """A short text with its special tokens [n]."""

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
 from torch import nn
@@ -25,11 +23,10 @@ def layers():
     return [nn.Linear(8, 3), nn.Linear(8, 5, bias=False), nn.Linear(8, 4)]
 
 
-@pytest.mark.parametrize("threads", [True, False])
-def test_one_product_gives_what_each_layer_gave(layers, threads):
+def test_one_product_gives_what_each_layer_gave(layers):
     weight, bias, sizes = joined(layers)
     product = Counting(weight, bias)
-    parts = parts_of(product, sizes, threads=threads)
+    parts = parts_of(product, sizes)
     for round_number in (1, 2):
         x = torch.randn(2, 6, 8)
         for part, layer in zip(parts, layers):
@@ -44,18 +41,6 @@ def test_another_input_is_another_product(layers):
     one, other = torch.randn(6, 8), torch.randn(6, 8)
     torch.testing.assert_close(first(one), layers[0](one))
     torch.testing.assert_close(second(other), layers[1](other))
-
-
-def test_threads_do_not_see_each_other(layers):
-    weight, bias, sizes = joined(layers)
-    product = Counting(weight, bias)
-    parts = parts_of(product, sizes)
-    with ThreadPoolExecutor(1) as left, ThreadPoolExecutor(1) as right:
-        inputs = {left: torch.randn(6, 8), right: torch.randn(6, 8)}
-        for part, layer in zip(parts, layers):
-            for thread, x in inputs.items():
-                torch.testing.assert_close(thread.submit(part, x).result(), layer(x))
-    assert product.calls == 2
 
 
 def test_one_layer_is_the_product_itself(layers):

@@ -16,7 +16,8 @@ from wordstill.teacher.outputs import wanted_states
 def if_close(
     exact: Any,
     change: Callable[[], Any],
-    compare: Callable[[Any], float],
+    pieces: Tensor,
+    depth: int,
     *,
     least: float,
     name: str,
@@ -30,8 +31,9 @@ def if_close(
     Args:
         exact: The model as it is.
         change: Gives the changed one.
-        compare: Mean cosine of its states to those of the exact one.
-        least: The least that will do.
+        pieces: Sub-words of a short text [n], to compare their states by.
+        depth: Number of the last layer.
+        least: Least mean cosine of their last states.
         name: The teacher's name, for the warning.
         wanted: What the changed model calculates in.
         kept: What the exact one does.
@@ -40,7 +42,7 @@ def if_close(
     """
     try:
         changed = change()
-        cosine = compare(changed)
+        cosine = agreement(exact, changed, pieces, depth)
         reason = f"in {wanted} its states have a mean cosine of only {cosine:.4f} with those in {kept}"
     except Exception as error:  # Models have layers of every kind, and may ask these for what they lack.
         cosine, reason = 0.0, in_one_line(error)

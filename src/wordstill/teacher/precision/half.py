@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from wordstill.teacher.precision.closeness import agreement, if_close
+from wordstill.teacher.precision.closeness import if_close
 
 CLOSE_ENOUGH = 0.99
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
@@ -27,7 +27,8 @@ def bfloat16_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
     return if_close(
         full,
         lambda: copy.deepcopy(full).to(torch.bfloat16),
-        lambda half: agreement(full, half, pieces, depth),
+        pieces,
+        depth,
         least=CLOSE_ENOUGH,
         name=name,
         wanted="bfloat16",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import torch
@@ -36,17 +35,16 @@ def joined(layers: Sequence[nn.Module]) -> tuple[Tensor, Tensor, list[int]]:
     return torch.cat(weights), torch.cat(biases), [len(weight) for weight in weights]
 
 
-def parts_of(product: nn.Module, sizes: Sequence[int], *, threads: bool = True) -> list[nn.Module]:
+def parts_of(product: nn.Module, sizes: Sequence[int]) -> list[nn.Module]:
     """What stands in the place of each layer that was joined; a single one is the product itself.
 
     Args:
         product: Gives the outputs of all, one after another.
         sizes: How many outputs each has.
-        threads: Whether several threads may run it; the compiler does not know what each keeps for itself.
     """
     if len(sizes) == 1:
         return [product]
-    shared = SharedLinear(product, len(sizes), _LastOfThread() if threads else _Last())
+    shared = SharedLinear(product, len(sizes))
     stops = torch.tensor(sizes).cumsum(0).tolist()
     return [LinearPart(shared, stop - size, stop) for stop, size in zip(stops, sizes)]
 
@@ -54,18 +52,18 @@ def parts_of(product: nn.Module, sizes: Sequence[int], *, threads: bool = True) 
 class SharedLinear(nn.Module):
     """Linear layers that are given the same tensor, as queries, keys and values are, in one product.
 
-    Each of them asks for its part of the result, which is made for the first and let go with the last.
+    Each of them asks for its part of the result, which is made for the first and let go with the last. It
+    serves one thread at a time: the compiler does not know what each would keep for itself.
 
     Args:
         product: Gives the outputs of all, one after another.
         parts: How many there are.
-        last: Where the result is kept meanwhile.
     """
 
-    def __init__(self, product: nn.Module, parts: int, last: _Last) -> None:
+    def __init__(self, product: nn.Module, parts: int) -> None:
         super().__init__()
         self.product, self.parts = product, parts
-        self._last = last
+        self._last = _Last()
 
     def part(self, x: Tensor, start: int, stop: int) -> Tensor:
         """[..., stop - start] some of the outputs."""
@@ -86,10 +84,6 @@ class _Last:
         self.given: Tensor | None = None
         self.result: Tensor | None = None
         self.asked = 0
-
-
-class _LastOfThread(_Last, threading.local):
-    """Each thread has its own."""
 
 
 class LinearPart(nn.Module):

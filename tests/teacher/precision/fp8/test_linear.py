@@ -67,7 +67,7 @@ def test_the_operator_is_what_it_says(layer):
 class Attention(nn.Module):
     def __init__(self, product):
         super().__init__()
-        self.query, self.key, self.value = parts_of(product, [32] * 3, threads=False)
+        self.query, self.key, self.value = parts_of(product, [32] * 3)
 
     def forward(self, x):
         return (self.query(x) @ self.key(x).mT).softmax(-1) @ self.value(x)

@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 from wordstill.corpus import VocabularyConfig
 from wordstill.errors import TeacherError, UsageError
 from wordstill.run import DistillConfig, Run
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import Teacher, TeacherConfig, teacher
 from wordstill.teacher.batches.bare import trial_batch
 from wordstill.teacher.precision import kinds
 from wordstill.teacher.precision.fp8 import model as fp8
@@ -79,5 +79,5 @@ def test_a_cpu_is_refused(make):
 
 
 def test_it_is_never_taken_unasked(make, monkeypatch):
-    monkeypatch.setattr(kinds, "fp8_if_close", None)
+    monkeypatch.setattr(teacher, "fp8_if_close", None)
     assert make(dtype="auto").precision in ("float32", "bfloat16")

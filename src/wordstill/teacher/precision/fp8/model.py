@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher.blocks import blocks_of, copy_of
-from wordstill.teacher.precision.closeness import agreement, if_close
+from wordstill.teacher.precision.closeness import if_close
 from wordstill.teacher.precision.fp8.linear import STEP, Fp8Linear
 from wordstill.teacher.precision.linears import ACTIVATIONS, joined, linear_weight, parts_of
 
@@ -33,7 +33,8 @@ def fp8_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
     return if_close(
         model,
         lambda: fp8_model(model, pieces, depth, name),
-        lambda changed: agreement(model, changed, pieces, depth),
+        pieces,
+        depth,
         least=CLOSE_ENOUGH,
         name=name,
         wanted="fp8",
@@ -74,9 +75,7 @@ def refuse_without_fp8(place: torch.device, name: str) -> None:
         UsageError: The device is no GPU, or an older one.
     """
     if place.type != "cuda":
-        raise UsageError(
-            f"{name} cannot run in fp8 on {place.type}: that is for GPUs. Take dtype auto, or int8 on a CPU."
-        )
+        raise UsageError(f"{name} cannot run in fp8 on {place.type}: that is for GPUs. Take dtype auto.")
     capability = torch.cuda.get_device_capability(place)
     if capability < LEAST_CAPABILITY:
         raise UsageError(
@@ -127,4 +126,4 @@ def _new_modules(model: Any, seen: _Watch) -> Iterator[tuple[str, nn.Module]]:
         if before is not None:
             kind = ACTIVATIONS[type(model.get_submodule(before)).__name__]
             yield before, nn.Identity()
-        yield from zip(names, parts_of(Fp8Linear(weight, bias, kind), sizes, threads=False))
+        yield from zip(names, parts_of(Fp8Linear(weight, bias, kind), sizes))
