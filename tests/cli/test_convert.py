@@ -35,9 +35,9 @@ def test_from_our_folder_and_back(cli, here):
 
 
 def test_what_is_kept_is_not_said_to_be_lost(cli, here):
-    ended = cli("convert", "table", "table.npz")
+    ended = cli("convert", "table", "table.model2vec")
     assert "not kept" not in ended.out
-    again = WordVectors.load("table.npz")
+    again = WordVectors.load("table.model2vec")
     assert again.counts.tolist() == [9, 3, 5, 5, 1, 2]
     assert again.provenance == {"seed": 1}
 
@@ -45,7 +45,7 @@ def test_what_is_kept_is_not_said_to_be_lost(cli, here):
 def test_the_formats_can_be_named(cli, here):
     assert cli("convert", "table", "x.dat", "--to", "glove-text").code == 0
     assert (here / "x.dat").read_bytes().startswith(b"the ")
-    assert cli("convert", "x.dat", "y.dat", "--from", "glove-text", "--to", "npz").code == 0
+    assert cli("convert", "x.dat", "y.dat", "--from", "glove-text", "--to", "word2vec-text").code == 0
     assert len(WordVectors.load("y.dat")) == 6
 
 

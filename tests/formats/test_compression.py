@@ -117,4 +117,4 @@ def test_a_line_without_end_cannot_fill_the_memory(tmp_path, monkeypatch):
 def test_only_streamed_formats_are_compressed(vectors, tmp_path):
     assert formats.by_suffix(tmp_path / "x.vec.GZ").name == "word2vec-text"
     with pytest.raises(formats.UsageError, match=r"ending in '\.gz'"):
-        formats.by_suffix(tmp_path / "x.npz.gz")
+        formats.by_suffix(tmp_path / "x.kv.gz")

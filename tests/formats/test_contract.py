@@ -73,7 +73,6 @@ CASES = [
     Case("spacy", "table.spacy", counts=True, provenance=True, refused=r"\A\Z"),
     Case("projector", "table.projector", counts=True, provenance=True, no_rows=False, refused=r"[\t\n\r]"),
     Case("gensim", "table.kv", counts=True, provenance=True, float16=True),
-    Case("npz", "table.npz", counts=True, provenance=True, float16=True, refused=r"\x00\Z"),
     Case("parquet", "table.parquet", counts=True, provenance=True, float16=True),
     Case("fasttext-binary", "table.bin", fasttext_file, unwritten=r"\x00"),
     Case("floret", "table.floret", floret_file, words=False, streamed=True),
@@ -167,7 +166,6 @@ def test_rows_beyond_one_block(case, tmp_path, monkeypatch):
     monkeypatch.setattr("wordstill.formats.lines.BLOCK_BYTES", 1000)
     monkeypatch.setattr("wordstill.formats.word2vec_binary.CHUNK_BYTES", 50)
     monkeypatch.setattr("wordstill.formats.tensors.WRITE_BYTES", 1000)
-    monkeypatch.setattr("wordstill.formats.npz.BLOCK_BYTES", 1000)
     monkeypatch.setattr("wordstill.formats.parquet.BATCH_ROWS", 7)
     formats.write(vectors, tmp_path / "blocks", case.format)
     assert contents(tmp_path / "whole") == contents(tmp_path / "blocks")

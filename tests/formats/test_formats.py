@@ -44,6 +44,13 @@ def test_the_suffix_chooses_the_format_for_writing(file, name):
     assert formats.by_suffix(Path(file)).name == name
 
 
+def test_an_archive_of_numpy_is_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", words=np.array(["a"]), vectors=np.ones((1, 3), np.float32))
+    known = ", ".join(known.name for known in FORMATS)
+    with pytest.raises(FormatError, match=rf"known format of vectors \({known}\); .* a zip archive\. Unpack"):
+        formats.read(tmp_path / "x.npz")
+
+
 def test_an_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"ending in '.pkl'.*\.bin.*name the format"):
         formats.write(TABLE, tmp_path / "table.pkl")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from wordstill import formats
 from wordstill.errors import FormatError
@@ -72,12 +74,11 @@ def test_binary(tmp_path, content, words, message):
 
 
 def test_counts_stay_with_their_words(tmp_path):
-    np.savez(
-        tmp_path / "x.npz", words=["a", "b", "a", "c"], vectors=[[1, 2], [np.nan, 1], [3, 4], [5, 6]],
-        counts=[4, 3, 2, 1],
-    )  # fmt: skip
+    numbers = [[1.0, 2.0], [np.nan, 1.0], [3.0, 4.0], [5.0, 6.0]]
+    columns = {"word": ["a", "b", "a", "c"], "vector": numbers, "count": [4, 3, 2, 1]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "x.parquet")
     with pytest.warns(UserWarning, match="Repaired"):
-        vectors = formats.read(tmp_path / "x.npz", repair=True)
+        vectors = formats.read(tmp_path / "x.parquet", repair=True)
     assert vectors.words == ("a", "c")
     assert vectors.counts.tolist() == [4, 1]
     np.testing.assert_array_equal(vectors.matrix, [[1, 2], [5, 6]])
@@ -124,5 +125,5 @@ def test_what_comes_after_the_first_rows_is_not_looked_at(tmp_path, monkeypatch)
 
 
 def test_formats_with_counts_are_read_whole(tmp_path):
-    WordVectors(["a", "b"], MATRIX[:2], counts=np.array([1, 2])).save(tmp_path / "x.npz")
-    assert len(formats.read(tmp_path / "x.npz", first=1)) == 2
+    WordVectors(["a", "b"], MATRIX[:2], counts=np.array([1, 2])).save(tmp_path / "x")
+    assert len(formats.read(tmp_path / "x", first=1)) == 2

@@ -17,7 +17,6 @@ from wordstill.formats.fasttext_binary import FASTTEXT_BINARY
 from wordstill.formats.floret import FLORET
 from wordstill.formats.gensim_native import GENSIM
 from wordstill.formats.glove_text import GLOVE_TEXT
-from wordstill.formats.npz import NPZ
 from wordstill.formats.parquet import PARQUET
 from wordstill.formats.projector import PROJECTOR
 from wordstill.formats.reading import Reading
@@ -35,7 +34,6 @@ FORMATS: tuple[Format, ...] = (
     SPACY,
     PROJECTOR,
     GENSIM,
-    NPZ,
     PARQUET,
     FASTTEXT_BINARY,
     FLORET,

@@ -33,7 +33,7 @@ KINDS: tuple[tuple[bytes, str], ...] = (
 
 ADVICE = {
     "a pickle": "Pickles are never read, since that runs code: save it as word2vec with what wrote it.",
-    "a zip archive": "Unpack it first.",
+    "a zip archive": "Unpack it first; of numpy's arrays, make WordVectors(words, matrix).",
     "UTF-16 text": "Convert it to UTF-8 first.",
 }
 
