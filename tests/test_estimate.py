@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import resource
 import sys
 import tempfile
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from wordstill import estimate as room
-from wordstill import text_sample
 from wordstill.checkpoint import CHECKPOINT
-from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
+from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
+from wordstill.development import Development
+from wordstill.errors import DataError
 from wordstill.estimate import Estimate, Step, dry_run, estimate
+from wordstill.recipe import Recipe
 from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig
 
@@ -78,11 +84,11 @@ def test_every_stage_has_its_words(make_run, corpus):
 
 def test_memory_holds_the_states_of_all_methods(make_run):
     run = make_run("ase:layer=all")
-    before = room._peak_memory()
+    before = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert estimate(run, limit=0.1).memory >= before + sum(method.memory() for method in run.methods.values())
 
 
-def test_where_the_system_tells_no_memory_all_else_is_told(make_run, monkeypatch):
+def test_without_a_report_of_memory_all_else_is_there(make_run, monkeypatch):
     """Windows has no module ``resource``."""
     monkeypatch.setitem(sys.modules, "resource", None)
     expected = estimate(make_run("ase"), limit=0.1)
@@ -102,20 +108,40 @@ class Clock:
         self.calls += 1
 
 
+class NoWords:
+    """A vocabulary of nothing."""
+
+    keys = ()
+
+    def __len__(self) -> int:
+        return 0
+
+
 def probe(clock: Clock, sizes: list[int], limit: float) -> Step:
     batches = [SimpleNamespace(running=size) for size in sizes]
     positions = [(0, number + 1) for number in range(len(sizes) - 1)] + [(1, 0)]
     since = lambda _: zip(positions, batches)  # noqa: E731
     stage = SimpleNamespace(
-        title="text", words=1000, layers=(1,), batches=SimpleNamespace(since=since), observe=lambda *_: None
+        title="text",
+        words=1000,
+        layers=(1,),
+        alone=False,
+        batches=SimpleNamespace(since=since),
+        observe=lambda *_: None,
     )
-    teacher = SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu"))
-    return room._Probe(SimpleNamespace(teacher=teacher), stage, limit).step(2.0)
+    run = SimpleNamespace(
+        teacher=SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu")),
+        engine=SimpleNamespace(stages=[stage]),
+        methods={},
+        vocabulary=NoWords(),
+    )
+    return estimate(run, 0.5, limit=limit).steps[0]
 
 
 def test_the_first_batch_only_warms_up(monkeypatch):
     step = probe(Clock(monkeypatch), [50, 40, 30, 20, 10], limit=10)
     assert (step.words, step.seconds) == (2000, pytest.approx(2.0))
+    assert step.measured < 0.15
 
 
 def test_the_probe_ends_with_its_time(monkeypatch):
@@ -124,81 +150,146 @@ def test_the_probe_ends_with_its_time(monkeypatch):
     assert clock.calls == 12
 
 
-def test_a_slow_teacher_is_given_one_batch(monkeypatch):
+def test_a_slow_teacher_gets_one_batch(monkeypatch):
     clock = Clock(monkeypatch)
     step = probe(clock, [500, 500, 500], limit=1)
     assert clock.calls == 1
-    assert step.seconds == pytest.approx(2000 * 1.5 / 500)
+    assert (step.seconds, step.measured) == (pytest.approx(2000 * 1.5 / 500), pytest.approx(1.5))
 
 
 @pytest.fixture(scope="module")
-def large_text(tmp_path_factory):
-    path = tmp_path_factory.mktemp("large") / "large.txt"
-    path.write_text("\n".join(make_lines(40_000)) + "\n")
-    return path
+def lines():
+    return make_lines(20_000)
 
 
 @pytest.fixture
-def large(large_text, tmp_path, monkeypatch, tiny_teacher):
-    """A text that counts as large, for a teacher that is at hand, with nothing left of temporary files."""
+def probed(tmp_path, monkeypatch, tiny_teacher):
+    """A dry run with a teacher that is at hand; nothing is left of its temporary files."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setattr(text_sample, "LARGE_BYTES", 100_000)
-    monkeypatch.setattr(text_sample, "SAMPLE_BYTES", 300_000)
-    monkeypatch.setattr(room, "PROBE_SECONDS", 0.1)
     monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
-    yield large_text
-    assert list(scratch.iterdir()) == []
+
+    def run(path, **vocabulary: object) -> tuple[Recipe, Estimate]:
+        config = DistillConfig(
+            methods=("ase",), teacher=TeacherConfig("tiny"), vocabulary=VocabularyConfig(**vocabulary)
+        )
+        return dry_run([path], config, probe_bytes=300_000, probe_seconds=0.1)
+
+    yield run
+    assert list(scratch.glob("wordstill-*")) == []
 
 
-def settings(**vocabulary: object) -> DistillConfig:
-    return DistillConfig(
-        methods=("ase",), teacher=TeacherConfig("tiny"), vocabulary=VocabularyConfig(**vocabulary)
-    )
+def titles(expected: Estimate) -> list[str]:
+    return [step.title for step in expected.steps]
 
 
-def words_to_read(expected: Estimate) -> int:
-    return next(step.words for step in expected.steps if step.title == "text")
+def step_of(expected: Estimate, title: str) -> Step:
+    return next(step for step in expected.steps if step.title == title)
 
 
-def test_a_sample_stands_for_the_whole(large, tmp_path):
-    corpus = prepare([large], tmp_path / "store", workers=1)
-    for min_count in (1, 5, 40):
-        recipe, expected = dry_run([large], settings(min_count=min_count))
-        rows = len(Vocabulary.build(corpus, VocabularyConfig(min_count=min_count)))
-        assert 0.2 < expected.share < 0.4
-        assert expected.rows == pytest.approx(rows, rel=0.2)
-        assert words_to_read(expected) == pytest.approx(corpus.n_words, rel=0.05)
-        stored = sum(path.stat().st_size for path in corpus.path.iterdir())
-        assert expected.store == pytest.approx(stored, rel=0.3)
-        assert recipe.vocabulary["min_count"] == min_count
+def test_a_store_is_exact(probed, tmp_path, lines):
+    (tmp_path / "long.txt").write_text("\n".join(lines))
+    corpus = prepare([tmp_path / "long.txt"], tmp_path / "store", workers=1)
+    recipe, expected = probed(corpus.path)
+    assert expected.rows == recipe.vocabulary["size"] == len(Vocabulary.build(corpus))
+    assert recipe.corpus["hash"] == corpus.hash
+    assert (expected.prefix, expected.store) == (None, 0)
+    assert titles(expected) == ["check the prepared text", "load", "text", "finish"]
+    assert step_of(expected, "text").words == corpus.n_words
+    assert expected.seconds == sum(step.seconds for step in expected.steps)
 
 
-def test_the_limit_of_the_vocabulary_holds(large):
-    assert dry_run([large], settings(max_size=100))[1].rows == 100
+@pytest.mark.parametrize("min_count", [1, 5, 40])
+def test_of_long_text_the_vocabulary_is_a_lower_bound(probed, tmp_path, lines, min_count):
+    text = tmp_path / "long.txt"
+    text.write_text("\n".join(lines))
+    corpus = prepare([text], tmp_path / "store", workers=1)
+    recipe, expected = probed(text, min_count=min_count)
+    rows = len(Vocabulary.build(corpus, VocabularyConfig(min_count=min_count)))
+    assert rows / 10 < expected.rows < rows
+    assert recipe.vocabulary["size"] == f"at least {expected.rows:,}"
+    assert recipe.vocabulary["min_count"] == min_count
+    assert expected.prefix.total == text.stat().st_size
+    assert 300_000 <= expected.prefix.bytes < 400_000
+    assert step_of(expected, "text").words == pytest.approx(corpus.n_words, rel=0.05)
+    preparing = step_of(expected, "prepare the text")
+    scale = expected.prefix.total / expected.prefix.bytes
+    assert preparing.seconds == pytest.approx(preparing.measured * scale)
+    stored = sum(path.stat().st_size for path in corpus.path.iterdir())
+    assert expected.store == pytest.approx(stored, rel=0.3)
 
 
-def test_other_kinds_are_sampled_too(large, tmp_path):
+def test_the_limit_of_the_vocabulary_holds(probed, tmp_path, lines):
+    (tmp_path / "long.txt").write_text("\n".join(lines))
+    assert probed(tmp_path / "long.txt", max_size=100)[1].rows == 100
+
+
+@pytest.mark.parametrize("kind", ["jsonl.gz", "txt.bz2", "parquet"])
+def test_compressed_text_is_scaled_by_the_position_in_its_file(probed, tmp_path, lines, kind):
+    path = tmp_path / f"long.{kind}"
+    if kind == "jsonl.gz":
+        path.write_bytes(gzip.compress("\n".join(json.dumps({"text": line}) for line in lines).encode()))
+    elif kind == "txt.bz2":
+        path.write_bytes(bz2.compress("\n".join(lines).encode(), compresslevel=1))
+    else:
+        parquet.write_table(pyarrow.table({"text": lines}), path)
+    _, expected = probed(path)
+    assert expected.prefix.bytes < expected.prefix.total == path.stat().st_size
+    words = sum(len(line.split()) + 1 for line in lines)
+    # A reader of compressed data is some kilobytes ahead of the text it gives.
+    assert step_of(expected, "text").words == pytest.approx(words, rel=0.5)
+
+
+def test_all_files_of_a_folder_count(probed, tmp_path, lines):
     folder = tmp_path / "several"
     folder.mkdir()
-    lines = large.read_text().splitlines()
-    for number in range(5):
-        part = "\n".join(json.dumps({"text": line}) for line in lines[number::5])
-        (folder / f"{number}.jsonl.gz").write_bytes(gzip.compress(part.encode()))
-    _, expected = dry_run([folder], settings())
-    assert 0.1 < expected.share < 0.5
-    assert words_to_read(expected) == pytest.approx(sum(len(line.split()) + 1 for line in lines), rel=0.25)
+    for number in range(20):
+        (folder / f"{number:02}.txt").write_text("\n".join(lines[number::20]) + "\n")
+    _, expected = probed(folder)
+    assert expected.prefix.total == sum(path.stat().st_size for path in folder.iterdir())
+    words = sum(len(line.split()) + 1 for line in lines)
+    assert step_of(expected, "text").words == pytest.approx(words, rel=0.05)
 
 
-def test_a_small_text_and_a_store_are_taken_whole(large, tmp_path):
-    small = tmp_path / "small.txt"
-    small.write_text("\n".join(make_lines(200)))
-    recipe, expected = dry_run([small], settings())
-    corpus = prepare([small], tmp_path / "store", workers=1)
-    assert recipe.corpus["hash"] == Corpus.open(corpus.path).hash
-    assert (expected.share, expected.store > 0) == (1.0, True)
-    recipe, expected = dry_run([corpus.path], settings())
+def test_sentences_per_line_survive(tmp_path, monkeypatch, tiny_teacher, lines):
+    groups = ["\n".join(lines[start : start + 4]) for start in range(0, len(lines), 4)]
+    (tmp_path / "grouped.txt").write_text("\n\n".join(groups))
+    monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
+    config = DistillConfig(
+        methods=("ase",), teacher=TeacherConfig("tiny"), prepare=PrepareConfig(sentences_per_line=True)
+    )
+    recipe, expected = dry_run([tmp_path / "grouped.txt"], config, probe_bytes=100_000, probe_seconds=0.1)
+    assert expected.prefix is not None
+    assert recipe.corpus["settings"]["sentences_per_line"] is True
+    assert step_of(expected, "text").words == pytest.approx(13 * len(lines), rel=0.05)
+
+
+def test_short_text_is_exact(probed, tmp_path, lines):
+    short = tmp_path / "short.txt.gz"
+    short.write_bytes(gzip.compress("\n".join(lines[:200]).encode()))
+    recipe, expected = probed(short)
+    corpus = prepare([short], tmp_path / "store", workers=1)
     assert recipe.corpus["hash"] == corpus.hash
-    assert expected.store == 0
-    assert expected.seconds == sum(step.seconds for step in expected.steps)
+    assert recipe.vocabulary["size"] == expected.rows == len(Vocabulary.build(corpus))
+    assert expected.prefix is None
+    assert expected.store == sum(file["bytes"] for file in corpus.meta["files"].values())
+    preparing = step_of(expected, "prepare the text")
+    assert preparing.seconds == preparing.measured > 0
+    assert step_of(expected, "text").words == corpus.n_words
+
+
+def test_a_development_set_is_not_judged_by_the_beginning(tmp_path, monkeypatch, tiny_teacher, lines):
+    """Its rare words may come later; whole text is refused as the run refuses it."""
+
+    def refuse(words):
+        raise DataError(f"none of {len(words)} words")
+
+    (tmp_path / "long.txt").write_text("\n".join(lines))
+    monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
+    config = DistillConfig(methods=("x2static",), teacher=TeacherConfig("tiny"), epochs=2)
+    judge = Development(lambda vectors: 0.0, check_words=refuse)
+    inputs = [tmp_path / "long.txt"]
+    assert dry_run(inputs, config, judge, probe_bytes=10_000, probe_seconds=0.1)[1].rows > 0
+    with pytest.raises(DataError, match="none of"):
+        dry_run(inputs, config, judge, probe_bytes=10_000_000)

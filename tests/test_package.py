@@ -55,7 +55,6 @@ ROOMS = (
         "development",
         "run",
         "distillation",
-        "text_sample",
         "estimate",
         "words_alone",
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,15 +14,22 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
+from wordstill.corpus import PrepareConfig
+from wordstill.corpus.blocks import Block
+from wordstill.corpus.paragraphs import read_paragraphs
+from wordstill.corpus.prepare import BLOCK_BYTES
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.sources import find_sources
 from wordstill.development import Development
 from wordstill.engine import Stage
+from wordstill.input_text import is_one_store
 from wordstill.recipe import Recipe
 from wordstill.run import DistillConfig, Run
-from wordstill.stopwatch import Unwatched
+from wordstill.stopwatch import Stopwatch, Unwatched
 from wordstill.teacher import Batch, LoadedBatch
-from wordstill.text_sample import open_sample
 
 PROBE_SECONDS = 5.0
+PROBE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -29,26 +38,36 @@ class Step:
 
     title: str
     seconds: float
+    measured: float
+    """Seconds of the probe; ``seconds`` are scaled from them unless both are the same."""
     words: int = 0
 
 
 @dataclass(frozen=True)
+class Prefix:
+    """The beginning of unprepared text, in bytes of the files as stored, compressed or not."""
+
+    bytes: int
+    total: int
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """What a run will take. Sizes are in bytes."""
+    """What a run will take. Sizes are in bytes; with a prefix they are those of its ``rows`` words."""
 
     rows: int
-    """Words that get a vector."""
+    """Words that get a vector; with a prefix a lower bound."""
     steps: tuple[Step, ...]
     memory: int | None
-    """Peak of the process; None where the system does not tell."""
+    """Peak of the process; None on Windows, which does not report it."""
     device_memory: int | None
     """Peak on the GPU; None without one."""
     artefact: int
     checkpoint: int
     store: int = 0
-    """Prepared text beside the result; 0 where the input is a store already."""
-    share: float = 1.0
-    """Part of the text that was looked at."""
+    """Prepared text beside the result, scaled to the whole; 0 where the input is a store already."""
+    prefix: Prefix | None = None
+    """What was probed; None if it was the whole text."""
 
     @property
     def seconds(self) -> float:
@@ -57,117 +76,126 @@ class Estimate:
 
     @property
     def working(self) -> int:
-        """Disk needed only while the run goes on; a new checkpoint is complete before the old one goes."""
+        """Disk needed only during the run; a new checkpoint is complete before the old one is deleted."""
         return self.store + 2 * self.checkpoint
 
 
 def dry_run(
-    inputs: Sequence[str | Path], config: DistillConfig, development: Development | None = None
+    inputs: Sequence[str | Path],
+    config: DistillConfig,
+    development: Development | None = None,
+    *,
+    probe_bytes: int = PROBE_BYTES,
+    probe_seconds: float = PROBE_SECONDS,
 ) -> tuple[Recipe, Estimate]:
     """Resolve the recipe and estimate the run; only temporary files are written.
 
-    Of a large text that is not prepared yet a sample is looked at.
+    A store is opened, and text of up to ``probe_bytes`` is prepared whole. Of longer text only the beginning
+    is prepared: time and disk for the text are scaled by bytes, and the vocabulary is a lower bound. Whether
+    the whole vocabulary has the words of the development set is then left to the run.
     """
     config.check_development(development)
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        text = open_sample(inputs, config.prepare, Path(folder))
-        start = time.monotonic()
-        min_count = config.vocabulary.min_count
-        # Words rarer than five are too much a matter of chance to stand for those of a larger text.
-        scaled = min(min_count, max(5, round(min_count * text.share)))
-        sampled = replace(config, vocabulary=replace(config.vocabulary, min_count=scaled))
+        watch, stored, prefix, share = Stopwatch(), is_one_store(inputs), None, 1.0
+        with watch.part("reading"):
+            beginning = None if stored else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
+        if beginning is not None:
+            inputs, prefix = [beginning[0]], beginning[1]
+            share = prefix.bytes / prefix.total
+            config = replace(config, prepare=replace(config.prepare, format="text", encoding="utf-8"))
+            development = development and replace(development, check_words=lambda words: None)
         run = Run.load(
-            text.corpus.path,
-            sampled,
-            Path(folder),
+            inputs,
+            config,
+            Path(folder) / "work",
             progress=False,
             checkpoints=False,
             development=development,
+            watch=watch,
         )
-        steps = [Step("load the teacher", time.monotonic() - start)]
-        if text.seconds:
-            steps.insert(0, Step("prepare the text", text.seconds))
-        probed = estimate(run, share=text.share, min_count=min_count, limit=PROBE_SECONDS)
-        whole = replace(probed, steps=(*steps, *probed.steps), store=text.store)
-        return (run.recipe if text.share == 1 else _whole_recipe(run, whole, min_count)), whole
+        # The probe is prepared by one process; of the whole text every core takes blocks of its own.
+        processes = min(os.cpu_count() or 1, math.ceil(probe_bytes / share / BLOCK_BYTES)) if prefix else 1
+        preparing = watch.seconds["preparing the text"] + (watch.seconds["reading"] if prefix else 0)
+        loading = watch.seconds["loading the teacher"] + watch.seconds["vocabulary and sub-words"]
+        title = "check the prepared text" if stored else "prepare the text"
+        first = Step(title, preparing / share / processes, preparing), Step("load", loading, loading)
+        probed = estimate(run, share, limit=probe_seconds)
+        size = 0 if stored else sum(file["bytes"] for file in run.corpus.meta["files"].values())
+        whole = replace(probed, steps=first + probed.steps, store=round(size / share), prefix=prefix)
+        return (_open_recipe(run, share) if prefix else run.recipe), whole
 
 
-def estimate(
-    run: Run, *, share: float = 1.0, min_count: int | None = None, limit: float = PROBE_SECONDS
-) -> Estimate:
-    """Send some batches of every stage through the teacher and the methods, and extrapolate.
+def estimate(run: Run, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> Estimate:
+    """Send some batches of every stage through the teacher and the methods, and scale by words.
 
     Args:
         run: The run. Its methods have observed some batches afterwards, so it must not be started.
         share: Part of the whole text that the run's corpus is.
-        min_count: Of the whole text's vocabulary, where the run's own is scaled down to its share.
-        limit: Seconds for the probe; a teacher so slow that one batch takes longer is given that batch.
+        limit: Seconds for the probe; a teacher so slow that one batch takes longer gets that batch.
     """
-    probes = [_Probe(run, stage, limit / len(run.engine.stages)) for stage in run.engine.stages]
-    reading_memory, start = _peak_memory(), time.monotonic()
+    stages = run.engine.stages
+    steps = [_probe(run, stage, limit / len(stages), 1 if stage.alone else share) for stage in stages]
+    reading, start = _peak_memory(), time.monotonic()
     tables = [method.finish() for method in run.methods.values()]
     finishing = time.monotonic() - start
-    rows = _rows(run, share, min_count or run.vocabulary.config.min_count)
-    growth = rows / len(run.vocabulary)
-    finished_memory = _peak_memory()
-    state = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
-    checkpoint = sum(
-        round(tensor.nbytes * (growth if tensor.shape[:1] == (len(run.vocabulary),) else 1))
-        for tensor in state
-    )
+    finished, rows = _peak_memory(), len(run.vocabulary)
+    states = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
+    checkpoint = sum(tensor.nbytes for tensor in states)
     on_gpu = run.teacher.device.type == "cuda"
-    other_on_gpu = torch.cuda.max_memory_allocated() - sum(tensor.nbytes for tensor in state) if on_gpu else 0
-    word_bytes = sum(len(word.encode()) + 1 for word in run.vocabulary.keys) / len(run.vocabulary)
-    reading = [probe.step(growth if probe.stage.alone else 1 / share) for probe in probes]
+    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+    more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
+    word_bytes = sum(len(word.encode()) + 1 for word in run.vocabulary.keys)
     return Estimate(
         rows=rows,
-        steps=(*reading, Step("finish", finishing * growth)),
-        memory=_whole_memory(reading_memory, finished_memory, growth, checkpoint, on_gpu=on_gpu),
-        device_memory=other_on_gpu + checkpoint if on_gpu else None,
-        artefact=round(sum(rows * (4 * table.dim + 8 + word_bytes) for table in tables)),
+        steps=(*steps, Step("finish", finishing, finishing)),
+        memory=reading + more if reading else None,
+        device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
+        artefact=sum(rows * (4 * table.dim + 8) + word_bytes for table in tables),
         checkpoint=checkpoint,
-        share=share,
     )
 
 
-def _whole_memory(
-    reading: int | None, finished: int | None, growth: float, checkpoint: int, *, on_gpu: bool
-) -> int | None:
-    """The peak of the whole run from those of the probe, after reading and after finishing."""
-    if reading is None or finished is None:
+def _beginning(
+    inputs: Sequence[str | Path], config: PrepareConfig, folder: Path, limit: int
+) -> tuple[Path, Prefix] | None:
+    """The first ``limit`` bytes of text as a plain file; None if there is no more than that.
+
+    None also for a pipe, which can be read only once and has no known length: it is prepared whole.
+    """
+    sources = find_sources(inputs)
+    if any(source.size is None for source in sources):
         return None
-    finish = round((finished - reading) * growth)
-    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
-    return reading + (max(checkpoint, finish) if on_gpu else checkpoint + finish)
+    # Errors about the text as a whole show this name.
+    path = folder / f"beginning of {Path(sources[0].name).name}.txt"
+    end = "\n\n" if config.sentences_per_line else "\n"
+    read = consumed = 0
+    with path.open("w", encoding="utf-8") as file:
+        for part in read_parts(sources, config, max(1, limit // 4)):
+            if read >= limit:
+                return path, Prefix(consumed, sum(source.size or 0 for source in sources))
+            file.writelines("\n".join(lines) + end for lines in read_paragraphs(Block(0, (part,)), config))
+            read, consumed = read + len(part.payload), part.consumed
+    return None
 
 
-class _Probe:
-    """Batches of one stage, timed."""
-
-    def __init__(self, run: Run, stage: Stage, limit: float) -> None:
-        self.stage = stage
-        self.words, self.seconds = 0, 0.0
-        window = _first_window(stage)
-        for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
-            if turn == 1 and self.seconds < limit / 2:
-                # The first batch pays for allocations and kernels; it counts only if it took the time of all.
-                self.words, self.seconds = 0, 0.0
-            self._time(run, window[number])
-            if self.seconds > limit:
-                break
-
-    def step(self, growth: float) -> Step:
-        """The stage with all its words."""
-        words = round(self.stage.words * growth)
-        return Step(self.stage.title, words * self.seconds / max(self.words, 1), words)
-
-    def _time(self, run: Run, batch: Batch | LoadedBatch) -> None:
+def _probe(run: Run, stage: Stage, limit: float, share: float) -> Step:
+    """Time some batches of a stage, of which the run has a share."""
+    words, seconds = 0, 0.0
+    window = _first_window(stage)
+    for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
+        if turn == 1 and seconds < limit / 2:
+            # The first batch pays for allocations and kernels; it counts only if it took the time of all.
+            words, seconds = 0, 0.0
         start = time.monotonic()
-        self.stage.observe(run.teacher.encode(batch, self.stage.layers), Unwatched())
+        stage.observe(run.teacher.encode(window[number], stage.layers), Unwatched())
         if run.teacher.device.type == "cuda":
             torch.cuda.synchronize()
-        self.seconds += time.monotonic() - start
-        self.words += batch.running
+        seconds += time.monotonic() - start
+        words += window[number].running
+        if seconds > limit:
+            break
+    total = round(stage.words / share)
+    return Step(stage.title, total * seconds / max(words, 1), seconds, total)
 
 
 def _first_window(stage: Stage) -> list[Batch | LoadedBatch]:
@@ -180,38 +208,21 @@ def _first_window(stage: Stage) -> list[Batch | LoadedBatch]:
     return found
 
 
-def _rows(run: Run, share: float, min_count: int) -> int:
-    """Size of the whole vocabulary: Heaps' law, with the growth from half of the sample to all of it."""
-    size, config = len(run.vocabulary), run.vocabulary.config
-    if share == 1:
-        return size
-    corpus, least = run.corpus, config.min_count
-    slots, _ = corpus.word_slots(0, int(corpus.paragraphs[(len(corpus) + 1) // 2]))
-    ids = run.vocabulary.word_ids(corpus)[slots]
-    counts = np.bincount(ids[(ids >= 0) & (ids < size)], minlength=size)
-    half, whole = (max(1, int((each >= least).sum())) for each in (counts, run.vocabulary.counts))
-    exponent = float(np.log(whole / half) / np.log(corpus.n_words / len(slots))) if len(slots) else 0.0
-    # A word that is in the share ``least`` times occurs ``min_count`` times in a multiple of it.
-    longer = max(1.0, least / (share * min_count))
-    grown = round(whole * float(longer**exponent))
-    return size - whole + (grown if config.max_size is None else min(grown, config.max_size))
-
-
-def _whole_recipe(run: Run, whole: Estimate, min_count: int) -> Recipe:
-    """The recipe of a run on a sample, with what only the whole text can tell left open."""
-    words = round(run.corpus.n_words / whole.share)
+def _open_recipe(run: Run, share: float) -> Recipe:
+    """The recipe of a run on a prefix, without what only the whole text determines."""
+    words, size = f"about {round(run.corpus.n_words / share):,}", f"at least {len(run.vocabulary):,}"
     return replace(
         run.recipe,
-        corpus=run.recipe.corpus | {"hash": "known when the text is prepared", "words": f"about {words:,}"},
-        vocabulary=run.recipe.vocabulary | {"size": f"about {whole.rows:,}", "min_count": min_count},
+        corpus=run.recipe.corpus | {"hash": "known when the text is prepared", "words": words},
+        vocabulary=run.recipe.vocabulary | {"size": size},
     )
 
 
-def _peak_memory() -> int | None:
-    """The most memory that this process has had so far, in bytes; None on Windows, which does not tell."""
+def _peak_memory() -> int:
+    """The most memory that this process has had so far, in bytes; 0 on Windows, which does not report it."""
     try:
         import resource
     except ImportError:
-        return None
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

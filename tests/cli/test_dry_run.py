@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import re
+from functools import partial
+
 import pytest
 
-from wordstill import estimate, text_sample
+from wordstill import estimate
 
 PAIRS = [("babar", "bador"), ("babar", "bafir"), ("bador", "bagur"), ("bafir", "baker"), ("bagur", "balor")]
 
 
 @pytest.fixture
 def dry(cli, teacher, tmp_path, monkeypatch):
-    monkeypatch.setattr(estimate, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(
+        estimate, "dry_run", partial(estimate.dry_run, probe_bytes=100_000, probe_seconds=0.2)
+    )
     monkeypatch.chdir(tmp_path)
 
     def run(source: object, *more: object) -> object:
@@ -27,18 +32,26 @@ def test_recipe_time_memory_and_disk(dry, text):
     shown = " ".join(done.out.split())
     for fact in ("name=ase.v1, layer=3", "seed 7", "prepare the text", "in all", "at the peak", "on disk"):
         assert fact in shown
-    assert "looked at" not in shown
+    assert "at least" not in shown
     assert done.err == ""
 
 
-def test_a_large_text_is_sampled_and_said_so(dry, more_text, tmp_path, monkeypatch):
-    (tmp_path / "large.txt").write_text(20 * more_text.read_text())
-    monkeypatch.setattr(text_sample, "LARGE_BYTES", 100_000)
-    monkeypatch.setattr(text_sample, "SAMPLE_BYTES", 100_000)
-    done = dry("large.txt")
+def test_of_a_store_words_are_exact(dry, cli, text, tmp_path):
+    assert cli("prepare", text, "--out", tmp_path / "store").code == 0
+    done = dry("store", "--method", "ase")
     assert done.code == 0, done.err
-    assert "of it was looked at" in done.out
-    assert "known when the text is prepared" in done.out
+    assert "words get a vector" in done.out and "check the prepared text" in done.out
+    assert "at least" not in done.out
+
+
+def test_of_long_text_the_beginning_is_probed(dry, more_text, tmp_path):
+    (tmp_path / "long.txt").write_text(20 * more_text.read_text())
+    done = dry("long.txt")
+    assert done.code == 0, done.err
+    shown = " ".join(done.out.split())
+    assert re.search(r"words at least \d+ words \(from the first \d+ kB\)", shown)
+    assert "scaled from" in shown and "were prepared" in shown
+    assert "known when the text is prepared" in shown
 
 
 def test_errors_are_those_of_the_run(dry, text):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wordstill.cli.failures import warn
-from wordstill.cli.wording import show_facts, size_text, time_text
+from wordstill.cli.wording import count_text, show_facts, size_text, time_text
 
 if TYPE_CHECKING:
     from wordstill.development import Development
-    from wordstill.estimate import Estimate
+    from wordstill.estimate import Estimate, Step
     from wordstill.recipe import Recipe
     from wordstill.run import DistillConfig
 
@@ -26,10 +26,6 @@ def show_dry_run(
 
     recipe, estimate = dry_run(inputs, config, development)
     _show_recipe(recipe)
-    if estimate.share < 1:
-        typer.echo(
-            f"\nThe text is large: {estimate.share:.1%} of it was looked at, and the rest extrapolated."
-        )
     _show_estimate(estimate)
     if out.exists():
         warn(f"{out} exists; the run will need --overwrite.")
@@ -55,22 +51,34 @@ def _value(value: Any) -> str:
 
 
 def _show_estimate(estimate: Estimate) -> None:
+    prefix = estimate.prefix
     typer.echo("\nExpected")
-    facts = {}
-    for step in estimate.steps:
-        rate = (
-            f"  ({step.words:,} words, {step.words / max(step.seconds, 1e-9):,.0f} words/s)"
-            if step.words
-            else ""
-        )
-        facts[step.title] = time_text(step.seconds) + rate
+    facts = {"words": f"{estimate.rows:,} words get a vector"}
+    if prefix is not None:
+        facts["words"] = f"at least {estimate.rows:,} words (from the first {size_text(prefix.bytes)})"
+    facts |= {step.title: f"{time_text(step.seconds)}  ({_origin(step)})" for step in estimate.steps}
     facts["in all"] = time_text(estimate.seconds)
+    least = "at least " if prefix is not None else ""
     if estimate.memory is not None:
-        facts["memory"] = f"{size_text(estimate.memory)} at the peak"
+        facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
     if estimate.device_memory is not None:
-        facts["GPU memory"] = f"{size_text(estimate.device_memory)} at the peak"
-    facts["result"] = f"{size_text(estimate.artefact)} on disk, {estimate.rows:,} words"
-    facts["while running"] = (
-        f"{size_text(estimate.working)} more on disk, for the prepared text and two checkpoints"
-    )
+        facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
+    facts["result"] = f"{least}{size_text(estimate.artefact)} on disk"
+    kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
+    facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"
     show_facts(facts)
+    if prefix is not None:
+        first, total = size_text(prefix.bytes), size_text(prefix.total)
+        typer.echo(
+            f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
+            "\nThe rest grows with the number of words and is that of the words so far."
+            "\nPrepare the text first to know it exactly."
+        )
+
+
+def _origin(step: Step) -> str:
+    """What of a step's time was measured, and what was scaled from it."""
+    words = f"{count_text(step.words, 'word')}, " if step.words else ""
+    if step.seconds == step.measured:
+        return f"{words}measured"
+    return f"{words}scaled from {step.measured:.1f} s"

@@ -29,7 +29,10 @@ def read_column(stream: Stream, column: str) -> Iterator[str]:
     try:
         with parquet.ParquetFile(stream.source.path) as file:
             _check_column(file.schema_arrow, column, name)
+            read, rows, size = 0, file.metadata.num_rows, stream.source.size or 0
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[column]):
+                read += len(batch)
+                stream.position = size * read // rows
                 yield from (text for text in batch.column(0).cast(arrow.large_string()).to_pylist() if text)
     except (arrow.ArrowException, OSError) as error:
         raise DataError(

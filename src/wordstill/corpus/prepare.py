@@ -23,6 +23,8 @@ from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, write_meta
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.files import disk_errors, refuse_existing, remove, sync_folder
 
+BLOCK_BYTES = 16 << 20
+
 
 def prepare(
     inputs: Sequence[str | Path] | str | Path,
@@ -33,7 +35,7 @@ def prepare(
     segmenter: Segmenter | None = None,
     workers: int | None = None,
     overwrite: bool = False,
-    block_bytes: int = 16 << 20,
+    block_bytes: int = BLOCK_BYTES,
     progress: bool = False,
 ) -> Corpus:
     """Read text and write it as a memory-mapped store.

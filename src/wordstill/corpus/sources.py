@@ -67,10 +67,14 @@ class Stream:
         self._file = _decompressed(self.codec, raw)
         self.head = self._fill(HEAD_BYTES)
         self._pending = self.head
+        self.position: int | None = None
+        """Bytes consumed, from a reader that opens the file itself."""
 
     @property
     def consumed(self) -> int:
         """Bytes that were read of the file as it is stored; 0 where that cannot be told."""
+        if self.position is not None:
+            return self.position
         return int(self._raw.tell()) if self._raw.seekable() else 0
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
