@@ -5,9 +5,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity, gelu
 
-from wordstill.teacher.precision.fp8.linear import Fp8Linear
+from wordstill.teacher.precision.fp8.linear import Fp8Linear, joined, parts_of
 from wordstill.teacher.precision.fp8.rows import fp8_rows
-from wordstill.teacher.precision.linears import parts_of
 
 GPU = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 9)
 DEVICE = "cuda" if GPU else "cpu"
@@ -90,3 +89,45 @@ def test_compiled_it_is_one_graph_for_every_number_of_rows(layer):
     assert len(graphs) == 1
     products = [node for node in graphs[0].graph.nodes if "fp8_linear" in str(node.target)]
     assert len(products) == 1
+
+
+class Counting(nn.Module):
+    def __init__(self, weight, bias):
+        super().__init__()
+        self.weight, self.bias, self.calls = weight, bias, 0
+
+    def forward(self, x):
+        self.calls += 1
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+@pytest.fixture
+def layers():
+    torch.manual_seed(0)
+    return [nn.Linear(8, 3), nn.Linear(8, 5, bias=False), nn.Linear(8, 4)]
+
+
+def test_one_product_gives_what_each_layer_gave(layers):
+    weight, bias, sizes = joined(layers)
+    product = Counting(weight, bias)
+    parts = parts_of(product, sizes)
+    for round_number in (1, 2):
+        x = torch.randn(2, 6, 8)
+        for part, layer in zip(parts, layers):
+            torch.testing.assert_close(part(x), layer(x))
+        assert product.calls == round_number
+    assert parts[0].shared._last.result is None
+
+
+def test_another_input_is_another_product(layers):
+    weight, bias, sizes = joined(layers)
+    first, second, _ = parts_of(Counting(weight, bias), sizes)
+    one, other = torch.randn(6, 8), torch.randn(6, 8)
+    torch.testing.assert_close(first(one), layers[0](one))
+    torch.testing.assert_close(second(other), layers[1](other))
+
+
+def test_one_layer_is_the_product_itself(layers):
+    weight, bias, sizes = joined(layers[:1])
+    product = Counting(weight, bias)
+    assert parts_of(product, sizes) == [product]

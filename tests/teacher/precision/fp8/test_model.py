@@ -10,8 +10,8 @@ from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher.blocks import blocks_of
 from wordstill.teacher.precision.closeness import agreement
 from wordstill.teacher.precision.fp8 import fp8_if_close, fp8_model, model, refuse_without_fp8
-from wordstill.teacher.precision.fp8.linear import Fp8Linear
-from wordstill.teacher.precision.linears import LinearPart, linear_weight
+from wordstill.teacher.precision.fp8.linear import Fp8Linear, LinearPart
+from wordstill.teacher.precision.linears import linear_weight
 
 DEPTH, PIECES = 3, torch.arange(5, 35)
 CUDA = torch.device("cuda")

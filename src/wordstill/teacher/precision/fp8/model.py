@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher.blocks import blocks_of, copy_of
 from wordstill.teacher.precision.closeness import if_close
-from wordstill.teacher.precision.fp8.linear import STEP, Fp8Linear
-from wordstill.teacher.precision.linears import ACTIVATIONS, joined, linear_weight, parts_of
+from wordstill.teacher.precision.fp8.linear import STEP, Fp8Linear, joined, parts_of
+from wordstill.teacher.precision.linears import ACTIVATIONS, linear_weight
 
 CLOSE_ENOUGH = 0.99
 """Least mean cosine of states to those in bfloat16."""
