@@ -29,7 +29,6 @@ from wordstill.teacher.batches.config import Unit
 from wordstill.teacher.batches.place import Place, gatherer
 from wordstill.vectors import WordVectors
 
-SENTENCE_ENDS = (".", "?", "!")
 EPOCH_STRIDE = 1_000_003
 
 
@@ -122,7 +121,6 @@ class Run:
             words=corpus.n_words,
             epochs=config.epochs,
             judged=development is not None,
-            sentence_ends=teacher.subwords.ids_of(SENTENCE_ENDS),
         )
         self.methods: dict[str, Method] = {spec.label: spec.build(setup) for spec in specs}
         checkpoint = CheckpointFile(work / CHECKPOINT, self.recipe.to_json()) if work is not None else None

@@ -87,7 +87,6 @@ class Text:
             self.teacher.depth,
             self.teacher.device,
             words=self.corpus.n_words,
-            sentence_ends=self.teacher.subwords.ids_of((".", "?", "!")),
         )
 
     def build(self, spec: str, seed: int = 0) -> Method:

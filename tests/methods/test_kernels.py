@@ -20,10 +20,10 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 KINDS = ("sgd", "adagrad", "adam")
 
 
-def tables(kind: str, *, per_row_steps: bool, rows: int = 9) -> tuple[RowTable, RowTable]:
+def tables(kind: str, rows: int = 9) -> tuple[RowTable, RowTable]:
     """The same table twice: with plain steps, and by kernels."""
     start = torch.randn(rows, 6, generator=torch.Generator().manual_seed(1))
-    optimiser = RowOptimiser(kind, per_row_steps)
+    optimiser = RowOptimiser(kind)
     plain, fast = RowTable(start.clone(), optimiser), RowTable(start.to(DEVICE, copy=True), optimiser)
     plain.kernels, fast.kernels = None, KernelStep(fast)
     return plain, fast
@@ -36,10 +36,9 @@ def assert_alike(plain: RowTable, fast: RowTable) -> None:
         assert torch.allclose(fast.state[name].cpu(), state, atol=1e-5)
 
 
-@pytest.mark.parametrize("per_row_steps", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_that_are_named_again_and_again(kind, per_row_steps):
-    plain, fast = tables(kind, per_row_steps=per_row_steps)
+def test_rows_that_are_named_again_and_again(kind):
+    plain, fast = tables(kind)
     generator = torch.Generator().manual_seed(2)
     for _ in range(3):
         queries = torch.randn(5, 6, generator=generator)
@@ -58,7 +57,7 @@ def test_rows_that_are_named_again_and_again(kind, per_row_steps):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_rows_at_once(kind):
-    plain, fast = tables(kind, per_row_steps=True)
+    plain, fast = tables(kind)
     for seed in range(3):
         gradients = torch.randn(9, 6, generator=torch.Generator().manual_seed(seed))
         plain.apply(EVERY, gradients, 0.1)
@@ -86,7 +85,7 @@ SPECS = (
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
     "x2static:corrected=false,shared=1100",
     "x2static:shared=0,batch=7",
-    "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam,per_row_steps=false",
+    "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam",
     "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",
     "context-to-vec:semantic=0.5,contrastive=2,window=2,shared=32",

@@ -1,7 +1,7 @@
 """Every setting of every preset, with the reason of each number: a table in which no cell can slip unnoticed.
 
-Reasons are those of ``paper`` and ``released``, as ``fixed`` is ours: (T1) is Table 1 of X2Static,
-(p) the text or an equation of a paper, (c) what the released code does, (o) ours, where nothing is printed.
+Reasons are those of ``paper``, as ``fixed`` is ours: (T1) is Table 1 of X2Static, (p) the text or an equation
+of a paper, (c) what the authors' code does where nothing is printed, (o) ours.
 Context-to-Vec prints no more than its equations, dim and window; the rest of its column is that of the paper
 on which it builds, BERT + skip-gram.
 """
@@ -24,80 +24,68 @@ class Row(NamedTuple):
 
     fixed: Any
     paper: Any
-    released: Any
 
 
 X2STATIC = {
-    "layer": Row(LAYER, LAYER, LAYER),
-    "negatives": Row(10, 10, 10),  # (T1)
-    "shared": Row(1024, 0, 0),  # (c) each target has its own draw
-    "corrected": Row(True, False, False),  # (p) Eq. 1: plain inner products
-    "subsample": Row(1e-4, 5e-6, 5e-6),  # (T1)
-    "noise_power": Row(1.0, 0.5, 0.5),  # (c) square roots of counts, as in sent2vec
-    "noise_source": Row("subsampled", "counts", "counts"),  # (c)
-    "mask_hits": Row(True, False, False),  # (c) the target can be its own negative
-    "optimiser": Row("sgd", "adam", "adam"),  # (p) section 4.1: the lazy version of Adam
-    "rate": Row(0.05, 1e-3, 1e-3),  # (T1)
-    "final_rate": Row(1.0, 1.0, 1.0),  # (c) with Adam the rate stays
-    "per_row_steps": Row(True, True, False),  # (c) SparseAdam counts the steps of the whole table
-    "balance": Row(1.0, 0.0, 0.0),  # (p) one rate for all words
-    "batch": Row(2048, 2048, 2048),  # (o) targets; the 128 of Table 1 are texts
-    "averaged": Row("subwords", "words", "subwords"),  # (p) Eq. 3 and 4 are over words; (c) over sub-words
-    "leave_out": Row(False, False, False),  # (p) Eq. 3 and 4 have the target among its context
-    "whiten": Row(0.5, None, None),  # (p) contexts are as the teacher gives them
-    "start": Row("zeros", "uniform", "uniform"),  # (c) within 1 / width
-    "limit": Row(None, None, 20.0),  # (c)
-    "specials": Row(False, False, False),  # (c) only for sentences; the preset is for paragraphs
-    "miscount": Row(False, False, True),  # (c) only for paragraphs
-    "noise_pool": Row(None, None, 2_621_440),  # (c) ten for each of the 2^18 lines of a buffer
+    "layer": Row(LAYER, LAYER),
+    "negatives": Row(10, 10),  # (T1)
+    "shared": Row(1024, 0),  # (c) each target has its own draw
+    "corrected": Row(True, False),  # (p) Eq. 1: plain inner products
+    "subsample": Row(1e-4, 5e-6),  # (T1)
+    "noise_power": Row(1.0, 0.5),  # (c) square roots of counts, as in sent2vec
+    "noise_source": Row("subsampled", "counts"),  # (c)
+    "mask_hits": Row(True, False),  # (c) the target can be its own negative
+    "optimiser": Row("sgd", "adam"),  # (p) section 4.1: the lazy version of Adam
+    "rate": Row(0.05, 1e-3),  # (T1)
+    "final_rate": Row(1.0, 1.0),  # (c) with Adam the rate stays
+    "balance": Row(1.0, 0.0),  # (p) one rate for all words
+    "batch": Row(2048, 2048),  # (o) targets; the 128 of Table 1 are texts
+    "averaged": Row("subwords", "words"),  # (p) Eq. 3 and 4 are over words
+    "leave_out": Row(False, False),  # (p) Eq. 3 and 4 have the target among its context
+    "whiten": Row(0.5, None),  # (p) contexts are as the teacher gives them
+    "start": Row("zeros", "uniform"),  # (c) within 1 / width
 }
 
 WINDOWS = {
-    "layer": Row(LAYER, LAYER, LAYER),
-    "dim": Row(300, 300, 300),  # (p)
-    "window": Row(5, 5, 5),  # (p)
-    "right": Row(None, None, 4),  # (c) the slice ends before its last word
-    "self_weight": Row(6.0, 0.0, 0.0),  # (p) neighbours are 1 to 5 words away
-    "negatives": Row(5, 5, 5),  # (p)
-    "drawn_for": Row("window", "centre", "pair"),  # (p) Eq. 15, Eq. 7: k for each centre
-    "shared": Row(1024, 0, 0),
-    "corrected": Row(True, False, False),  # (p) plain inner products
-    "subsample": Row(1e-5, 0.0, 0.0),  # (p) "cannot be directly used in our method"
-    "noise_power": Row(1.0, 0.75, 0.75),  # (p) unigrams to the 3/4
-    "noise_source": Row("subsampled", "counts", "counts"),  # (p)
-    "mask_hits": Row(True, False, False),  # (c) neither centre nor neighbour is left out
-    "optimiser": Row("sgd", "sgd", "sgd"),  # (p)
-    "rate": Row(0.05, 0.025, 0.08),  # (p) 0.025; (c) 0.08
-    "final_rate": Row(1.0, 0.0, 0.0),  # (p) an initial rate; (c) it falls evenly to nothing
-    "per_row_steps": Row(True, True, True),
-    "balance": Row(1.0, 0.0, 0.0),  # (p) one rate for all words
-    "batch": Row(512, 64, 64),  # (o) centres; not printed, and not used where steps are over pairs
-    "bias": Row(False, False, True),  # (p) u = U o; (c) a linear layer as it comes
-    "start": Row("orthogonal", "xavier", "xavier"),  # (c)
-    "projection_optimiser": Row("adam", "sgd", "sgd"),  # (p)
-    "projection_rate": Row(1e-4, None, None),  # (p) one rate for all
-    "clip": Row(None, 5.0, 5.0),  # (p) gradients are clipped at norm 5
-    "whiten": Row(0.25, None, None),  # (p) states are as the teacher gives them
-    "centre_table": Row(True, False, False),  # (p) the table V' itself is the result
+    "layer": Row(LAYER, LAYER),
+    "dim": Row(300, 300),  # (p)
+    "window": Row(5, 5),  # (p)
+    "right": Row(None, None),  # (p) as many as to the left
+    "self_weight": Row(6.0, 0.0),  # (p) neighbours are 1 to 5 words away
+    "negatives": Row(5, 5),  # (p)
+    "drawn_for": Row("window", "centre"),  # (p) Eq. 15, Eq. 7: k for each centre
+    "shared": Row(1024, 0),
+    "corrected": Row(True, False),  # (p) plain inner products
+    "subsample": Row(1e-5, 0.0),  # (p) "cannot be directly used in our method"
+    "noise_power": Row(1.0, 0.75),  # (p) unigrams to the 3/4
+    "noise_source": Row("subsampled", "counts"),  # (p)
+    "mask_hits": Row(True, False),  # (c) neither centre nor neighbour is left out
+    "optimiser": Row("sgd", "sgd"),  # (p)
+    "rate": Row(0.05, 0.025),  # (p)
+    "final_rate": Row(1.0, 0.0),  # (p) an initial rate; (c) it falls evenly to nothing
+    "balance": Row(1.0, 0.0),  # (p) one rate for all words
+    "batch": Row(512, 64),  # (o) centres; not printed
+    "start": Row("orthogonal", "xavier"),  # (c)
+    "projection_optimiser": Row("adam", "sgd"),  # (p)
+    "projection_rate": Row(1e-4, None),  # (p) one rate for all
+    "clip": Row(None, 5.0),  # (p) gradients are clipped at norm 5
+    "whiten": Row(0.25, None),  # (p) states are as the teacher gives them
+    "centre_table": Row(True, False),  # (p) the table V' itself is the result
 }
 
 BERT_SKIPGRAM = WINDOWS | {
-    "objective": Row("pairwise", "attended", "attended-in-groups"),  # (p) Eq. 13-15; (c) over pairs of a step
-    "pairs": Row(None, None, 5),  # (c)
-    "shifted": Row(False, False, True),  # (c) a number in the slice is compared with one in the sentence
+    "objective": Row("pairwise", "attended"),  # (p) Eq. 13-15
 }
 
 CONTEXT_TO_VEC = WINDOWS | {
-    "objective": Row("pairwise", "summed", "pairwise"),  # (p) Eq. 5: a sum in one sigmoid; (c) pair by pair
-    "pairs": Row(None, None, 1000),  # (c)
-    "shifted": Row(False, False, False),  # (c) here the centre is left out correctly
-    "centre": Row(0.5, 0.5, 0.5),  # (p) "lambda 1 and lambda 2 are the same"; (c) one half
-    "neighbours": Row(0.5, 0.5, 0.5),
-    "tied": Row(True, False, True),  # (p) Eq. 4 has W1 and W2; (c) one layer
-    "semantic": Row(1.0, 1.0, 1.0),  # (o) no eta is printed
-    "contextualised": Row(0.0, 1.0, 0.0),  # (p) Eq. 6 and 8; (c) there is no such loss
-    "contrastive": Row(1.0, 1.0, 1.0),
-    "printed_sign": Row(False, False, False),  # (c) Eq. 7 as printed has no lower bound
+    "objective": Row("pairwise", "summed"),  # (p) Eq. 5: a sum in one sigmoid
+    "centre": Row(0.5, 0.5),  # (p) "lambda 1 and lambda 2 are the same"
+    "neighbours": Row(0.5, 0.5),
+    "tied": Row(True, False),  # (p) Eq. 4 has W1 and W2
+    "semantic": Row(1.0, 1.0),  # (o) no eta is printed
+    "contextualised": Row(0.0, 1.0),  # (p) Eq. 6 and 8
+    "contrastive": Row(1.0, 1.0),
+    "printed_sign": Row(False, False),  # (c) Eq. 7 as printed has no lower bound
 }
 
 TABLE = {"x2static": X2STATIC, "bert-skipgram": BERT_SKIPGRAM, "context-to-vec": CONTEXT_TO_VEC}
@@ -144,8 +132,7 @@ def test_settings_reach_what_is_built(name, preset, hand_made_setup):
     """Where a setting is handed on to another part, the part has it."""
     (found,) = read_specs([f"{name}:preset={preset}"], METHODS, LAYER)
     method, table = found.build(hand_made_setup([1, 16], 4)), expected(name, preset)
-    optimiser = method.rows.optimiser
-    assert (optimiser.kind, optimiser.per_row_steps) == (table["optimiser"], table["per_row_steps"])
+    assert method.rows.optimiser.kind == table["optimiser"]
     # A word sixteen times as frequent is drawn 16^power times as often.
     shares = np.diff(method.noise._bounds.numpy(), prepend=0.0)
     assert shares[1] / shares[0] == pytest.approx(16 ** table["noise_power"])

@@ -65,8 +65,7 @@ def test_windows_have_bounds(name, setting):
     for value in outside(allowed):
         message = refusal(f"{name}:{setting}={value}")
         assert message.startswith(f"{name}: {setting} must be {allowed}; got "), message
-    shared = ",shared=0,drawn_for=pair" if setting == "pairs" else ""
-    check_specs([f"{name}:{setting}={allowed.high}{shared}"], METHODS)
+    check_specs([f"{name}:{setting}={allowed.high}"], METHODS)
 
 
 BOUNDED = [

@@ -56,7 +56,7 @@ WRONG_ANYWHERE = [
     (["stil"], f"Unknown method 'stil'. Did you mean 'still' or 'x2static'? Known: {KNOWN}."),
     (
         ["x2static:preset=papr"],
-        "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper, released.",
+        "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper.",
     ),
     ([""], "Unknown method ''."),
     (["ase", "glove"], "Unknown method 'glove'. Known: ase"),

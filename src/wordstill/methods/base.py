@@ -36,8 +36,6 @@ class Setup:
     """How often it will be read."""
     judged: bool = False
     """Whether learners are judged after each epoch, and the best table is kept."""
-    sentence_ends: tuple[int, ...] = ()
-    """Sub-words that are a full stop, a question mark or an exclamation mark."""
 
 
 class Method(ABC):

@@ -34,14 +34,9 @@ class BertSkipgram(WindowLearner):
     predicted beside its neighbours, which leads from here to what `Ase` averages.
 
     Presets: ``paper`` has the equations and the printed settings; the number of centres in a step is not
-    printed. ``released`` adds what the authors' code does: a bias, a window with one word less on the right
-    and with the centre among its neighbours from the seventh word on, attention over five consecutive pairs
-    that multiplies scores, five negatives for each pair, five pairs in a step, a rate of 0.08.
+    printed. What the authors' code does otherwise is in ``docs/methods.md``.
     ``fixed``, the default, takes every pair for itself, thins out frequent words as skip-gram does (the
     teacher still reads whole sentences), centres and whitens states, and predicts the word itself too.
-
-    Deviations of ``released`` from the authors' code: rare words are not deleted before the teacher reads the
-    text, and the rate falls with every word rather than every 100,000 pairs.
 
     Example:
         >>> from wordstill import distill
@@ -50,20 +45,7 @@ class BertSkipgram(WindowLearner):
 
     name: ClassVar[str] = "bert-skipgram.v1"
     config_type: ClassVar[type[BertSkipgramConfig]] = BertSkipgramConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "fixed": {},
-        "paper": PAPER,
-        "released": {
-            **PAPER,
-            "objective": "attended-in-groups",
-            "drawn_for": "pair",
-            "rate": 0.08,
-            "pairs": 5,
-            "bias": True,
-            "right": 4,
-            "shifted": True,
-        },
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
     config: BertSkipgramConfig
 
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ class ContextToVecConfig(WindowConfig):
     neighbours: float = 0.5
     """Weight of the mean of its neighbours' states (lambda 2)."""
     tied: bool = True
-    """One projection for both (as released), or one for each (Eq. 4)."""
+    """One projection for both, or one for each (Eq. 4)."""
     semantic: float = 1.0
     """Weight of the loss of positives (eta 1)."""
     contextualised: float = 0.0
@@ -67,9 +67,8 @@ class ContextToVec(WindowLearner):
 
     Presets: ``paper`` sums the neighbours inside one sigmoid, has two projections and all three losses. The
     printed sign of Eq. 7 has no lower bound, so it is a setting of its own (``printed_sign=true``); weights
-    and batch are not printed. ``released`` is what the authors' code does: one projection with a bias, each
-    pair for itself, no contextualised loss, 1,000 pairs in a step, a rate of 0.08, one word less on the
-    right. ``fixed``, the default, differs as that of `BertSkipgram` does.
+    and batch are not printed. What the authors' code does otherwise is in ``docs/methods.md``. ``fixed``, the
+    default, differs as that of `BertSkipgram` does.
 
     Example:
         >>> from wordstill import distill
@@ -78,21 +77,7 @@ class ContextToVec(WindowLearner):
 
     name: ClassVar[str] = "context-to-vec.v1"
     config_type: ClassVar[type[ContextToVecConfig]] = ContextToVecConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "fixed": {},
-        "paper": PAPER,
-        "released": {
-            **PAPER,
-            "objective": "pairwise",
-            "tied": True,
-            "drawn_for": "pair",
-            "rate": 0.08,
-            "pairs": 1000,
-            "bias": True,
-            "contextualised": 0.0,
-            "right": 4,
-        },
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
     config: ContextToVecConfig
 
     @property

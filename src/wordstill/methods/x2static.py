@@ -16,8 +16,7 @@ from wordstill.methods.base import Setup
 from wordstill.methods.learning.contexts import Averaged, sentence_contexts
 from wordstill.methods.learning.learner import Learner
 from wordstill.methods.learning.learner_config import LearnerConfig
-from wordstill.methods.learning.learner_state import STEPS
-from wordstill.methods.learning.objectives import PairwiseRule, pairwise
+from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import joined
 from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.ranges import Range, check_ranges
@@ -25,7 +24,7 @@ from wordstill.methods.sums import occurrences
 from wordstill.teacher.states import WordStates
 
 Start = Literal["zeros", "uniform"]
-RANGES = {"whiten": Range(0, 1), "limit": Range(0, 1e6, above=True), "noise_pool": Range(1, 100_000_000)}
+RANGES = {"whiten": Range(0, 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,31 +43,10 @@ class X2StaticConfig(LearnerConfig):
     are."""
     start: Start = "zeros"
     """The table at the start: zeros, or uniform within 1 / width of zero."""
-    limit: float | None = None
-    """Scores beyond it get no gradient."""
-    specials: bool = False
-    """Let the whole text's sub-words and special tokens into the mean, as released for sentences."""
-    miscount: bool = False
-    """Take a context by counting full stops among sub-words, as released for paragraphs, so that every word
-    such as "u.s." moves all later targets of the paragraph to an earlier sentence."""
-    noise_pool: int | None = None
-    """Draw so many negatives in advance and walk through them again and again; needs ``shared=0``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_ranges(self, RANGES)
-        if self.specials and (self.miscount or self.leave_out or self.averaged == "words"):
-            raise UsageError(
-                "x2static: specials takes all sub-words of a text as the context of each of its words, so it "
-                "cannot go with miscount, leave_out or averaged=words."
-            )
-        if self.miscount and (self.leave_out or self.averaged == "words"):
-            raise UsageError(
-                "x2static: miscount takes the sub-words between two full stops for a sentence, so it "
-                "cannot go with leave_out or averaged=words."
-            )
-        if self.noise_pool is not None and self.shared:
-            raise UsageError("x2static: noise_pool gives each target its own negatives; set shared=0.")
         if self.whiten is not None and self.start != "zeros":
             raise UsageError(
                 "x2static: with whiten the table starts from zeros. Set start=zeros or whiten=none."
@@ -109,17 +87,11 @@ class X2Static(Learner):
     Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
     `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
 
-    Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as released.
-    ``released`` adds what the authors' code does: means over sub-words, scores limited to 20, negatives from
-    a pool that is walked again and again, Adam's correction by the steps of the whole table, and sentences
-    miscounted at full stops inside words; for sentences instead of paragraphs set
-    ``miscount=false,specials=true``.
+    Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as in the authors'
+    code, whose other deviations from the paper ``docs/methods.md`` lists.
     ``fixed``, the default, draws negatives as often as the word is a target, masks those that are the target,
     starts from zeros, and takes steps in centred, whitened contexts: there a few steps go where the closed
     form points, while in raw ones they mostly learn the direction that all contexts share.
-
-    Deviations of ``released`` from the authors' code: text is not lower-cased for cased teachers, and no
-    sentence is cut at 200 sub-words.
 
     Example:
         >>> from wordstill import distill
@@ -128,18 +100,7 @@ class X2Static(Learner):
 
     name: ClassVar[str] = "x2static.v1"
     config_type: ClassVar[type[X2StaticConfig]] = X2StaticConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "fixed": {},
-        "paper": PAPER,
-        "released": {
-            **PAPER,
-            "averaged": "subwords",
-            "per_row_steps": False,
-            "limit": 20.0,
-            "miscount": True,
-            "noise_pool": 10 << 18,
-        },
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
     config: X2StaticConfig
 
     def __init__(self, config: X2StaticConfig, setup: Setup) -> None:
@@ -154,25 +115,23 @@ class X2Static(Learner):
         if config.whiten is not None:
             self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
             self.parts["whitener"] = self.whitener
-        self._pool: Tensor | None = None
         step = self.pair_step(self.pairwise_rule())
         self._fast = None if step is None else self.replayed(step)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
         targets = states.to_device(self._targets(states.loaded.host_words))
-        contexts = sentence_contexts(states, self.config, self.setup.sentence_ends)
+        config = self.config
         self._whiten(states)
-        queries, words = self._transform(contexts(targets)), states.word_ids[targets]
-        parts = list(zip(*(torch.split(each, self.config.batch) for each in (queries, words))))
+        contexts = sentence_contexts(
+            states, targets, config.layer, config.averaged, leave_out=config.leave_out
+        )
+        queries, words = self._transform(contexts), states.word_ids[targets]
+        parts = list(zip(*(torch.split(each, config.batch) for each in (queries, words))))
         sizes = [len(chosen) for _, chosen in parts]
-        for (asking, chosen), negatives in zip(parts, self._draws(sizes, generator)):
+        for (asking, chosen), negatives in zip(parts, self.draws(sizes, config.negatives, generator)):
             self._step(asking, chosen[:, None], negatives)
             yield len(chosen)
-
-    def pairwise_rule(self) -> PairwiseRule | None:
-        """None also where scores are limited."""
-        return super().pairwise_rule() if self.config.limit is None else None
 
     def vectors(self) -> Tensor:
         """The table, in whitened axes if contexts are whitened."""
@@ -191,23 +150,10 @@ class X2Static(Learner):
         positive = self.scores(self.rows, queries, words)
         negative = self.scores(self.rows, queries, negatives)
         drawn = self.weights(negatives, words)
-        losses = pairwise(positive, negative, torch.ones_like(positive), drawn, self.config.limit)
+        losses = pairwise(positive, negative, torch.ones_like(positive), drawn)
         self.positives.add(words)
         self.rows.step(*joined(queries, words, negatives, losses), self.pace)
         self.loss += losses.total
-
-    def _draws(self, sizes: list[int], generator: torch.Generator) -> Iterator[Tensor]:
-        if self.config.noise_pool is None:
-            yield from self.draws(sizes, self.config.negatives, generator)
-            return
-        if self._pool is None:
-            seeded = torch.Generator(self.setup.device).manual_seed(self.setup.seed)
-            self._pool = self.noise.draw((self.config.noise_pool,), seeded)
-        wanted = self.config.negatives
-        for step, size in enumerate(sizes, int(self.clock.counts[STEPS])):
-            begin = step * self.config.batch * wanted
-            places = (begin + torch.arange(size * wanted, device=self._pool.device)) % len(self._pool)
-            yield self._pool[places].view(size, wanted)
 
     def _whiten(self, states: WordStates) -> None:
         if self.whitener is None:

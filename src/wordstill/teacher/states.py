@@ -65,17 +65,6 @@ class WordStates:
             self._cache[key] = self._means(layer)(self.loaded.sentence_first, self.loaded.sentence_last)
         return self._cache[key]
 
-    def texts(self, layer: int) -> Tensor:
-        """[B, d] mean over all sub-words of a text, its special tokens among them."""
-        key = ("texts", layer)
-        if key not in self._cache:
-            self._cache[key] = self._means(layer)(self.loaded.texts[:-1], self.loaded.texts[1:])
-        return self._cache[key]
-
-    def ranges(self, layer: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Tensor:
-        """[R, d] means over any ranges of sub-words; zeros for an empty one."""
-        return self._means(layer)(self.to_device(first), self.to_device(last))
-
     def windows(
         self,
         layer: int,

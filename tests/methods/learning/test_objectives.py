@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from wordstill.methods.learning.objectives import attended, attended_in_groups, pairwise, summed
+from wordstill.methods.learning.objectives import attended, pairwise, summed
 
 QUERIES, POSITIVES, NEGATIVES = 5, 4, 3
 
@@ -36,10 +34,6 @@ def plain_pairwise(positive, negative, present, drawn):
     return -(present * logsigmoid(positive)).sum() - (drawn * logsigmoid(-negative)).sum()
 
 
-def plain_limited(positive, negative, present, drawn):
-    return plain_pairwise(positive.clamp(-1, 1), negative.clamp(-1, 1), present, drawn)
-
-
 def plain_summed(positive, negative, present, drawn):
     total = -(drawn * logsigmoid(-negative)).sum()
     for query in range(QUERIES):
@@ -59,22 +53,10 @@ def plain_attended(positive, negative, present, drawn):
     return total
 
 
-def plain_groups(positive, negative, present, drawn):
-    own, weights = positive[present != 0], present[present != 0]
-    total = -(drawn * logsigmoid(-negative)).sum()
-    for begin in range(0, len(own), 5):
-        group, weight = own[begin : begin + 5], weights[begin : begin + 5]
-        attention = weight * (group / math.sqrt(9)).exp()
-        total = total - logsigmoid(attention / attention.sum() * group).sum()
-    return total
-
-
 OBJECTIVES = {
     "pairwise": (pairwise, plain_pairwise),
-    "limited": (lambda *given: pairwise(*given, limit=1.0), plain_limited),
     "summed": (summed, plain_summed),
     "attended": (attended, plain_attended),
-    "groups": (lambda *given: attended_in_groups(*given, size=5, dim=9), plain_groups),
 }
 
 

@@ -1,4 +1,4 @@
-"""Learners with windows: their pairs, released oddities and what they learn."""
+"""Learners with windows: their pairs, the settings of their papers, and what they learn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning.noise import Noise
-from wordstill.methods.learning.pairs import Windows, single_pairs
+from wordstill.methods.learning.pairs import Windows
 
 NAMES = ("bert-skipgram", "context-to-vec")
 
@@ -31,9 +31,12 @@ def sentence(topics, hand_made):
 
 def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]:
     """Centre, neighbour and weight of every filled slot, in the order of the text."""
-    found = single_pairs(windows(spec, words)(states, np.random.default_rng(0)))
+    found = windows(spec, words)(states, np.random.default_rng(0))
     return sorted(
-        zip(found.centres.tolist(), found.rows.flatten().tolist(), found.weights.flatten().tolist())
+        (centre, row, weight)
+        for centre, rows, weights in zip(found.centres.tolist(), found.rows.tolist(), found.weights.tolist())
+        for row, weight in zip(rows, weights)
+        if weight
     )
 
 
@@ -77,19 +80,6 @@ class TestPairs:
             (3, 2),
         ]
 
-    def test_the_released_window_has_fourteen_self_pairs_in_a_sentence_of_twenty(self, sentence):
-        """Five to the left, four to the right; from the seventh word on, the centre is its own neighbour."""
-        found = pairs_of(sentence(20), "bert-skipgram:preset=released")
-        assert len(found) == 165
-        own = [centre for centre, row, _ in found if centre == row]
-        assert own == list(range(6, 20))
-        rows = {centre: {row for place, row, _ in found if place == centre} for centre in range(20)}
-        assert rows[0] == {1, 2, 3, 4}
-        assert rows[5] == {0, 1, 2, 3, 4, 6, 7, 8, 9}
-        # The word numbered 7 in the window that starts with word 2 is word 9: it is left out instead of 7.
-        assert rows[7] == {2, 3, 4, 5, 6, 7, 8, 10, 11}
-        assert rows[12] == set(range(7, 17))
-
     def test_an_empty_slot_names_a_row_of_its_centre(self, sentence):
         found = windows("bert-skipgram:self_weight=0")(sentence(4), np.random.default_rng(0))
         for rows, weights in zip(found.rows.tolist(), found.weights.tolist()):
@@ -98,8 +88,8 @@ class TestPairs:
 
 
 class TestInputs:
-    def test_the_released_input_is_half_the_word_and_half_its_neighbours(self, topics, sentence):
-        method = topics.build("context-to-vec:preset=released")
+    def test_tied_inputs_are_half_the_word_and_half_its_neighbours(self, topics, sentence):
+        method = topics.build("context-to-vec:whiten=none,right=4")
         states = sentence(12)
         found = method.inputs(states, torch.tensor([3, 6]))[1, 0]
         assert float(found) == pytest.approx(0.5 * 6 + 0.5 * np.mean([1, 2, 3, 4, 5, 7, 8, 9, 10]))
@@ -117,72 +107,25 @@ class TestInputs:
         assert torch.equal(found, states.words(0)[4:9])
 
 
-class TestReleased:
-    @pytest.mark.parametrize(("name", "pairs"), [("bert-skipgram", 5), ("context-to-vec", 1000)])
-    def test_steps_are_over_pairs_with_five_negatives_each(self, topics, name, pairs):
-        method = topics.build(f"{name}:preset=released")
-        drawn = []
-        draw = method.noise.draw
-
-        def watched(shape, generator):
-            drawn.append(shape)
-            return draw(shape, generator)
-
-        method.noise.draw = watched
-        method.observe(topics.states(0))
-        assert drawn[0] == (pairs, 5)
-        assert method.config.bias and method.projection.weights.shape[1] == topics.width + 1
-
-    def test_attention_is_over_five_pairs_whatever_their_centres(self, hand_made, hand_made_setup):
-        """Three words give six pairs, so the first step has those of three centres, the second the last one.
-
-        With states 0, 1 and -2 and a bias of 1 the queries are 1, 2 and -1; rows are twice the logarithms of
-        2, 5 and 3, and dim is 4, so that attention is in the proportion of roots of e to the scores:
-
-        =======  ===========  =========  =======
-        centre   neighbour    score      e^(s/2)
-        =======  ===========  =========  =======
-        0        1            2 log 5    5
-        0        2            2 log 3    3
-        1        0            4 log 2    4
-        1        2            4 log 3    9
-        2        0            -2 log 2   1/2
-        =======  ===========  =========  =======
-
-        They sum to 43/2. Each score is multiplied by its share inside a sigmoid of its own, and each of the
-        five negatives of a pair, all of them word 3 with a row of zeros, costs log 2.
-        """
-        (found,) = read_specs(["bert-skipgram:preset=released,dim=4,rate=1e-9"], METHODS, 0)
-        method = found.build(hand_made_setup([1, 1, 1, 1], 1))
-        method.rows.weights[:, 0] = 2 * torch.tensor([2.0, 5.0, 3.0, 1.0]).log()
-        method.projection.weights.zero_()[0] = 1.0
-        method.noise.draw = lambda shape, generator: torch.full(shape, 3)
-        losses = []
-        for _ in method.steps(hand_made([[0, 1, 2]], np.array([[0.0], [1.0], [-2.0]])), torch.Generator()):
-            losses.append(float(method.loss) - sum(losses))
-        powers = [5 ** (-20 / 43), 3 ** (-12 / 43), 2 ** (-32 / 43), 3 ** (-72 / 43), 2 ** (2 / 43)]
-        first = sum(np.log(1 + power) for power in powers) + 25 * np.log(2)
-        # The pair of centre 2 with word 1 is alone and has all the attention: its score is -2 log 5.
-        assert losses == pytest.approx([first, np.log(1 + 25) + 5 * np.log(2)], rel=1e-6)
-
+class TestPaper:
     @pytest.mark.parametrize("name", NAMES)
     def test_the_rate_falls_to_nothing_with_the_words(self, topics, name):
-        method = topics.build(f"{name}:preset=released,dim=4,pairs=500", batches=2)
-        assert method.rate == 0.08
+        method = topics.build(f"{name}:preset=paper,dim=4", batches=2)
+        assert method.rate == 0.025
         method.observe(topics.states(0))
-        assert method.rate == pytest.approx(0.04)
+        assert method.rate == pytest.approx(0.0125)
         method.observe(topics.states(1))
         assert method.rate == 0.0
 
     @pytest.mark.parametrize("name", NAMES)
     def test_a_step_is_as_long_as_the_clip_allows(self, topics, name):
         """Gradients are longer than 5 at the start, so the step is the rate times 5 whatever the batch."""
-        method = topics.build(f"{name}:preset=released,pairs=200")
+        method = topics.build(f"{name}:preset=paper")
         before = [table.weights.clone() for table in (method.rows, method.projection)]
         next(method.steps(topics.states(0), torch.Generator().manual_seed(0)))
         moved = [table.weights - old for table, old in zip((method.rows, method.projection), before)]
         length = sum(float(each.square().sum()) for each in moved) ** 0.5
-        assert length == pytest.approx(0.08 * 5, rel=1e-4)
+        assert length == pytest.approx(0.025 * 5, rel=1e-4)
 
     def test_negatives_as_printed_have_no_lower_bound(self, topics):
         """Eq. 7 with its printed sign rewards ever lower scores; the bounded form does not."""
@@ -202,7 +145,6 @@ class TestReleased:
         "context-to-vec",
         "bert-skipgram:shared=0",
         "bert-skipgram:self_weight=0,optimiser=adam,balance=0,rate=0.01,batch=64",
-        "context-to-vec:preset=released,pairs=200",
     ],
 )
 def test_planted_topics_are_found(spec, topics):
@@ -218,11 +160,9 @@ def test_planted_topics_are_found(spec, topics):
     [
         ("window=0", "window must be from 1 to 1,000; got 0"),
         ("self_weight=-1", "self_weight must be from 0 to 1,000,000; got -1.0"),
-        ("objective=attended-in-groups", "set pairs"),
         ("objective=attended", "set drawn_for=centre"),
         ("objective=summed", "set drawn_for=centre"),
-        ("drawn_for=pair", "set shared=0"),
-        ("pairs=5", "drawn_for=pair"),
+        ("preset=released", "Known: fixed, paper"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(name, given, message):

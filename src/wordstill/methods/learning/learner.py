@@ -18,7 +18,7 @@ from wordstill.methods.learning.learner_state import BATCHES, STEPS, WORDS, Best
 from wordstill.methods.learning.noise import Noise
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.replay import Replayed
-from wordstill.methods.learning.rows import RowTable
+from wordstill.methods.learning.rows import RowOptimiser, RowTable
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -85,7 +85,7 @@ class Learner(Method):
             self.best = Best(initial)
             self.parts["best"] = self.best
         positives = (self.noise.expected_positives * self.setup.epochs).clamp(min=1)
-        return RowTable(initial, self.config.row_optimiser, positives**-self.config.balance)
+        return RowTable(initial, RowOptimiser(self.config.optimiser), positives**-self.config.balance)
 
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text.

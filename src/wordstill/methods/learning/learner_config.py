@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wordstill.methods.learning.noise import NoiseSource
-from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser
+from wordstill.methods.learning.rows import OptimiserKind
 from wordstill.methods.ranges import Range, check_ranges
 
 RANGES = {
@@ -27,7 +27,7 @@ class LearnerConfig:
     layer: int
     """Which layer's states."""
     negatives: int
-    """Negatives for each target; for a pair or a centre in methods with windows."""
+    """Negatives for each target; for each centre in methods with windows."""
     shared: int = 1024
     """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
     example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
@@ -48,8 +48,6 @@ class LearnerConfig:
     """Learning rate at the start."""
     final_rate: float = 1.0
     """Share of the rate that is left at the end; it falls evenly with the words read."""
-    per_row_steps: bool = True
-    """Adam counts the steps of each row apart."""
     balance: float = 1.0
     """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
     moves as far as any other, and all its occurrences count alike."""
@@ -58,8 +56,3 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         check_ranges(self, RANGES)
-
-    @property
-    def row_optimiser(self) -> RowOptimiser:
-        """How rows are updated."""
-        return RowOptimiser(self.optimiser, self.per_row_steps)

@@ -6,13 +6,12 @@ respect to a score is all that `RowTable` needs. B queries, P positive and N neg
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad, softplus
+from torch.nn.functional import softplus
 
 
 class Losses(NamedTuple):
@@ -49,9 +48,7 @@ class PairwiseRule:
     """Factor of the part of the negatives."""
 
 
-def pairwise(
-    positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor, limit: float | None = None
-) -> Losses:
+def pairwise(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
     r"""Every slot for itself: logistic loss with negatives (X2Static, Eq. 1; skip-gram).
 
     .. math:: \sum_p m_p \log(1 + e^{-s_p}) + \sum_n m_n \log(1 + e^{s_n})
@@ -61,19 +58,12 @@ def pairwise(
         negative: Scores [B, N].
         present: Weight of each positive slot [B, P], 0 where it is empty.
         drawn: Weight of each negative slot [B, N], 0 where it is empty.
-        limit: Scores beyond it, on either side, are taken as the limit and get no gradient.
     """
-    if limit is not None:
-        present_gradient = present * (positive.abs() <= limit)
-        drawn_gradient = drawn * (negative.abs() <= limit)
-        positive, negative = positive.clamp(-limit, limit), negative.clamp(-limit, limit)
-    else:
-        present_gradient, drawn_gradient = present, drawn
     return Losses(
         (present * softplus(-positive)).sum(),
         (drawn * softplus(negative)).sum(),
-        -present_gradient * torch.sigmoid(-positive),
-        drawn_gradient * torch.sigmoid(negative),
+        -present * torch.sigmoid(-positive),
+        drawn * torch.sigmoid(negative),
     )
 
 
@@ -92,60 +82,24 @@ def summed(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -
     )
 
 
-def attended(
-    positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor, scale: float = 1.0
-) -> Losses:
+def attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
     r"""Positives of a query weighted by attention into one score (BERT + skip-gram, Eq. 13-15).
 
-    .. math:: a_p \propto m_p e^{\mathrm{scale} \cdot s_p}, \quad S = \sum_p a_p s_p, \quad
+    .. math:: a_p \propto m_p e^{s_p}, \quad S = \sum_p a_p s_p, \quad
               \log(1 + e^{-S}) + \sum_n m_n \log(1 + e^{s_n})
 
     The inner product of the query with the weighted sum of rows is the weighted sum of scores, so the sum of
     rows is never made. Gradients flow through the weights.
     """
     # An empty slot has the logarithm minus infinity.
-    masked = scale * positive + present.log()
+    masked = positive + present.log()
     any_present = (present != 0).any(dim=1, keepdim=True)
     weights = torch.where(any_present, masked, 0.0).softmax(dim=1) * any_present
     score = (weights * positive).sum(dim=1, keepdim=True)
-    through_weights = scale * weights * (positive - score)
+    through_weights = weights * (positive - score)
     return Losses(
         (any_present * softplus(-score)).sum(),
         (drawn * softplus(negative)).sum(),
         -torch.sigmoid(-score) * (weights + through_weights),
-        drawn * torch.sigmoid(negative),
-    )
-
-
-def attended_in_groups(
-    positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor, size: int, dim: int
-) -> Losses:
-    r"""The released form of attention: over ``size`` consecutive pairs, whatever their centres.
-
-    Pairs are the filled positive slots in reading order, cut into groups. Inside a group each score is
-    multiplied by its weight, and there is no weighted sum of rows:
-
-    .. math:: a_p \propto m_p e^{s_p / \sqrt{\mathrm{dim}}}, \quad \sum_p \log(1 + e^{-a_p s_p})
-              + \sum_n m_n \log(1 + e^{s_n})
-    """
-    filled = torch.nonzero(present.flatten() != 0).flatten()
-    scores, favours = positive.flatten()[filled], present.flatten()[filled].log()
-    groups = -(-len(scores) // size)
-    behind = groups * size - len(scores)
-    scale = 1 / math.sqrt(dim)
-    weights = pad(scale * scores + favours, (0, behind), value=-torch.inf).view(groups, size).softmax(dim=1)
-    values = pad(scores, (0, behind)).view(groups, size)
-    real = torch.arange(groups * size, device=scores.device).view(groups, size) < len(scores)
-    product = weights * values
-    outer = torch.where(real, -torch.sigmoid(-product), 0.0)
-    # d(a_p s_p)/ds_q = a_p [p = q] + s_p a_p (scale)([p = q] - a_q)
-    through = outer * product
-    gradient = outer * weights + scale * (through - weights * through.sum(dim=1, keepdim=True))
-    spread = torch.zeros_like(positive).flatten()
-    spread[filled] = gradient.flatten()[: len(scores)]
-    return Losses(
-        torch.where(real, softplus(-product), 0.0).sum(),
-        (drawn * softplus(negative)).sum(),
-        spread.view_as(positive),
         drawn * torch.sigmoid(negative),
     )

@@ -60,7 +60,6 @@ class PairStep(ABC):
             gradient: Gets the gradients of the queries [B, dim]; None where nobody wants them.
         """
         queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
-        self.kernels.calls += 1
         self.collect(queries, rows, negatives, present, gradient)
         self.kernels.update(rows, negatives, self.pace)
 

@@ -49,16 +49,6 @@ class WindowRule(Protocol):
         """Weight of the centre itself."""
         ...
 
-    @property
-    def shifted(self) -> bool:
-        """Whether the centre slips among its neighbours as released."""
-        ...
-
-    @property
-    def shuffled(self) -> bool:
-        """Whether centres come in random order rather than in that of the text."""
-        ...
-
 
 class Windows:
     """Finds every known word of a running text with the known words around it in its sentence.
@@ -78,7 +68,7 @@ class Windows:
 
     def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
         """The examples of a batch."""
-        rule, running = self.rule, states.loaded.running
+        running = states.loaded.running
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
         centres = states.to_device(self._centres(states.loaded.host_words[:running], chance))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
@@ -87,12 +77,9 @@ class Windows:
         inside = (places >= 0) & (places < running)
         places = places.clamp_(0, max(running - 1, 0))
         present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
-        if rule.shifted:
-            position = centres - torch.searchsorted(sentence.contiguous(), sentence[centres])
-            present &= ~_skipped(position, self.offsets, rule.window)
         slots = present * self.weights
         filled = slots != 0
-        if not rule.self_weight or rule.shifted:
+        if not self.rule.self_weight:
             keep = filled.any(dim=1)
             centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
         # argmax finds the first filled slot.
@@ -100,33 +87,15 @@ class Windows:
         return Examples(centres, ids[torch.where(filled, places, spare)], slots)
 
     def _centres(self, ids: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.int64]:
-        """Numbers of the words that take part [n]; on the host, which then knows how many without waiting."""
+        """Numbers of the words that take part [n], in random order.
+
+        They are drawn on the host, which then knows how many without waiting.
+        """
         centres = np.flatnonzero((ids >= 0) & self.noise.kept(np.maximum(ids, 0), chance))
-        return chance.permutation(centres) if self.rule.shuffled else centres
-
-
-def single_pairs(examples: Examples) -> Examples:
-    """Each filled slot as an example of its own, in reading order."""
-    centre, slot = torch.nonzero(examples.weights != 0, as_tuple=True)
-    chosen = (centre, slot)
-    return Examples(
-        examples.centres[centre], examples.rows[chosen][:, None], examples.weights[chosen][:, None]
-    )
+        return chance.permutation(centres)
 
 
 def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
     """Places of the slots beside the centre [P], and their weights [P]."""
-    with_self = rule.shifted or rule.self_weight > 0
-    offsets = [place for place in range(-rule.window, rule.reach + 1) if place or with_self]
-    own = 1.0 if rule.shifted else rule.self_weight
-    return torch.tensor(offsets), torch.tensor([1.0 if place else own for place in offsets])
-
-
-def _skipped(position: Tensor, offsets: Tensor, window: int) -> Tensor:
-    """[B, P] slots that the released code leaves out.
-
-    It numbers the words of a window from the window's start, and leaves out the one whose number there is the
-    centre's number in the sentence. Only where the window starts with the sentence that is the centre.
-    """
-    start = (position - window).clamp(min=0)
-    return position[:, None] + offsets - start[:, None] == position[:, None]
+    offsets = [place for place in range(-rule.window, rule.reach + 1) if place or rule.self_weight]
+    return torch.tensor(offsets), torch.tensor([1.0 if place else rule.self_weight for place in offsets])

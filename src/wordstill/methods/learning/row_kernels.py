@@ -27,8 +27,7 @@ class KernelStep:
 
     def __init__(self, table: RowTable) -> None:
         self.weights, self.rates, self.steps = table.weights, table.rates, table.steps
-        self.calls, self.optimiser = table.calls, table.optimiser
-        weights, state = table.weights, table.state
+        weights, state, self.optimiser = table.weights, table.state, table.optimiser
         self.gradients = torch.zeros_like(weights)
         self.owners = torch.full((len(weights),), NOBODY, dtype=torch.int32, device=weights.device)
         # Kernels want an address even for what the optimiser does not have.
@@ -113,12 +112,10 @@ class KernelStep:
             self.first,
             self.second,
             rate,
-            self.calls,
             optimiser.beta1,
             optimiser.beta2,
             optimiser.epsilon,
             KIND=KINDS[optimiser.kind],
-            PER_ROW=optimiser.per_row_steps,
             EVERY=every,
             DIM=self.dim,
             BLOCK=self.block,
@@ -199,12 +196,10 @@ def _update(
     first,
     second,
     rate,
-    calls,
     beta1,
     beta2,
     epsilon,
     KIND: tl.constexpr,
-    PER_ROW: tl.constexpr,
     EVERY: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -229,7 +224,7 @@ def _update(
             )
             tl.store(first + here, mean, mask=inside)
             tl.store(second + here, spread, mask=inside)
-            number = taken.to(tl.float32) if PER_ROW else tl.load(calls).to(tl.float32)
+            number = taken.to(tl.float32)
             mean = mean / (1 - tl.exp2(number * tl.log2(beta1)))
             spread = spread / (1 - tl.exp2(number * tl.log2(beta2)))
             gradient = mean / (tl.sqrt(spread) + epsilon)

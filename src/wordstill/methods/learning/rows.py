@@ -25,10 +25,9 @@ class RowOptimiser:
     """How a gradient becomes a step of a row."""
 
     kind: OptimiserKind = "adam"
-    """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes."""
-    per_row_steps: bool = True
-    """Adam's correction of its first steps counts the row's own steps; else those of the whole table, so
-    that the first step of a rare word is about three times too long."""
+    """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes. ``adam``
+    corrects its first steps by the row's own number of steps: by that of the whole table, a rare word's first
+    step would be about three times too long."""
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
@@ -56,8 +55,6 @@ class RowTable:
             self.state = {"first": torch.zeros_like(initial), "second": torch.zeros_like(initial)}
         elif optimiser.kind == "adagrad":
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
-        # Number of calls of `step`, for the correction that counts them for all rows alike.
-        self.calls = torch.zeros(1, dtype=torch.int64, device=initial.device)
         self.kernels = _kernels(self)
 
     def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
@@ -92,7 +89,6 @@ class RowTable:
             coefficients: How the loss changes with each score [B, R]; a slot with 0 still counts as a step.
             rate: The learning rate.
         """
-        self.calls += 1
         if rows.dim() == 2 and self.kernels is not None:
             self.kernels.step(queries, rows, coefficients, rate)
             return
@@ -114,8 +110,8 @@ class RowTable:
         self.weights[rows] -= rate * self.rates[rows, None] * gradients
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Weights, steps of each row, the optimiser's state, and the number of calls."""
-        return {"weights": self.weights, "steps": self.steps, "calls": self.calls, **self.state}
+        """Weights, steps of each row, and the optimiser's state."""
+        return {"weights": self.weights, "steps": self.steps, **self.state}
 
     def merge(self, other: Accumulator) -> None:
         """Refused: what two runs have learnt cannot be added.
@@ -133,8 +129,7 @@ class RowTable:
         first, second = self.state["first"], self.state["second"]
         first[rows] = first[rows].lerp(gradients, 1 - beta1)
         second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
-        steps = self.steps[rows] if self.optimiser.per_row_steps else self.calls
-        steps = steps.to(gradients.dtype)[:, None]
+        steps = self.steps[rows].to(gradients.dtype)[:, None]
         mean = first[rows] / (1 - beta1**steps)
         spread = (second[rows] / (1 - beta2**steps)).sqrt()
         return mean / (spread + self.optimiser.epsilon)

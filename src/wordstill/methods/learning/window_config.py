@@ -12,15 +12,14 @@ from wordstill.methods.learning.rows import OptimiserKind
 from wordstill.methods.ranges import Range, check_ranges
 
 Start = Literal["orthogonal", "xavier"]
-Objective = Literal["pairwise", "summed", "attended", "attended-in-groups"]
-DrawnFor = Literal["pair", "centre", "window"]
+Objective = Literal["pairwise", "summed", "attended"]
+DrawnFor = Literal["centre", "window"]
 
 RANGES = {
     "dim": Range(1, 16_384),
     "window": Range(1, 1_000),
     "right": Range(0, 1_000),
     "self_weight": Range(0, 1_000_000),
-    "pairs": Range(1, 1_000_000),
     "projection_rate": Range(0, 1_000_000),
     "clip": Range(0, 1_000_000, above=True),
     "whiten": Range(0, 1),
@@ -41,18 +40,14 @@ class WindowConfig(LearnerConfig):
     """Weight of the pair of a word with itself beside those with its neighbours, which have 1; 0 leaves it
     out."""
     objective: Objective = "pairwise"
-    """Each pair for itself; all in one score, summed or weighted by attention; or the released attention."""
+    """Each pair for itself; or all in one score, summed or weighted by attention."""
     negatives: int = 5
     drawn_for: DrawnFor = "window"
-    """Whether negatives are drawn for each pair or for each centre; ``window`` draws for each centre, and
-    gives them the weight that they would have if drawn for each pair."""
+    """Negatives are drawn for each centre; ``window`` gives them the weight that they would have if drawn for
+    each pair."""
     subsample: float = 1e-5
     batch: int = 512
     """Centres in a step."""
-    pairs: int | None = None
-    """Pairs in a step, whatever their centres, instead of ``batch`` centres."""
-    bias: bool = False
-    """Give the projection a bias."""
     start: Start = "orthogonal"
     """The projection at the start: orthonormal, or the random one of Xavier."""
     projection_optimiser: OptimiserKind = "adam"
@@ -64,36 +59,20 @@ class WindowConfig(LearnerConfig):
     """Centre states and multiply them by this power of their inverse covariance before they are projected."""
     centre_table: bool = True
     """Take the mean vector of the most frequent words off all vectors at the end."""
-    shifted: bool = False
-    """The released slip: from the seventh word on the centre is among its own neighbours, while the seventh
-    to tenth word lack one that is a neighbour."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_ranges(self, RANGES)
-        if self.objective == "attended-in-groups" and self.pairs is None:
-            raise UsageError(
-                "objective=attended-in-groups is over the pairs of a step; set pairs, e.g. pairs=5."
-            )
-        if self.objective in ("attended", "summed") and self.drawn_for == "window":
+        if self.objective != "pairwise" and self.drawn_for == "window":
             raise UsageError(
                 f"objective={self.objective} has one positive for each centre, whatever its window, so "
                 "negatives cannot have the weight of all its pairs; set drawn_for=centre."
             )
-        if self.drawn_for == "pair" and self.shared:
-            raise UsageError("drawn_for=pair gives each pair its own negatives; set shared=0.")
-        if self.pairs is not None and self.drawn_for != "pair":
-            raise UsageError("With pairs, negatives are drawn for each pair; set drawn_for=pair.")
 
     @property
     def reach(self) -> int:
         """Words to the right."""
         return self.window if self.right is None else self.right
-
-    @property
-    def shuffled(self) -> bool:
-        """Whether centres come in random order; pairs are learnt in the order of the text."""
-        return self.pairs is None
 
 
 PRINTED: Mapping[str, Any] = {

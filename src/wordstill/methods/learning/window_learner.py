@@ -12,15 +12,8 @@ from torch import Tensor
 
 from wordstill.methods.base import Setup
 from wordstill.methods.learning.learner import Learner
-from wordstill.methods.learning.objectives import (
-    Losses,
-    PairwiseRule,
-    attended,
-    attended_in_groups,
-    pairwise,
-    summed,
-)
-from wordstill.methods.learning.pairs import Examples, Windows, single_pairs
+from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
+from wordstill.methods.learning.pairs import Examples, Windows
 from wordstill.methods.learning.rows import EVERY, RowOptimiser, RowTable, joined, merged_gradients
 from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.learning.window_config import WindowConfig
@@ -72,10 +65,9 @@ class WindowLearner(Learner):
         self._fast = None if step is None else self.replayed(projected(step, self.projection))
 
     def pairwise_rule(self) -> PairwiseRule | None:
-        """None for other objectives, for negatives of each pair, and for what the kernels do not have."""
+        """None for other objectives, and for what the kernels do not have."""
         config, rule = self.config, super().pairwise_rule()
-        plain = config.objective == "pairwise" and config.drawn_for != "pair"
-        if rule is None or not plain or config.clip is not None or config.bias:
+        if rule is None or config.objective != "pairwise" or config.clip is not None:
             return None
         return replace(rule, per_window=config.drawn_for == "window")
 
@@ -97,7 +89,7 @@ class WindowLearner(Learner):
         return None
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
-        """Learn from the kept centres of a batch, in random order; pair by pair in the order of the text."""
+        """Learn from the kept centres of a batch, in random order."""
         self._observe_spread(states)
         found = self.windows(states, self.host_chance())
         count = len(found.centres)
@@ -105,11 +97,8 @@ class WindowLearner(Learner):
             return
         inputs = self.inputs(states, found.centres)
         examples = replace(found, centres=torch.arange(count, device=states.device))
-        if not self.config.shuffled:
-            examples = single_pairs(examples)
-        parts = examples.split(self.config.pairs or self.config.batch)
-        slots = examples.rows.shape[1] if self.config.drawn_for == "pair" else 1
-        drawn = self.draws([len(part.centres) for part in parts], self.config.negatives * slots, generator)
+        parts = examples.split(self.config.batch)
+        drawn = self.draws([len(part.centres) for part in parts], self.config.negatives, generator)
         for chosen, negatives in zip(parts, drawn):
             self._learn(inputs[chosen.centres], chosen, negatives)
             yield len(chosen.centres)
@@ -123,8 +112,6 @@ class WindowLearner(Learner):
 
     def gradients(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> Step:
         """Loss and gradients of one step; nothing is changed."""
-        if self.config.bias:
-            inputs = torch.cat([inputs, torch.ones(len(inputs), 1, device=inputs.device)], dim=1)
         queries = inputs @ self.projection.weights.T
         positive = self.scores(self.rows, queries, examples.rows)
         negative = self.scores(self.rows, queries, negatives)
@@ -149,12 +136,10 @@ class WindowLearner(Learner):
         self.loss += step.loss
 
     def _apply(self, step: Step) -> None:
-        self.projection.calls += 1
         if self.config.clip is None:
             self.rows.step(step.queries, step.rows, step.coefficients, self.pace)
             self.projection.apply(EVERY, step.projection, self.pace)
             return
-        self.rows.calls += 1
         distinct, gradients = merged_gradients(step.queries, step.rows, step.coefficients)
         norm = (gradients.square().sum() + step.projection.square().sum()).sqrt()
         scale = (self.config.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
@@ -163,16 +148,14 @@ class WindowLearner(Learner):
 
     def _first_projection(self, dim: int) -> Tensor:
         config, device, width = self.config, self.setup.device, self.inputs_width
-        weights = torch.zeros(dim, width + config.bias, device=device)
         if config.start == "orthogonal":
             # Drawn on the host, where the decomposition gives the same on every machine with a GPU or not.
             generator = torch.Generator().manual_seed(self.setup.seed)
             square = torch.randn(max(dim, width), max(dim, width), generator=generator)
-            weights[:, :width] = torch.linalg.qr(square)[0][:dim, :width].to(device)
-        else:
-            bound = (6 / (dim + width)) ** 0.5
-            weights[:, :width].uniform_(-bound, bound, generator=self._generator())
-        return weights
+            basis: Tensor = torch.linalg.qr(square)[0]
+            return basis[:dim, :width].contiguous().to(device)
+        bound = (6 / (dim + width)) ** 0.5
+        return torch.empty(dim, width, device=device).uniform_(-bound, bound, generator=self._generator())
 
     def _losses(self, positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
         match self.config.objective:
@@ -180,16 +163,11 @@ class WindowLearner(Learner):
                 return summed(positive, negative, present, drawn)
             case "attended":
                 return attended(positive, negative, present, drawn)
-            case "attended-in-groups":
-                size, dim = self.config.pairs or 1, self.rows.weights.shape[1]
-                return attended_in_groups(positive, negative, present, drawn, size, dim)
             case _:
                 return pairwise(positive, negative, present, drawn)
 
     def _drawn(self, examples: Examples, negatives: Tensor) -> Tensor:
         drawn = self.weights(negatives, examples.rows)
-        if self.config.drawn_for == "pair":
-            return drawn * examples.weights.repeat_interleave(self.config.negatives, dim=1)
         if self.config.drawn_for == "window":
             return drawn * examples.weights.sum(dim=1, keepdim=True)
         return drawn
@@ -204,9 +182,7 @@ class WindowLearner(Learner):
         known = states.words(self.config.layer)[states.known]
         change = self.whitener.observe(known, torch.ones(len(known), device=known.device))
         if change is not None:
-            for part in self.projection.weights[:, : self.inputs_width].split_with_sizes(
-                [self.setup.width] * self.parts_of_input, dim=1
-            ):
+            for part in torch.split(self.projection.weights, self.setup.width, dim=1):
                 part.copy_(part @ change)
 
 
@@ -217,7 +193,6 @@ def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
         queries = inputs @ projection.weights.T
         gradient = torch.empty_like(queries)
         step(queries, rows, negatives, present, gradient)
-        projection.calls += 1
         projection.apply(EVERY, gradient.T @ inputs, step.pace)
 
     return learn

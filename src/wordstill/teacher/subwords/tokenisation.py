@@ -70,11 +70,6 @@ class Subwords:
         self.prefix, self.suffix = specials_around(self.backend, name)
         self._blank_ids = _blank_ids(self.backend)
 
-    def ids_of(self, pieces: Sequence[str]) -> tuple[int, ...]:
-        """Ids of sub-words by their spelling; those that the tokenizer does not know are left out."""
-        ids = (self.backend.token_to_id(piece) for piece in pieces)
-        return tuple(number for number in ids if number is not None)
-
     def encode(self, texts: Sequence[str]) -> Pieces:
         """Sub-words of each text, without special tokens.
 
