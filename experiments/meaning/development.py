@@ -1,0 +1,162 @@
+"""Development data for choosing among variants: one word in two contexts, and two words in theirs.
+
+The tasks ask for both: senses of one word (USim, WiC, CoSimLex I), and how alike different words are (SCWS,
+CoSimLex II, sentences). Senses are those of WiC's training and development pairs. Different words are the
+pairs of the development parts of MEN and of SimVerb-3500, each word in sentences of the text; a pair's cosine
+is the mean over several. No pair of a test part is looked at.
+
+A representation gains over the raw mean on some sets and loses on others, by amounts that mean little without
+their spread. Each gain, in rank correlation, is therefore divided by its spread over resamples of the pairs,
+and the representation whose smallest gain is the largest is chosen: the aim is to be above the raw mean
+everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.evaluate.locate import locate
+from wordstill.evaluate.pairs import WordPairs
+from wordstill.evaluate.statistics import Floats, resampled_correlations, spearman
+from wordstill.meaning import Use
+from wordstill.meaning.reading import StateReader
+from wordstill.meaning.tasks.lexical import predict
+from wordstill.meaning.tasks.vectors import Representations, cosines, use_vectors
+from wordstill.meaning.use import word_spans
+
+SENSES, SENSE_PARTS = "wic", ("train", "dev")
+WORDS = ("men-dev", "simverb3500-dev")
+CONTEXTS = 4
+"""Sentences of the text in which each word is looked at."""
+RESAMPLES = 500
+
+
+class Judged(NamedTuple):
+    """What people said about pairs, and the cosine of each for every representation."""
+
+    gold: Floats
+    cosines: dict[str, Floats]
+
+
+def development(
+    reader: StateReader, representations: Representations, sentences: Iterable[str]
+) -> dict[str, Judged]:
+    """All sets by name.
+
+    Args:
+        reader: Reads sentences.
+        representations: What to judge.
+        sentences: Of the text; as many as needed are looked at.
+    """
+    sets = {name: _pairs(name) for name in WORDS}
+    wanted = {word for pairs in sets.values() for word in (*pairs.first, *pairs.second)}
+    uses = uses_of(wanted, sentences, CONTEXTS)
+    judged = {SENSES: _senses(reader, representations)}
+    return judged | {name: _words(reader, representations, pairs, uses) for name, pairs in sets.items()}
+
+
+def uses_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, list[Use]]:
+    """The first uses of each word, none more than once in a sentence; words with too few are left out."""
+    found: dict[str, list[Use]] = {word: [] for word in words}
+    missing = set(words)
+    for text in sentences:
+        # Nearly no sentence has a word that is still missing, and to look for spans takes long.
+        if missing.isdisjoint(text.lower().split()):
+            continue
+        here = {text[slice(*span)].lower(): span for span in word_spans(text)}
+        for word in missing & here.keys():
+            use = Use(text, *here[word])
+            # A text may have the same sentence more than once.
+            found[word] += [use] if use not in found[word] else []
+        missing -= {word for word in here if len(found.get(word, ())) == count}
+        if not missing:
+            break
+    return {word: uses for word, uses in found.items() if len(uses) == count}
+
+
+def _senses(reader: StateReader, representations: Representations) -> Judged:
+    located = locate(SENSES)
+    parts = located.reader(located.path).parts
+    predicted = predict(reader, representations, [pair for part in SENSE_PARTS for pair in parts[part]])
+    values = {name: np.where(predicted.found, one, -1.0) for name, one in predicted.cosines.items()}
+    return Judged(predicted.gold, values)
+
+
+def _words(
+    reader: StateReader, representations: Representations, pairs: WordPairs, uses: Mapping[str, Sequence[Use]]
+) -> Judged:
+    kept = [row for row, pair in enumerate(zip(pairs.first, pairs.second)) if uses.keys() >= set(pair)]
+    sides = [[use for row in kept for use in uses[side[row]]] for side in (pairs.first, pairs.second)]
+    vectors, found = use_vectors(reader, representations, sides[0] + sides[1])
+    half = len(sides[0])
+    usable = _by_pair(found[:half] & found[half:]).all(axis=1)
+    values = {
+        name: _by_pair(cosines(matrix[:half], matrix[half:])).mean(axis=1)[usable]
+        for name, matrix in vectors.items()
+    }
+    return Judged(np.asarray(pairs.gold)[kept][usable], values)
+
+
+def _by_pair(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    return values.reshape(-1, CONTEXTS)
+
+
+def _pairs(name: str) -> WordPairs:
+    located = locate(name)
+    pairs: WordPairs = located.reader(located.path)
+    return pairs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and why."""
+
+    chosen: str
+    correlations: dict[str, dict[str, float]]
+    """Of every set and representation."""
+    gains: dict[str, dict[str, float]]
+    """For every candidate, its gain over the baseline on each set, in spreads of that gain."""
+    shares: dict[str, float]
+    """Part of the resamples in which each candidate would have been chosen."""
+
+    def facts(self) -> dict[str, object]:
+        """Plain data, without what adds nothing."""
+        return asdict(self)
+
+
+def choose(
+    judged: Mapping[str, Judged], candidates: Sequence[str], baseline: str = "raw", seed: int = 0
+) -> Choice:
+    """The candidate whose smallest gain over a baseline is the largest."""
+    gains, drawn = zip(*(_gains(one, candidates, baseline, seed) for one in judged.values()))
+    smallest = np.min(gains, axis=0)
+    winners = np.argmax(np.min(drawn, axis=0), axis=1)
+    shares = np.bincount(winners, minlength=len(candidates)) / len(winners)
+    return Choice(
+        candidates[int(np.argmax(smallest))],
+        {
+            name: {key: round(spearman(one.gold, values), 4) for key, values in one.cosines.items()}
+            for name, one in judged.items()
+        },
+        {
+            candidate: {name: round(float(of_set[row]), 2) for name, of_set in zip(judged, gains)}
+            for row, candidate in enumerate(candidates)
+        },
+        {candidate: round(float(share), 3) for candidate, share in zip(candidates, shares)},
+    )
+
+
+def _gains(judged: Judged, candidates: Sequence[str], baseline: str, seed: int) -> tuple[Floats, Floats]:
+    """[candidates] gains of a set in their spreads, and [resamples, candidates] those of every resample."""
+    names = (baseline, *candidates)
+    models = np.stack([judged.cosines[name] for name in names])
+    drawn = resampled_correlations(judged.gold, models, seed, RESAMPLES)
+    above = drawn[:, 1:] - drawn[:, :1]
+    spread = above.std(axis=0)
+    base, *others = (spearman(judged.gold, model) for model in models)
+    return (np.array(others) - base) / spread, above / spread

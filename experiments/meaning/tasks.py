@@ -1,0 +1,110 @@
+"""The third phase of measuring meanings: every task for every representation, and the cost of encoding."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import islice
+
+import torch
+
+from experiments.meaning.distillers import ABLATION, PAPER, SCALED_RAW, Encoders, distilled, raw
+from experiments.meaning.triples import sentences_of
+from experiments.record import TimedRecord
+from wordstill.meaning import MeaningEncoder, Triples
+from wordstill.meaning.liu import LiuTransform
+from wordstill.meaning.reading import StateReader
+from wordstill.meaning.representation import Representation
+from wordstill.meaning.tasks import evaluate
+from wordstill.meaning.tasks.suite import TASKS, YEARS, Evaluation, EvaluationConfig
+from wordstill.vectors import WordVectors
+
+LIU = "Liu et al. 2020"
+WORDS = "paws-words"
+COST_TEXTS, COST_ROUNDS = 2000, 5
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be said about this phase."""
+    group = parser.add_argument_group("tasks")
+    group.add_argument("--task", action="append", help="run only these tasks")
+    group.add_argument("--limit", type=int, help="pairs of each sentence task")
+    group.add_argument("--unit", default=EvaluationConfig.unit)
+    group.add_argument(
+        "--liu-sentences", type=int, default=20_000, help="sentences for Liu et al. 2020; 0 for none"
+    )
+
+
+def all_representations(
+    options: argparse.Namespace, encoders: Encoders, vectors: WordVectors, record: TimedRecord
+) -> dict[str, Representation]:
+    """Raw means, distilled vectors, and Liu et al. 2020, fitted on the first sentences of the text."""
+    found = raw(encoders)
+    if options.liu_sentences:
+        texts = list(islice(sentences_of(options), options.liu_sentences))
+        with record.timed(LIU):
+            found[LIU] = LiuTransform.fit_texts(encoders[PAPER].reader, texts, vectors)
+    return {**found, **distilled(encoders)}
+
+
+def evaluated(
+    options: argparse.Namespace,
+    reader: StateReader,
+    representations: dict[str, Representation],
+    record: TimedRecord,
+) -> Evaluation:
+    """All tasks, each written when it is done.
+
+    Cosines of words, which take long, only for what the paper's table has, and the chosen.
+    """
+    config = EvaluationConfig(options.unit, options.limit)
+    figures: dict[str, dict[str, float]] = {}
+    record.facts["figures"] = figures
+    names = (PAPER, PAPER + ABLATION, record.facts["chosen"], record.facts["chosen"] + ABLATION)
+    shown = {
+        "raw",
+        *SCALED_RAW,
+        LIU,
+        *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names),
+    }
+    few = {name: represent for name, represent in representations.items() if name in shown}
+    # The years together: their mean is a figure too.
+    groups = [[task] for task in TASKS if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]
+    for group in groups:
+        tasks = [task for task in group if task in (options.task or TASKS)]
+        if tasks:
+            found = evaluate(reader, few if tasks == [WORDS] else representations, tasks, config)
+            for name, values in found.as_dict().items():
+                figures.setdefault(name, {}).update(values)
+            record.write()
+    return Evaluation(figures)
+
+
+def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:
+    """For each variant, seconds to encode every word of texts, in seconds that reading their states takes."""
+    texts = [triple.original.text for triple in triples[:COST_TEXTS]]
+    return {
+        name: round(encoding_cost(encoder, texts), 3)
+        for name, encoder in encoders.items()
+        if not name.endswith(ABLATION)
+    }
+
+
+def encoding_cost(encoder: MeaningEncoder, texts: list[str]) -> float:
+    """Seconds to encode every word of texts, in seconds that reading their states alone takes."""
+    raw = MeaningEncoder(encoder.teacher, encoder.distillers, encoder.layers, kind="raw")
+    best = {raw.kind: float("inf"), encoder.kind: float("inf")}
+    for _ in range(COST_ROUNDS):
+        for one in (raw, encoder):
+            synchronise()
+            start = time.perf_counter()
+            one.encode_sentences(texts)
+            synchronise()
+            best[one.kind] = min(best[one.kind], time.perf_counter() - start)
+    return best[encoder.kind] / best[raw.kind]
+
+
+def synchronise() -> None:
+    """Wait for the GPU, if there is one."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

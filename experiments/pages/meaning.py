@@ -1,0 +1,161 @@
+"""Sections of experiments/meaning.md: how a measurement was made, its scores, and what is above raw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.record import RESULTS, current_command
+
+RAW = "raw"
+KINDS = ("meaning", "meaning-centred")
+COSTS = "encoding, beside reading the states"
+TARGETS = {"usim": "USim", "wic": "WiC", "scws": "SCWS", "sts-mean": "mean STS"}
+"""Tasks on which the paper's meanings are above the raw mean."""
+DEVELOPMENT = {"wic": "WiC, development", "men-dev": "MEN", "simverb3500-dev": "SimVerb"}
+TASKS = {
+    "usim": "USim", "wic": "WiC", "cosimlex-1": "CoSimLex I", "cosimlex-2": "CoSimLex II", "scws": "SCWS",
+    **{f"sts{year}": f"STS{year}" for year in range(12, 17)}, "sts-mean": "mean STS", "paws-wiki": "PAWS",
+}  # fmt: skip
+COSINES = {
+    f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
+}
+DIFFERENCES = (
+    "Meanings less the raw mean of the layers, in points; on development data in spreads (σ) of the "
+    "difference, with the part of resamples in which each would have been chosen:"
+)
+TRAININGS = (
+    "Trainings; what encoding every word of a text takes, in times of reading its states; and cosines on "
+    "held-out triples:"
+)
+
+Content = Mapping[str, Any]
+
+
+def page() -> str:
+    """A section for each measurement."""
+    files = [json.loads(path.read_text()) for path in sorted((RESULTS / "meaning").glob("*.json"))]
+    return "\n".join(map(section, files)).rstrip()
+
+
+def section(content: Content) -> str:
+    """One measurement."""
+    lines = [
+        f"### {content['title']}",
+        "",
+        made(content),
+        "",
+        f"    {current_command(content['command'])}",
+        "",
+    ]
+    header = content["triples"]
+    lines += [
+        *(f"- {condition}" for condition in content["conditions"]),
+        *translators(content),
+        *(triples(part, content["seconds"]) for part in header.get("parts", [header])),
+    ]
+    lines += [""]
+    figures = content["figures"]
+    lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
+    lines += [DIFFERENCES, "", *differences(content), ""]
+    lines += [TRAININGS, "", *trainings(content), ""]
+    lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
+    lines += [*table(figures, COSINES, "{:.3f}", 1.0), ""]
+    return "\n".join(lines)
+
+
+def made(content: Content) -> str:
+    """Where, from which commit, with which seed."""
+    seed = content["triples"]["config"]["targets"]["seed"]
+    facts = [content["hardware"], f"seed {seed}", f"commit {content['commit']}"]
+    return f"{'; '.join(facts)}; the teacher is {content['triples']['masked_model']['name']}."
+
+
+def translators(content: Content) -> list[str]:
+    """How good the translators were, one line each, used or not."""
+    used = {one["name"] for one in content["translators"]}
+    lines = []
+    for one in (*content["translators"], *content.get("translators refused", ())):
+        suffix = "" if one["name"] in used else "; refused, since too few words of a sentence came back"
+        lines.append(
+            f"- Translator {one['name']}: {one['pairs']:,} pairs, {one['steps']:,} steps in "
+            f"{one['seconds']:.0f} s, BLEU {one['bleu']:.2f} on {one['held out']:,} held-out lines "
+            f"(`{one['signature']}`){suffix}."
+        )
+    return lines
+
+
+def triples(header: Content, seconds: Content) -> str:
+    """How many triples came of how many targets, how fast, and why not of the others."""
+    mode = header["mode"]
+    dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
+    speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))
+    rate = "" if speed is None else f", {speed:.0f} in a second"
+    kinds = "; ".join(
+        f"{count:,} {kind}" for kind, count in header.get("positives", {}).items() if kind != mode
+    )
+    made = f" ({kinds})" if kinds else ""
+    return (
+        f"- Triples ({mode}): {header['triples']:,}{made} of {header['targets']:,} targets{rate}; "
+        f"targets without one: {dropped}."
+    )
+
+
+def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float) -> list[str]:
+    """A row for each representation that has any of the figures."""
+    lines = [f"| vectors | {' | '.join(columns.values())} |", "|---|" + "---:|" * len(columns)]
+    for name, values in figures.items():
+        if any(key in values for key in columns):
+            cells = [shape.format(scale * values[key]) if key in values else "–" for key in columns]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def differences(content: Content) -> list[str]:
+    """How far the meanings of each variant are above the raw mean, and on how many of the four tasks."""
+    figures, judged = content["figures"], development(content)
+    columns = [*judged, *TARGETS.values(), "above raw"]
+    lines = [f"| vectors | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    chosen = f"{content['chosen kind']} ({content['chosen']})"
+    for name in (f"{kind} ({variant})" for variant in content["encoders"] for kind in KINDS):
+        if name not in figures:
+            continue
+        more = [100 * (figures[name][task] - figures[RAW][task]) for task in TARGETS]
+        cells = [known.get(name, "–") for known in judged.values()]
+        cells += [*(f"{value:+.1f}" for value in more), f"{sum(value > 0 for value in more)} of {len(more)}"]
+        lines.append(f"| {name}{', chosen' if name == chosen else ''} | {' | '.join(cells)} |")
+    return lines
+
+
+def development(content: Content) -> dict[str, dict[str, str]]:
+    """Columns of what the choice rested on: for each set, the figure of each candidate."""
+    found = content["development"]
+    columns = {
+        DEVELOPMENT.get(data, data): {name: f"{gains[data]:+.1f} σ" for name, gains in found["gains"].items()}
+        for data in found["correlations"]
+    }
+    return columns | {"chosen in": {name: f"{share:.0%}" for name, share in found["shares"].items()}}
+
+
+def trainings(content: Content) -> list[str]:
+    """For each variant, its length and its diagnosis."""
+    lines = [
+        "| variant | steps | s an epoch | encoding | meanings of positives | of negatives | of other words "
+        "| told apart | degenerate |",
+        "|---|" + "---:|" * 7 + "---|",
+    ]
+    for name, encoder in content["encoders"].items():
+        found, epoch = encoder["diagnosis"], content["seconds"].get(f"an epoch, {name}")
+        cost = content.get(COSTS, {}).get(name)
+        cosines = [f"{found[f'meaning_{key}']:.2f}" for key in ("positive", "negative", "others")]
+        cells = [
+            f"{encoder['steps']:,}",
+            "–" if epoch is None else f"{epoch:.1f}",
+            "–" if cost is None else f"{cost:.2f}",
+            *cosines,
+            f"{100 * found['told_apart']:.1f} %",
+            "yes" if found["degenerate"] else "no",
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines

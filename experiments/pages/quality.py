@@ -1,0 +1,304 @@
+"""Tables of scores: experiments/results.md, and the short table of README.md.
+
+Files NAME.json and NAME.SOMETHING.json are about the same text; rows with the same label are seeds of one
+method, and their mean and standard deviation are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+from experiments.quality.trained import PARENT
+from experiments.record import RESULTS, current_command
+from wordstill.methods import METHODS
+from wordstill.run import DistillConfig
+
+SUMMARY = "enwiki-a"
+"""The text of the short table."""
+
+
+class Column(NamedTuple):
+    """A set, or a part of its figure."""
+
+    title: str
+    name: str
+    part: str | None = None
+
+
+class Block(NamedTuple):
+    """A table of the page: which figures of a row it shows."""
+
+    title: str
+    figures: str
+    """Key among the scores of a row."""
+    columns: tuple[Column, ...]
+    mean: str | None = None
+    """The title of a last column with the mean of the others."""
+    share: bool = False
+    """Whether coverage is shown as a share."""
+
+
+EIGHT = (
+    Column("RG-65", "rg65"),
+    Column("WS-353", "wordsim353"),
+    Column("WS-S", "wordsim353-similarity"),
+    Column("WS-R", "wordsim353-relatedness"),
+    Column("SimLex", "simlex999"),
+    Column("SimVerb", "simverb3500"),
+    Column("RareW", "rareword"),
+    Column("MEN", "men"),
+)
+RELATIONS = (
+    Column("Google", "google"),
+    Column("semantic", "google", "semantic"),
+    Column("syntactic", "google", "syntactic"),
+    Column("MSR", "msr"),
+    Column("SemEval-2012", "semeval2012"),
+    Column("AP", "ap"),
+    Column("Battig", "battig"),
+    Column("ESSLLI-1a", "esslli-1a"),
+    Column("ESSLLI-2c", "esslli-2c"),
+)
+STS = tuple(Column(f"STS{year}", f"sts{year}") for year in range(12, 17))
+SENTENCES = tuple(Column(name.upper(), name) for name in ("cr", "mr", "mpqa", "subj", "trec", "sst5"))
+PROBES = tuple(Column(title, f"{name}:probe") for title, name, _ in SENTENCES)
+PARENTS = tuple(Column(title, f"{name}:parent") for title, name, _ in SENTENCES)
+TAGS = (
+    Column("CoNLL-2000", "conll2000"),
+    Column("UD-EWT", "ud-ewt"),
+    Column("PTB sample", "ptb-sample"),
+    Column("WNUT-17", "wnut17"),
+)
+TAGGING_PARENTS = tuple(Column(title, f"{name}:parent") for title, name, _ in TAGS)
+BLOCKS = (
+    Block("Word similarity (Spearman's correlation), every pair, unseen words included", "all", EIGHT, "A8"),
+    Block(
+        "Word similarity, only pairs whose words the text shows at least twice",
+        "pairs seen in the text",
+        EIGHT,
+        "A8",
+    ),
+    Block(
+        "Analogies (accuracy, 3CosAdd), relational similarity (Spearman), concepts (purity)", "all", RELATIONS
+    ),
+    Block("Similarity of sentences (Pearson), a sentence being the mean of its words", "all", STS, "mean"),
+    Block("Similarity of sentences (Pearson), SIF", "sif", STS, "mean"),
+    Block("Sentence classification (accuracy), linear probe", "all", PROBES, "mean", share=True),
+    Block("Sentence classification (accuracy), CNN", "trained", SENTENCES, "mean", share=True),
+    Block(
+        "Sentence classification (accuracy), the language model itself trained further",
+        "trained",
+        PARENTS,
+        share=True,
+    ),
+    Block("Tagging (F1 of spans; accuracy for parts of speech), BiLSTM-CRF", "trained", TAGS, share=True),
+    Block("Tagging, the language model itself trained further", "trained", TAGGING_PARENTS, share=True),
+)
+GOOGLE = Block("Google analogies (accuracy, 3CosAdd)", "all", RELATIONS[:3])
+RETROFIT_BLOCKS = (*(block for block in BLOCKS if block.mean == "A8"), GOOGLE)
+RETROFIT_SETTINGS = ("alpha", "beta", "sigma", "margin")
+WITHOUT_TEXT = ("decontextual", PARENT)
+"""Rows that do not depend on what the teacher reads."""
+
+Row = Mapping[str, Any]
+File = dict[str, Any]
+
+
+def page() -> str:
+    """A section for each text."""
+    return "\n".join(section(files) for files in by_text().values()).rstrip()
+
+
+def by_text() -> dict[str, list[File]]:
+    """The results of each text, NAME before NAME.SOMETHING."""
+    texts: dict[str, list[File]] = {}
+    for path in sorted((RESULTS / "quality").glob("*.json"), key=lambda path: path.stem):
+        texts.setdefault(path.stem.partition(".")[0], []).append(json.loads(path.read_text()))
+    return texts
+
+
+def retrofit_page() -> str:
+    """A section for each table that was retrofitted."""
+    files = [json.loads(path.read_text()) for path in sorted((RESULTS / "retrofit").glob("*.json"))]
+    return "\n".join(map(retrofit_section, files)).rstrip()
+
+
+def retrofit_section(content: File) -> str:
+    """Scores with each lexicon, and how settings were chosen."""
+    return "\n".join([f"#{section([content], RETROFIT_BLOCKS)}", *choices(content), ""])
+
+
+def summary(files: list[File]) -> str:
+    """The short table: methods at their defaults over one text."""
+    lines = ["| vectors | WordSim-353 | SimLex-999 | MEN | mean of eight sets |", "|---|---:|---:|---:|---:|"]
+    named = {column.name: column for column in EIGHT}
+    for label, seeds in by_label(files).items():
+        scored = [seed["scores"]["all"] for seed in seeds if "all" in seed["scores"]]
+        if not scored or label not in METHODS:
+            continue
+        cells = [
+            cell(scored, named[name], share=False).partition(" (")[0]
+            for name in ("wordsim353", "simlex999", "men")
+        ]
+        lines.append(f"| `{label}` | {' | '.join([*cells, mean_cell(scored, EIGHT)])} |")
+    return "\n".join(lines)
+
+
+def summary_page() -> str:
+    """The short table of the text that it is about."""
+    return summary(by_text()[SUMMARY])
+
+
+def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> str:
+    """One text: how its rows were made, and a table for each kind of task."""
+    rows = by_label(files)
+    lines = [f"## {files[0]['title']}", ""]
+    for content in files:
+        lines += [made(content), "", f"    {current_command(content['command'])}", ""]
+    for block in blocks:
+        if shown := table(block, rows):
+            lines += [f"{block.title}:", "", *shown, ""]
+    return "\n".join(lines)
+
+
+def made(content: dict[str, Any]) -> str:
+    """Which rows a command has made, from what, and where."""
+    rows = content["rows"]
+    alike: dict[tuple[str, ...], dict[str, list[int | None]]] = {}
+    for row in rows:
+        labels = alike.setdefault(tuple(facts_of(row["provenance"])), {})
+        labels.setdefault(label_of(row), []).append(row["seed"])
+    described = []
+    for facts, labels in alike.items():
+        named = ", ".join(f"`{label}`{named_seeds(seeds)}" for label, seeds in labels.items())
+        described.append(": ".join([named, ", ".join(facts)]) if facts else named)
+    seconds = dict.fromkeys(
+        f"{row['seconds']:g} s for {' + '.join(row['beside'])}" for row in rows if row.get("seconds")
+    )
+    where = f"on {content['hardware']}" + (f": {', '.join(seconds)}" if seconds else "")
+    return f"{'; '.join(described)}; {where}; commit {content['commit']}."
+
+
+def named_seeds(seeds: list[int | None]) -> str:
+    """Behind a label, if its rows depend on any seed."""
+    drawn = [str(seed) for seed in seeds if seed is not None]
+    return f" (seed{'s' if len(drawn) > 1 else ''} {', '.join(drawn)})" if drawn else ""
+
+
+def facts_of(provenance: Mapping[str, Any]) -> list[str]:
+    """What a table says of its teacher, text and vocabulary."""
+    facts = []
+    if teacher := provenance.get("teacher"):
+        facts.append(f"teacher {teacher['name']} ({teacher['dtype']})")
+    if corpus := provenance.get("corpus"):
+        facts.append(f"{corpus['words']:,} words and punctuation marks")
+    if vocabulary := provenance.get("vocabulary"):
+        facts.append(f"vocabulary of {vocabulary['size']:,}")
+    return facts
+
+
+def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
+    """The rows of every method, one for each seed, in the order of the files."""
+    rows: dict[str, dict[int | None, dict[str, Any]]] = {}
+    for content in files:
+        for row in content["rows"]:
+            label = label_of(row)
+            scores = rows.setdefault(label, {}).setdefault(row["seed"], {"scores": {}})["scores"]
+            for kind, figures in row["scores"].items():
+                known = scores.setdefault(kind, {})
+                if twice := ", ".join(sorted(known.keys() & figures.keys())):
+                    sys.exit(f"{label}, seed {row['seed']}: two files have {twice}; keep one.")
+                known.update(figures)
+    return {label: list(seeds.values()) for label, seeds in rows.items()}
+
+
+def label_of(row: Row) -> str:
+    """The method, and where it is not the default what the teacher read at one time, a setting of the run."""
+    label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
+    return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
+
+
+def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:
+    """The lines of a table; none if no row has any of its figures."""
+    lines = []
+    for label, seeds in rows.items():
+        scored = [seed["scores"][block.figures] for seed in seeds if block.figures in seed["scores"]]
+        scored = [figures for figures in scored if any(column.name in figures for column in block.columns)]
+        if scored:
+            cells = [cell(scored, column, share=block.share) for column in block.columns]
+            if block.mean is not None:
+                cells.append(f"**{mean_cell(scored, block.columns)}**")
+            lines.append(f"| `{label}` | {' | '.join(cells)} |")
+    titles = [column.title for column in block.columns] + ([block.mean] if block.mean else [])
+    return [f"| vectors | {' | '.join(titles)} |", "|---|" + "---:|" * len(titles), *lines] if lines else []
+
+
+def cell(scored: list[Row], column: Column, *, share: bool) -> str:
+    """The mean over seeds, its deviation, and the coverage."""
+    figures = [figures[column.name] for figures in scored if column.name in figures]
+    values = [value for figure in figures if (value := value_of(figure, column.part)) is not None]
+    if not values:
+        return "–"
+    shown = spread(values, figures[0].get("deviation") if column.part is None else None)
+    if column.part is not None:
+        return shown
+    return f"{shown} ({coverage(figures, share=share)})"
+
+
+def coverage(figures: list[Row], *, share: bool) -> str:
+    """What the figures of all seeds are over; two numbers where seeds differ."""
+    used, total = [figure["used"] for figure in figures], figures[0]["total"]
+    ends = [f"{100 * end / total:.0f}" if share else str(end) for end in (min(used), max(used))]
+    return "–".join(dict.fromkeys(ends)) + (" %" if share else "")
+
+
+def mean_cell(scored: list[Row], columns: Iterable[Column]) -> str:
+    """The mean of all columns, over seeds; only of seeds that have a figure for each."""
+    means = []
+    for figures in scored:
+        values = [value_of(figures.get(column.name, {}), column.part) for column in columns]
+        numbers = [value for value in values if value is not None]
+        if len(numbers) == len(values):
+            means.append(mean(numbers))
+    return spread(means, None) if means else "–"
+
+
+def value_of(figure: Row, part: str | None) -> float | None:
+    """The figure, or that of a part."""
+    value: float | None = figure.get("value") if part is None else figure.get("parts", {}).get(part)
+    return value
+
+
+def spread(values: list[float], deviation: float | None) -> str:
+    """The mean, with the standard deviation where there is one."""
+    if len(values) > 1:
+        deviation = stdev(values)
+    return f"{mean(values):.1f}" + ("" if deviation is None else f" ± {deviation:.1f}")
+
+
+def choices(content: Mapping[str, Any]) -> list[str]:
+    """The lines of a table: which settings were chosen for each row, among how many, and what they gave."""
+    lines = [
+        "Mean of the eight sets over every second pair (the development half, on which settings were chosen) "
+        "and over the others:",
+        "",
+        "| vectors | settings | of | development half | other half |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for row in content["rows"]:
+        halves = [f"{row['halves'][name]:.1f}" for name in ("development", "other")]
+        cells = [chosen(row["tried"]), str(len(row["tried"]) or ""), *halves]
+        lines.append(f"| `{row['label']}` | {' | '.join(cells)} |")
+    return lines
+
+
+def chosen(tried: list[Mapping[str, Any]]) -> str:
+    """The settings that did best on the development half, as far as they could have been others."""
+    if not tried:
+        return ""
+    best = max(tried, key=lambda each: float(each["development"]))["settings"]
+    return ", ".join(f"{name} {best[name]:g}" for name in RETROFIT_SETTINGS if best.get(name) is not None)

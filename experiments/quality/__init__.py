@@ -1,0 +1,1 @@
+"""Scores of word vectors: intrinsic tasks, trained classifiers and taggers, retrofitting."""

@@ -1,0 +1,216 @@
+"""Train classifiers and taggers on top of tables, and the language model itself; keep the figures as JSON.
+
+Example: python -m experiments.quality.trained still=out/still --name demo.extrinsic --title "A text"
+
+Every task of every table is a job of its own, and several jobs run at once: small models leave most of a GPU
+idle. Everything is trained with the first seed before taggers are with the next, so that no cell stays empty.
+The file is written anew after each job. A job that fails is told and left out; when the seconds are over,
+what is finished is kept and the rest is given up. The result is results/quality/NAME.json, which
+`python -m experiments.tables` puts beside the other figures of the same text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from experiments.quality.scoring import figure_of
+from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from wordstill.evaluate import DATASETS, SUITES
+from wordstill.evaluate.extrinsic.classification import ClassificationTask
+from wordstill.evaluate.extrinsic.config import CnnConfig, ParentConfig, TaggerConfig
+from wordstill.evaluate.extrinsic.parent import ParentTask
+from wordstill.evaluate.extrinsic.tagging import TaggingTask
+from wordstill.vectors import WordVectors
+
+PARENT = "parent"
+TURNS = ("classification", PARENT, "tagging")
+"""What is quick comes first: should the time be too short, little is lost."""
+MOST_JOBS = 14
+
+Figure = dict[str, Any]
+
+
+class Job(NamedTuple):
+    """One task to train for."""
+
+    label: str
+    table: Path
+    dataset: str
+    kind: str
+    seed: int | None
+    """None for a job that trains with all its seeds."""
+    seeds: int
+    limit: int | None
+    teacher: str | None = None
+
+    @property
+    def turn(self) -> tuple[int, int, int]:
+        """First seeds first; of one kind the longest, so that no long one is left at the end."""
+        return self.seed or 0, TURNS.index(self.kind), -DATASETS[self.dataset].size
+
+    @property
+    def name(self) -> str:
+        """The key of its figure."""
+        return f"{self.dataset}:{PARENT}" if self.kind == PARENT else self.dataset
+
+    def task(self) -> ClassificationTask | TaggingTask | ParentTask:
+        """What to run."""
+        if self.kind == PARENT:
+            config = ParentConfig(seeds=self.seeds, limit=self.limit)
+            return ParentTask(self.dataset, config, teacher=self.teacher)
+        if self.kind == "tagging":
+            return TaggingTask(self.dataset, TaggerConfig(seeds=self.seeds, limit=self.limit))
+        return ClassificationTask(self.dataset, CnnConfig(seeds=self.seeds, limit=self.limit))
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.name}" + ("" if self.seed is None else f" seed {self.seed}")
+
+
+def main() -> None:
+    """Train, and write the result."""
+    start = time.monotonic()
+    options = arguments()
+    tables = {label: Path(path) for label, _, path in (text.partition("=") for text in options.tables)}
+    jobs = sorted(jobs_of(tables, options), key=lambda job: job.turn)
+    check(jobs)
+    words = [text if text not in options.tables else short(text) for text in sys.argv[1:]]
+    facts = {
+        "title": options.title,
+        "command": command_line("experiments.quality.trained", words),
+        "commit": options.commit or current_commit(),
+        "hardware": device_name(),
+    }
+    result = Result(options.out / f"{options.name}.json", facts, [*tables, PARENT])
+    workers = min(options.jobs, len(jobs))
+    print(f"{len(jobs)} jobs, {workers} at once, on {facts['hardware']}", flush=True)
+    with multiprocessing.get_context("spawn").Pool(workers, prepare) as pool:
+        # Leaving the pool ends its processes, whatever they are doing.
+        for job, figure, problem in until(start + options.seconds, pool.imap_unordered(run, jobs), len(jobs)):
+            if problem is None:
+                result.add(job, figure)
+            print(f"{time.monotonic() - start:.0f} s: {job}: {problem or figure['value']}", flush=True)
+    print(f"Written: {result.path}" if result.rows else "Nothing is finished.", flush=True)
+
+
+def until(end: float, finished: Any, count: int) -> Iterator[tuple[Job, Figure, str | None]]:
+    """What is finished before a moment."""
+    for number in range(count):
+        try:
+            yield finished.next(timeout=max(0.0, end - time.monotonic()))
+        except multiprocessing.TimeoutError:
+            print(f"Time is over: {count - number} of {count} jobs are not finished.", flush=True)
+            return
+
+
+def prepare() -> None:
+    """One thread for each of many processes, and the GPU's fast products."""
+    torch.set_num_threads(1)
+    torch.set_float32_matmul_precision("high")
+
+
+def run(job: Job) -> tuple[Job, Figure, str | None]:
+    """Train and score; what goes wrong is the third of the answer, since other jobs can still be right."""
+    start = time.monotonic()
+    try:
+        score = job.task().run(WordVectors.load(job.table), seed=job.seed or 0)
+    except Exception:
+        return job, {}, traceback.format_exc()
+    figure = {**figure_of(score), "settings": dict(score.settings)}
+    return job, {**figure, "seconds": round(time.monotonic() - start, 1)}, score.problem
+
+
+def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job]:
+    """Every task of every table; taggers with each seed apart, and the parent of the first table once."""
+    seeds, limit = options.seeds, options.limit
+    tagger_seeds = range(options.first_seed, options.first_seed + seeds)
+    parent_table = next(iter(tables.values()))
+    jobs = []
+    for dataset in options.set:
+        kind = DATASETS[dataset].task
+        assert kind is not None
+        for label, path in tables.items() if not options.only_parent else ():
+            if kind == "tagging":
+                jobs += [Job(label, path, dataset, kind, seed, 1, limit) for seed in tagger_seeds]
+            else:
+                jobs.append(Job(label, path, dataset, kind, None, seeds, limit))
+        if not options.no_parent:
+            jobs.append(Job(PARENT, parent_table, dataset, PARENT, None, seeds, limit, options.teacher))
+    return jobs
+
+
+def check(jobs: Iterable[Job]) -> None:
+    """Read every set and open every table, so that what is missing is missed before anything is trained."""
+    for dataset in {job.dataset: job for job in jobs}.values():
+        dataset.task()
+    for table in {job.table for job in jobs}:
+        WordVectors.load(table)
+
+
+class Result:
+    """The file, which is written anew whenever a job is finished.
+
+    Args:
+        path: Where it lies.
+        facts: What all rows have in common.
+        labels: The order of the rows.
+    """
+
+    def __init__(self, path: Path, facts: dict[str, Any], labels: list[str]) -> None:
+        self.path, self.facts, self.labels = path, facts, labels
+        self.rows: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def add(self, job: Job, figure: Figure) -> None:
+        """Put a figure in the row of its label and seed."""
+        key = self.labels.index(job.label), -1 if job.seed is None else job.seed
+        if key not in self.rows:
+            provenance = WordVectors.load(job.table).provenance
+            facts = {"label": job.label, "seed": job.seed, "provenance": provenance}
+            self.rows[key] = {**facts, "scores": {"trained": {}}}
+        self.rows[key]["scores"]["trained"][job.name] = figure
+        write_json(self.path, {**self.facts, "rows": [self.rows[key] for key in sorted(self.rows)]})
+
+
+def short(table: str) -> str:
+    """NAME=PATH without the folders of one machine."""
+    label, _, path = table.partition("=")
+    return f"{label}={Path(path).name}"
+
+
+def arguments() -> argparse.Namespace:
+    """What the user asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("tables", nargs="+", metavar="NAME=PATH", help="tables to train on")
+    parser.add_argument("--name", required=True, help="name of the result, as enwiki-a.extrinsic")
+    parser.add_argument("--title", required=True, help="what the text is")
+    parser.add_argument("--set", action="append", choices=SUITES["trained"], help="may be repeated; all")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="of taggers, to add seeds to a result")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long")
+    parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="at once")
+    parser.add_argument("--limit", type=int, help="at most so many sentences of each part, for a try")
+    parents = parser.add_mutually_exclusive_group()
+    parents.add_argument("--no-parent", action="store_true", help="without the language model itself")
+    parents.add_argument("--only-parent", action="store_true", help="nothing but the language model")
+    parser.add_argument("--teacher", help="that model; by default the one that the first table names")
+    parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
+    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
+    options = parser.parse_args()
+    options.set = options.set or list(SUITES["trained"])
+    for text in options.tables:
+        if "=" not in text:
+            parser.error(f"{text}: expected NAME=PATH")
+    return options
+
+
+if __name__ == "__main__":
+    main()

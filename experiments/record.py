@@ -1,0 +1,135 @@
+"""Records of measurements: JSON files that say how, where and from which commit they were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from wordstill.files import atomic_file
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
+OMITTED_OPTIONS = ("--out", "--keep", "--save", "--commit")
+"""Options that a recorded command leaves out: they change no score."""
+RENAMED = {
+    "scripts/measure.py": "-m experiments.quality.measure",
+    "scripts/measure_extrinsic.py": "-m experiments.quality.trained",
+    "scripts/measure_retrofit.py": "-m experiments.quality.retrofit",
+    "scripts/measure_meaning.py": "-m experiments.meaning.measure",
+    "-m benchmarks.extrinsic": "-m experiments.speed.trained",
+    "-m benchmarks.": "-m experiments.speed.",
+}
+"""Names in recorded commands, and what they are called now."""
+PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy")
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def command_line(module: str, arguments: Sequence[str]) -> str:
+    """The command as anybody can type it: file names without the folders of one machine."""
+    kept, skip = [], False
+    for word in arguments:
+        if not skip and word not in OMITTED_OPTIONS:
+            kept.append(Path(word).name if os.sep in word else word)
+        skip = word in OMITTED_OPTIONS
+    return shlex.join(["python", "-m", module, *kept])
+
+
+def current_command(recorded: str) -> str:
+    """A recorded command under the present name of its module; the JSON keeps it as it was typed."""
+    for old, new in RENAMED.items():
+        recorded = recorded.replace(f"python {old}", f"python {new}")
+    return recorded
+
+
+def current_commit() -> str:
+    """The commit that is checked out, marked if the code has uncommitted changes."""
+
+    def git(*arguments: str) -> str:
+        ended = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+        return ended.stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "src", "experiments/*.py")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
+
+
+def device_name() -> str:
+    """The GPU, or the kind of processor and its threads."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()}, {torch.get_num_threads()} threads"
+
+
+def machine() -> dict[str, Any]:
+    """Processor, usable cores, memory and versions."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "cpu": _cpu_model(),
+        "cores": usable,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+        "python": platform.python_version(),
+        "packages": dict(_versions()),
+    }
+
+
+def write_json(path: Path, content: Any, indent: int = 1) -> None:
+    """Write a record; a killed run never leaves half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as handle:
+        handle.write(f"{json.dumps(content, indent=indent, ensure_ascii=False)}\n".encode())
+
+
+class TimedRecord:
+    """The record of a measurement of many steps, written after each, with the time that each step took.
+
+    Args:
+        path: The JSON file.
+        times: File that keeps the times, for a later run that finds the step done.
+
+    Attributes:
+        facts: Everything but times, by name.
+        seconds: How long steps took, by name.
+    """
+
+    def __init__(self, path: Path, times: Path) -> None:
+        self.path, self.times = path, times
+        self.facts: dict[str, Any] = {}
+        self.seconds: dict[str, float] = json.loads(times.read_bytes()) if times.exists() else {}
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Measure the time of a step."""
+        start = time.monotonic()
+        yield
+        self.seconds[step] = time.monotonic() - start
+
+    def write(self) -> None:
+        """Write what is known so far, and print the times."""
+        seconds = {name: round(value, 2) for name, value in self.seconds.items()}
+        print(json.dumps({"seconds": seconds}), flush=True)
+        write_json(self.times, seconds)
+        write_json(self.path, {"seconds": seconds, **self.facts})
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield name, version(name)
+
+
+def _cpu_model() -> str:
+    if CPU_INFO.exists():
+        for line in CPU_INFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""Speed and memory beside a peer or a limit, one module for each benchmark."""

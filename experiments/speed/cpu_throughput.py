@@ -1,0 +1,236 @@
+"""Words per second of a whole distillation on a CPU, beside sentence-transformers over the same paragraphs.
+
+Both use the same model on the same cores and take turns. sentence-transformers runs at its defaults, which
+are float32 and batches of 32, except that it reads up to 512 sub-words of a paragraph instead of 256, so that
+it does the same work. Ours counts everything but loading the model and preparing the text. For scale there
+are two limits: the teacher alone over our batches, and the products of its linear layers alone, without
+padding, attention or anything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import torch
+
+from experiments.speed.common import LEAST_COSINE, Row, agreement, met, read_paragraphs, save, show, use_cores
+from wordstill.corpus import Corpus, prepare
+from wordstill.crew import Crew
+from wordstill.run import DistillConfig, Run
+from wordstill.teacher import Teacher, TeacherConfig, WordStates
+from wordstill.teacher.batches.positions import AnyBatch
+from wordstill.teacher.embedded import NAME, embedded_teacher
+from wordstill.teacher.precision.cpu_linear import SortedLinear
+from wordstill.teacher.precision.tiles import TileLinear
+from wordstill.vectors import WordVectors
+
+BENCHMARK = "cpu_throughput"
+TITLE = "Speed on a CPU"
+METHODS = ("still", "ase")
+LONGEST = 512
+PRODUCT_ROWS = 4096
+TARGETS = (2.5, 4.0)
+TITLES = {
+    "sentence_transformers": "sentence-transformers, encode",
+    "wordstill": "wordstill, still and ase",
+    "teacher_alone": "limit: teacher alone, our batches",
+    "products_alone": "limit: its linear layers alone",
+}
+
+LINEAR = (torch.nn.Linear, SortedLinear, TileLinear)
+
+Tables = dict[str, WordVectors]
+
+
+class Times(NamedTuple):
+    """Seconds on the clock, and of all cores together, which says more on a busy machine."""
+
+    wall: float
+    cpu: float
+
+
+def main() -> None:
+    """Measure, print and save."""
+    options = _options()
+    use_cores(options.cores)
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        sample = Sample.make(options.text, options.words, Path(folder))
+        result = measure(sample, options)
+    show(rows(result), remarks(result))
+    save(BENCHMARK, result)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some paragraphs, plain and prepared, and how long it took to prepare them."""
+
+    paragraphs: list[str]
+    corpus: Corpus
+    seconds: float
+
+    @classmethod
+    def make(cls, text: Path | None, words: int, folder: Path) -> Sample:
+        """Take paragraphs from all over a text, so many that they have about the wanted number of words."""
+        everything = read_paragraphs(text, folder / "everything")
+        total = sum(len(paragraph.split()) for paragraph in everything)
+        paragraphs = everything[:: max(1, round(total / words))]
+        plain = folder / "sample.txt"
+        plain.write_text("\n".join(paragraphs), encoding="utf-8")
+        start = time.perf_counter()
+        corpus = prepare([plain], folder / "store")
+        return cls(paragraphs, corpus, time.perf_counter() - start)
+
+
+def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
+    """Let all contestants take turns over the sample."""
+    teacher = Teacher.from_config(TeacherConfig(options.teacher, device="cpu", dtype=options.dtype))
+    config = DistillConfig(METHODS, budget=options.budget, read="paragraph", seed=options.seed)
+    run = Run(teacher, sample.corpus, config)
+    batches = [batch for _, batch in run.engine.stages[-1].batches.since((0, 0))]
+    peer = _sentence_transformer(options.teacher)
+    tables: Tables = {}
+    contestants: dict[str, Callable[[], object]] = {
+        "sentence_transformers": lambda: peer.encode(sample.paragraphs, show_progress_bar=False),
+        "wordstill": lambda: tables.update(Run(teacher, sample.corpus, config).tables()),
+        "teacher_alone": lambda: _read(teacher, batches),
+    }
+    peer.encode(sample.paragraphs[:32], show_progress_bar=False)
+    teacher.encode(batches[0], (teacher.depth,))
+    times = _take_turns(contestants, options.repeats)
+    words, subwords = sample.corpus.n_words, sum(len(batch.pieces) for batch in batches)
+    rates = {name: words / median(turn.wall for turn in turns) for name, turns in times.items()}
+    rates["products_alone"] = words / (subwords * _product_seconds(teacher))
+    return {
+        "text": options.text.name if options.text else "embedded",
+        "words": words,
+        "paragraphs": len(sample.paragraphs),
+        "subwords": subwords,
+        "padding": 0.0 if teacher.packs else _padding(batches),
+        "vocabulary": len(run.vocabulary),
+        "dtype": teacher.precision,
+        "budget": run.batches.budget,
+        "prepare_seconds": sample.seconds,
+        "seconds": {name: [turn.wall for turn in turns] for name, turns in times.items()},
+        "cpu_seconds": {name: [turn.cpu for turn in turns] for name, turns in times.items()},
+        "words_per_second": rates,
+        "ratio": rates["wordstill"] / rates["sentence_transformers"],
+        "cosine_to_float32": _cosines(tables, teacher, sample.corpus, config),
+    }
+
+
+def rows(result: dict[str, Any]) -> list[Row]:
+    """The table."""
+    rates = result["words_per_second"]
+    table: list[Row] = [("", "words/s", "ratio", "CPU seconds")]
+    for name, title in TITLES.items():
+        ratio = f"{rates[name] / rates['sentence_transformers']:.2f}"
+        used = [f"{seconds:.1f}" for seconds in result["cpu_seconds"].get(name, ())]
+        table.append((title, f"{rates[name]:,.0f}", ratio, " ".join(used)))
+    return table
+
+
+def remarks(result: dict[str, Any]) -> list[str]:
+    """What to know beside the table, and whether the targets are met."""
+    lines = [
+        f"{result['words']:,} words, {result['subwords']:,} sub-words and {result['padding']:.0%} padding; "
+        f"{result['dtype']}, batches of {result['budget']:,} sub-words; {result['vocabulary']:,} vectors of "
+        f"each kind; the text was prepared before, in {result['prepare_seconds']:.1f} s.",
+        *(
+            f"Ratio {result['ratio']:.2f}, target {least}: {met(result['ratio'] >= least)}."
+            for least in TARGETS
+        ),
+    ]
+    for name, cosine in (result["cosine_to_float32"] or {}).items():
+        lines.append(
+            f"Vectors of `{name}` beside those in float32: least cosine {cosine['least']:.5f}, mean "
+            f"{cosine['mean']:.5f}, target {LEAST_COSINE}: {met(cosine['least'] >= LEAST_COSINE)} "
+            f"(after the best rotation of the table; without it {cosine['least_unrotated']:.5f} and "
+            f"{cosine['mean_unrotated']:.5f})."
+        )
+    return lines
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
+    parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
+    parser.add_argument("--words", type=int, default=231_000, help="about so many words of it are read")
+    parser.add_argument(
+        "--repeats", type=int, default=2, help="turns of every contestant; medians are reported"
+    )
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--teacher", default=NAME, help="another model, as a folder")
+    parser.add_argument("--dtype", default="auto", help="precision of our teacher")
+    parser.add_argument("--budget", type=int, help="sub-words in one of our batches")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def _sentence_transformer(teacher: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    peer = SentenceTransformer(str(embedded_teacher() if teacher == NAME else teacher), device="cpu")
+    peer.max_seq_length = LONGEST
+    return peer
+
+
+def _take_turns(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[Times]]:
+    times: dict[str, list[Times]] = {name: [] for name in work}
+    for _ in range(repeats):
+        for name, do in work.items():
+            start = Times(time.perf_counter(), time.process_time())
+            do()
+            times[name].append(Times(time.perf_counter() - start.wall, time.process_time() - start.cpu))
+    return times
+
+
+def _read(teacher: Teacher, batches: list[AnyBatch]) -> None:
+    """Let a teacher read as it does in a run."""
+    layers = (teacher.depth,)
+    size = teacher.readers()
+    with Crew[AnyBatch, WordStates](lambda batch: teacher.encode(batch, layers), size) as crew:
+        for batch in batches:
+            crew.do(batch)
+        for _ in crew.rest():
+            pass
+
+
+def _padding(batches: list[AnyBatch]) -> float:
+    """What padding adds to the sub-words."""
+    computed = sum(int(batch.lengths.max()) * len(batch.lengths) for batch in batches)
+    return computed / sum(len(batch.pieces) for batch in batches) - 1
+
+
+@torch.inference_mode()
+def _product_seconds(teacher: Teacher) -> float:
+    """Seconds for one sub-word if the teacher did nothing but its linear layers."""
+    total = 0.0
+    for name, layer in teacher.model.named_modules():
+        if isinstance(layer, LINEAR) and "pooler" not in name:
+            rows = torch.randn(PRODUCT_ROWS, layer.in_features, dtype=teacher.dtype)
+            total += min(_take_turns({name: partial(layer, rows)}, repeats=4)[name]).wall
+    return total / PRODUCT_ROWS
+
+
+def _cosines(
+    tables: Tables, teacher: Teacher, corpus: Corpus, config: DistillConfig
+) -> dict[str, dict[str, float]] | None:
+    """Mean and least cosine over words to the result in float32, of each table; None if it is in float32."""
+    if teacher.precision == "float32":
+        return None
+    exact = Teacher.from_config(replace(teacher.config, dtype="float32"))
+    reference = Run(exact, corpus, config).tables()
+    return {label: agreement(tables[label].unit, reference[label].unit) for label in tables}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Rewrite every generated block of every page from the JSON files in experiments/results.
+
+A block stands between <!-- NAME: begin --> and <!-- NAME: end -->; NAME says which table goes there. With
+--check nothing is written: it fails if a page is not up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from experiments.pages import meaning, quality, speed
+from experiments.record import ROOT
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "quality": quality.page,
+    "quality-summary": quality.summary_page,
+    "retrofit": quality.retrofit_page,
+    "meaning": meaning.page,
+    "speed": speed.page,
+}
+MARKED = re.compile(r"<!-- (?P<name>[\w-]+): begin -->\n.*?<!-- (?P=name): end -->", re.DOTALL)
+
+
+def main() -> None:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is stale")
+    check = parser.parse_args().check
+    stale = {path: text for path, text in pages() if path.read_text() != text}
+    if check and stale:
+        names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+        sys.exit(f"not up to date: {names}; run python -m experiments.tables")
+    for path, text in stale.items():
+        path.write_text(text)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Every page that has a generated block, with what it should say."""
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*.md")]):
+        text = path.read_text()
+        if MARKED.search(text):
+            yield path, MARKED.sub(lambda found: block(found["name"]), text)
+
+
+def block(name: str) -> str:
+    """A generated block with its markers."""
+    return f"<!-- {name}: begin -->\n{BLOCKS[name]()}\n<!-- {name}: end -->"
+
+
+if __name__ == "__main__":
+    main()

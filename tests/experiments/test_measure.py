@@ -1,0 +1,59 @@
+"""The script that measures: tables in parts, and a result that grows with every table that is scored."""
+
+import json
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from experiments.quality import measure
+from wordstill.vectors import WordVectors
+
+
+@pytest.fixture
+def table():
+    return WordVectors(["a", "b", "c"], np.eye(3, dtype=np.float32), counts=np.array([3, 2, 1]))
+
+
+def test_a_table_in_parts_can_be_put_together(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "PART_BYTES", 64)
+    folder = tmp_path / "table"
+    measure.save(table, folder, "f16")
+    parts = sorted(folder.glob("vectors.safetensors.*"))
+    assert len(parts) > 1 and not (folder / "vectors.safetensors").exists()
+    (folder / "vectors.safetensors").write_bytes(b"".join(part.read_bytes() for part in parts))
+    again = WordVectors.load(folder)
+    assert (again.words, again.matrix.tolist()) == (table.words, table.matrix.tolist())
+
+
+def test_the_result_holds_what_is_scored(table, tmp_path):
+    result = measure.Result(tmp_path / "new" / "result.json", {"title": "T"})
+    jobs = [Future(), Future()]
+    for seed, job in enumerate(jobs):
+        result.expect(measure.Made("m", table, seed), job)
+    assert not result.path.exists()
+    jobs[1].set_result({"all": {}})
+    assert [row["seed"] for row in json.loads(result.path.read_text())["rows"]] == [1]
+    jobs[0].set_result({"all": {}})
+    result.wait()
+    written = json.loads(result.path.read_text())
+    assert written["title"] == "T" and [row["seed"] for row in written["rows"]] == [0, 1]
+
+
+def test_a_table_that_cannot_be_scored_is_told(table, tmp_path):
+    result = measure.Result(tmp_path / "result.json", {})
+    job = Future()
+    result.expect(measure.Made("m", table), job)
+    job.set_exception(ValueError("broken"))
+    with pytest.raises(ValueError, match="broken"):
+        result.wait()
+    assert not result.path.exists()
+
+
+def test_tables_of_seeds_do_not_overwrite_each_other(table, tmp_path):
+    made = [measure.Made("m", table, seed) for seed in (None, 0, 1)]
+    places = [measure.place(one, tmp_path, number, tmp_path) for number, one in enumerate(made)]
+    assert [place.name for place in places] == ["m", "m.seed0", "m.seed1"]
+    assert len({measure.place(one, None, number, tmp_path) for number, one in enumerate(made)}) == 3
