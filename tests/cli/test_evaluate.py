@@ -81,7 +81,9 @@ def test_two_reports_do_not_share_a_file(cli, vectors, pairs, tmp_path, monkeypa
     assert not (tmp_path / "report").exists()
 
 
-def test_many_tables_keep_their_names(cli, pairs, vectors, tmp_path):
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_score_of_many_tables_is_visible(cli, pairs, vectors, tmp_path, monkeypatch, width):
+    monkeypatch.setattr("wordstill.cli.reports.PLAIN_WIDTH", width)
     folder = tmp_path / "tables"
     table = WordVectors.load(vectors / "ase")
     names = [f"{kind}.seed{number}" for kind in ("cbow", "fasttext", "skipgram") for number in range(3)]
@@ -94,8 +96,11 @@ def test_many_tables_keep_their_names(cli, pairs, vectors, tmp_path):
     assert "…" not in done.out
     scores, differences = done.out.split("Differences from")
     assert all(scores.count(name) == 1 for name in names)
+    assert scores.count("7/8") == len(names)
+    row = cli("evaluate", vectors / "ase", "--set", pairs, "--markdown").out.splitlines()[2]
+    assert scores.count(row.split("|")[3].partition("[")[0]) == len(names)
     assert all(differences.count(f" {name} ") == 1 for name in names[1:])
-    assert max(map(len, done.out.partition("Protocol")[0].splitlines())) <= 120
+    assert max(map(len, done.out.partition("Protocol")[0].splitlines())) <= width
 
 
 def test_list_says_which_sets_are_there(cli, tmp_path, monkeypatch):

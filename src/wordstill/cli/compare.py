@@ -155,7 +155,7 @@ def _table(found: SideBySide) -> Table:
         caption_justify="left",
     )
     for number, name in enumerate(("set", *found.names, "difference", "p", "p (Holm)", "pairs")):
-        shown.add_column(escape(name), justify="right" if number else "left")
+        shown.add_column(escape(name), justify="right" if number else "left", overflow="fold")
     for row in _rows(found):
         shown.add_row(*map(escape, row))
     return shown

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wordstill.cli.wide_tables import print_wide
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from wordstill.evaluate import Evaluation
     from wordstill.vectors import WordVectors
 
 PLAIN_WIDTH = 120
+UNLIMITED = 10_000
 
 
 @dataclass(frozen=True)
@@ -87,18 +89,46 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
         make = report.markdown if form == "markdown" else report.latex
         typer.echo(make(evaluation, published=published), nl=False)
         return
-    from rich.console import Console
-
     from wordstill.evaluate.report_rows import NAMES
     from wordstill.evaluate.studies import layers_if_any
 
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    print_wide(console, report.table(evaluation, published=published), NAMES)
+    print_whole(report.table(evaluation, published=published), NAMES)
     if (differences := report.difference_table(evaluation)) is not None:
-        print_wide(console, differences, names=1)
+        print_whole(differences, names=1)
     if (study := layers_if_any(evaluation)) is not None:
-        console.print(report.layer_table(study))
+        print_whole(report.layer_table(study), names=1)
     typer.echo(f"Protocol: {evaluation.protocol.name}")
+
+
+def print_whole(table: Table, names: int) -> None:
+    """Print a table and cut nothing off: what is too wide has a line for each cell.
+
+    Args:
+        table: The table. Its columns are changed.
+        names: How many columns name the row.
+    """
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    for column in table.columns:
+        column.overflow = "fold"
+    needed = console.measure(table, options=console.options.update_width(UNLIMITED)).minimum
+    console.print(table if needed <= console.width else _long(table, names))
+
+
+def _long(table: Table, names: int) -> Table:
+    """The same cells one below the other, each beside the heading of its column."""
+    from rich.table import Table
+
+    keys, others = table.columns[:names], table.columns[names:]
+    long = Table(title=table.title, caption=table.caption, title_justify="left", caption_justify="left")
+    for heading in (*(column.header for column in keys), "table", "result"):
+        long.add_column(heading, overflow="fold")
+    for key, cells in zip(zip(*(column.cells for column in keys)), zip(*(column.cells for column in others))):
+        for number, (column, cell) in enumerate(zip(others, cells), start=1):
+            shown = key if number == 1 else [""] * names
+            long.add_row(*shown, column.header, cell, end_section=number == len(others))
+    return long
 
 
 def _file(path: Path | None, default: str) -> Path | None:
