@@ -22,7 +22,7 @@ Example: wordstill transform vectors --chain centre,whiten:exponent=0.3,pca:dim=
 
 Example: wordstill transform vectors --chain concatenate:table=glove.txt,weight=0.5 --out both
 
-Example: wordstill transform smaller --undo whiten --out again"""
+Example: wordstill transform other --apply smaller.transforms --out like-smaller"""
 
 BESIDE = ".transforms"
 
@@ -41,10 +41,6 @@ def command(
             show_default=False,
         ),
     ] = None,
-    undo: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Take back one transform, or all.", show_default=False),
-    ] = None,
     apply: Annotated[
         Path | None,
         typer.Option(
@@ -53,43 +49,30 @@ def command(
             show_default=False,
         ),
     ] = None,
-    learnt: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"What the transforms of the table have learnt, for --undo. By default VECTORS{BESIDE}.",
-            show_default=False,
-        ),
-    ] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Centre, whiten, reduce, trim, join or retrofit vectors, and take it back."""
-    from wordstill.files import refuse_existing, remove
+    """Centre, whiten, reduce, trim, join or retrofit vectors."""
+    from wordstill.files import refuse_existing
 
-    if sum(choice is not None for choice in (chain, undo, apply)) != 1:
-        raise UsageError("Give one of --chain, --undo and --apply.")
+    if (chain is None) == (apply is None):
+        raise UsageError("Give one of --chain and --apply.")
     out = output_folder(out)
     refuse_existing(out, overwrite=overwrite)
     beside = out.with_name(out.name + BESIDE)
     refuse_existing(beside, overwrite=overwrite)
     before = open_table(vectors)
-    after, pipeline = _result(before, chain, undo, apply, learnt or vectors.with_name(vectors.name + BESIDE))
+    after, pipeline = _result(before, chain, apply, vectors.with_name(vectors.name + BESIDE))
     after.save(out, format, overwrite=overwrite)
-    if len(pipeline):
-        pipeline.save(beside, overwrite=overwrite)
-    else:
-        remove(beside)
+    pipeline.save(beside, overwrite=overwrite)
     _show(before, after, out, beside, pipeline)
 
 
 def _result(
-    table: WordVectors, chain: str | None, undo: str | None, apply: Path | None, learnt: Path
+    table: WordVectors, chain: str | None, apply: Path | None, learnt: Path
 ) -> tuple[WordVectors, Pipeline]:
     from wordstill.postprocess import Pipeline
 
-    if undo is not None:
-        return Pipeline.load(learnt).undo(table, None if undo == "all" else undo)
     pipeline = Pipeline.from_spec(chain) if chain is not None else Pipeline.load(str(apply))
     after = pipeline.fit_transform(table) if chain is not None else pipeline.transform(table)
     earlier = Pipeline.load(learnt) if learnt.is_file() else Pipeline([])
@@ -97,12 +80,13 @@ def _result(
 
 
 def _show(before: WordVectors, after: WordVectors, out: Path, beside: Path, pipeline: Pipeline) -> None:
-    steps = ", ".join(step.short_name for step in pipeline)
     facts = {
         "before": f"{len(before):,} words x {before.dim}",
         "after": f"{len(after):,} words x {after.dim}, {size_text(after.matrix.nbytes)}",
         "written": str(out),
+        "steps": ", ".join(step.short_name for step in pipeline),
+        "learnt": str(beside),
     }
-    show_facts(facts | ({"steps": steps, "learnt": str(beside)} if steps else {}))
+    show_facts(facts)
     place = shlex.quote(str(out))
     show_next(f"wordstill similar {place} {shlex.quote(after.words[0])}", f"wordstill evaluate {place}")

@@ -1,4 +1,4 @@
-"""From table to table: transforms that are fitted, chained, recorded and undone."""
+"""From table to table: transforms that are fitted, chained and recorded."""
 
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import average, concatenate

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
-from wordstill.postprocess.base import WORDS, Transform, require_dim, require_words, with_rows, words_digest
+from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
 from wordstill.postprocess.moments import common_rows, covariance_of, mean_of, principal, require_common
 from wordstill.vectors import WordVectors
 
@@ -41,7 +41,6 @@ class AllButTheTop(Transform):
     Representations". In theirs the projection is of :math:`v_w` and not of :math:`v_w - \mu`; the results
     differ by the same vector for all words, and here what is left is centred.
 
-    Undone with the coordinates that were taken away, which are kept for the words that were learnt from.
     Relations: `Whiten` makes large directions smaller instead of taking them away.
     """
 
@@ -55,6 +54,7 @@ class AllButTheTop(Transform):
         count = self._count(vectors.dim)
         top = principal(covariance_of(vectors, rows, mean))[1][:, :count]
         taken = [(block - mean) @ top for block in vectors.blocks()]
+        # The last two are kept only because the digest in the provenance covers them.
         return {
             "mean": mean,
             "top": top,
@@ -66,17 +66,12 @@ class AllButTheTop(Transform):
         mean, top = state["mean"], state["top"]
         require_dim(vectors, len(mean), "abtt")
 
-        def change(block: NDArray[np.float64], _: slice) -> NDArray[np.float64]:
+        def change(block: NDArray[np.float64]) -> NDArray[np.float64]:
             block -= mean
             block -= (block @ top) @ top.T
             return block
 
         return with_rows(vectors, change)
-
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        require_words(vectors, state, "abtt")
-        mean, top, taken = state["mean"], state["top"], state["taken"]
-        return with_rows(vectors, lambda block, place: block + mean + taken[place] @ top.T)
 
     def _count(self, dim: int) -> int:
         count = self.config.directions

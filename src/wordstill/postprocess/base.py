@@ -66,31 +66,6 @@ class Transform(ABC):
         """Learn from a table and give the new one."""
         return self.fit(vectors).transform(vectors)
 
-    def undo(self, vectors: WordVectors) -> WordVectors:
-        """The table before this step, which must be the last of its record.
-
-        Raises:
-            UsageError: The step loses something, or is not what was last done to the table.
-        """
-        reason = self.irreversible()
-        if reason is not None:
-            raise UsageError(
-                f"{self.short_name} cannot be undone: {reason}. Go back to the table that it was made from."
-            )
-        record = record_of(vectors)
-        if not record or record[-1] != self.entry():
-            last = _described(record[-1]) if record else "nothing"
-            raise UsageError(
-                f"Cannot undo {_described(self.entry())}: the last transform of the table is {last}."
-            )
-        table = self._revert(vectors, self.learnt)
-        provenance = {key: value for key, value in vectors.provenance.items() if key != RECORD}
-        return _with_provenance(table, provenance | ({RECORD: record[:-1]} if record[1:] else {}))
-
-    def irreversible(self) -> str | None:
-        """Why this step cannot be undone, None if it can."""
-        return None
-
     def entry(self) -> dict[str, Any]:
         """Name, settings and a digest of what was learnt, for provenance."""
         return {"name": self.name, **self.settings(), "learnt": self.digest}
@@ -128,29 +103,26 @@ class Transform(ABC):
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         """The new table; what it has in provenance is added to that of the old one."""
 
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        raise NotImplementedError(f"{type(self).__name__} can be undone, but has no _revert")
-
 
 def with_rows(
     vectors: WordVectors,
-    change: Callable[[NDArray[np.float64], slice], NDArray[np.floating]],
+    change: Callable[[NDArray[np.float64]], NDArray[np.floating]],
     dim: int | None = None,
 ) -> WordVectors:
     """The same words with other rows, made block by block.
 
     Args:
         vectors: The table.
-        change: Gets a block of rows as float64 and their place, and gives the new rows.
+        change: Gets a block of rows as float64 and gives the new rows.
         dim: Length of the new rows; None keeps it.
     """
     matrix = np.empty((len(vectors), vectors.dim if dim is None else dim), dtype=np.float32)
     start = 0
     for block in vectors.blocks():
-        place = slice(start, start + len(block))
+        end = start + len(block)
         with np.errstate(over="ignore"):
-            matrix[place] = change(block.astype(np.float64), place)
-        start = place.stop
+            matrix[start:end] = change(block.astype(np.float64))
+        start = end
     return with_matrix(vectors, matrix)
 
 
@@ -176,22 +148,10 @@ def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
-def require_words(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
-    """Refuse a table of other words than the one learnt from."""
-    if not np.array_equal(words_digest(vectors.words), state[WORDS]):
-        raise UsageError(f"{name} can be undone only for the words, in their order, that it has learnt from.")
-
-
 def record_of(vectors: WordVectors) -> list[Any]:
     """What was done to a table, in order."""
     record = vectors.provenance.get(RECORD, [])
     return list(record) if isinstance(record, list) else [record]
-
-
-def _described(entry: Any) -> str:
-    if not isinstance(entry, Mapping):
-        return repr(entry)
-    return f"{entry.get('name')} ({entry.get('learnt')})"
 
 
 def _with_provenance(table: WordVectors, provenance: Mapping[str, Any]) -> WordVectors:

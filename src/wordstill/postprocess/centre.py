@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.postprocess.base import WORDS, Transform, require_dim, require_words, with_rows, words_digest
+from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
 from wordstill.postprocess.moments import common_rows, mean_of, require_common
 from wordstill.vectors import WordVectors
 
@@ -28,7 +28,7 @@ class CentreConfig:
 class Centre(Transform):
     r"""Take the mean vector away: :math:`v_w \leftarrow v_w - \mu`.
 
-    Undone by adding it again. Cost: two passes over the table.
+    Cost: two passes over the table.
     """
 
     name: ClassVar[str] = "centre.v1"
@@ -40,10 +40,7 @@ class Centre(Transform):
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         require_dim(vectors, len(state["mean"]), "centre")
-        return with_rows(vectors, lambda block, _: block - state["mean"])
-
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_rows(vectors, lambda block, _: block + state["mean"])
+        return with_rows(vectors, lambda block: block - state["mean"])
 
 
 @dataclass(frozen=True)
@@ -52,24 +49,18 @@ class UnitConfig:
 
 
 class Unit(Transform):
-    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros.
-
-    Undone with the lengths, which are kept for the words that were learnt from.
-    """
+    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros."""
 
     name: ClassVar[str] = "unit.v1"
     config_type: ClassVar[type[UnitConfig]] = UnitConfig
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        # Kept only because the digest in the provenance covers them.
         lengths = [_lengths(block.astype(np.float64)) for block in vectors.blocks()]
         return {"lengths": np.concatenate(lengths), WORDS: words_digest(vectors.words)}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_rows(vectors, lambda block, _: block / _lengths(block)[:, None])
-
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        require_words(vectors, state, "unit")
-        return with_rows(vectors, lambda block, place: block * state["lengths"][place, None])
+        return with_rows(vectors, lambda block: block / _lengths(block)[:, None])
 
 
 def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -44,10 +44,6 @@ class _Joining(Transform):
 
     config: ConcatenateConfig
 
-    def irreversible(self) -> str:
-        """What is lost."""
-        return "the two tables cannot be told apart again"
-
     def settings(self) -> dict[str, Any]:
         """The settings, the second table by its place, size and provenance."""
         named = {name: value for name, value in vars(self.config).items() if name != "table"}

@@ -34,17 +34,12 @@ class Pca(Transform):
 
     .. math:: v_w \leftarrow P^\top (v_w - \mu)
 
-    Undone only where all dimensions were kept. Cost: three passes and an eigenvalue problem.
+    Cost: three passes and an eigenvalue problem.
     """
 
     name: ClassVar[str] = "pca.v1"
     config_type: ClassVar[type[PcaConfig]] = PcaConfig
     config: PcaConfig
-
-    def irreversible(self) -> str | None:
-        """What is lost, if dimensions are."""
-        before, after = self.learnt["directions"].shape
-        return None if before == after else f"it kept {after} of {before} dimensions"
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         dim = vectors.dim if self.config.dim is None else self.config.dim
@@ -58,7 +53,4 @@ class Pca(Transform):
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         mean, directions = state["mean"], state["directions"]
         require_dim(vectors, len(mean), "pca")
-        return with_rows(vectors, lambda block, _: (block - mean) @ directions, directions.shape[1])
-
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_rows(vectors, lambda block, _: block @ state["directions"].T + state["mean"])
+        return with_rows(vectors, lambda block: (block - mean) @ directions, directions.shape[1])

@@ -1,4 +1,4 @@
-"""Several transforms one after the other: read from a text, fitted, undone, saved and loaded."""
+"""Several transforms one after the other: read from a text, fitted, saved and loaded."""
 
 from __future__ import annotations
 
@@ -69,25 +69,6 @@ class Pipeline:
             vectors = step.fit_transform(vectors)
         return vectors
 
-    def undo(self, vectors: WordVectors, name: str | None = None) -> tuple[WordVectors, Pipeline]:
-        """The table as if a step had never been taken, and the pipeline that leads to it.
-
-        The steps after it are undone, the last first, and then fitted and applied anew.
-
-        Args:
-            vectors: The table that the pipeline made.
-            name: Which step, with or without its version; of several the last. None undoes all.
-
-        Raises:
-            UsageError: There is no such step, or a step on the way back cannot be undone.
-        """
-        first = 0 if name is None else self._place(name)
-        for step in reversed(self.transforms[first:]):
-            vectors = step.undo(vectors)
-        again = [] if name is None else [type(step)(step.config) for step in self.transforms[first + 1 :]]
-        vectors = Pipeline(again).fit_transform(vectors)
-        return vectors, Pipeline([*self.transforms[:first], *again])
-
     def made(self, vectors: WordVectors) -> bool:
         """Whether these steps, and no others, are in the record of a table."""
         steps = [(step.name, step.digest) for step in self.transforms]
@@ -131,12 +112,6 @@ class Pipeline:
             }
             steps.append(step)
         return cls(steps)
-
-    def _place(self, name: str) -> int:
-        for place in reversed(range(len(self.transforms))):
-            if name in (self.transforms[place].name, self.transforms[place].short_name):
-                return place
-        raise unknown_name("transform of this chain", name, {step.short_name for step in self.transforms})
 
 
 def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:

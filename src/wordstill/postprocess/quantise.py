@@ -30,10 +30,6 @@ class Quantise(Transform):
     name: ClassVar[str] = "quantise.v1"
     config_type: ClassVar[type[QuantiseConfig]] = QuantiseConfig
 
-    def irreversible(self) -> str:
-        """What is lost."""
-        return "rounding loses digits"
-
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         return {}
 

@@ -37,8 +37,6 @@ class Uncovec(Transform):
 
     Paper: Artetxe, Labaka, Lopez-Gazpio and Agirre 2018, "Uncovering Divergent Linguistic Information in Word
     Embeddings with Lessons for Intrinsic and Extrinsic Evaluation".
-
-    Undone by the opposite power.
     """
 
     name: ClassVar[str] = "uncovec.v1"
@@ -52,15 +50,12 @@ class Uncovec(Transform):
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         require_dim(vectors, len(state["values"]), "uncovec")
-        turned = state["directions"] * self._powers(state["values"], self.config.alpha)
-        return with_rows(vectors, lambda block, _: block @ turned)
+        turned = state["directions"] * self._powers(state["values"])
+        return with_rows(vectors, lambda block: block @ turned)
 
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        back = (state["directions"] * self._powers(state["values"], -self.config.alpha)).T
-        return with_rows(vectors, lambda block, _: block @ back)
-
-    def _powers(self, values: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
+    def _powers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """[dim]; of values that are rounding only, negative powers would be noise."""
         filled = values > SMALLEST**2 * values[0]
-        powers: NDArray[np.float64] = np.where(filled, np.where(filled, values, 1.0) ** exponent, 0.0)
+        raised = np.where(filled, values, 1.0) ** self.config.alpha
+        powers: NDArray[np.float64] = np.where(filled, raised, 0.0)
         return powers

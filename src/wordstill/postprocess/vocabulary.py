@@ -42,10 +42,6 @@ class Trim(Transform):
     config_type: ClassVar[type[TrimConfig]] = TrimConfig
     config: TrimConfig
 
-    def irreversible(self) -> str:
-        """What is lost."""
-        return "the vectors of the other words are gone"
-
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         if self.config.min_count and vectors.counts is None:
             raise UsageError("trim:min_count needs counts, and this table has none. Take trim:words.")
@@ -79,10 +75,6 @@ class MergeCase(Transform):
 
     name: ClassVar[str] = "merge-case.v1"
     config_type: ClassVar[type[MergeCaseConfig]] = MergeCaseConfig
-
-    def irreversible(self) -> str:
-        """What is lost."""
-        return "the vectors of the single spellings are gone"
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         return {}

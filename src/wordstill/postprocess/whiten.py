@@ -43,8 +43,7 @@ class Whiten(Transform):
     .. math:: v_w \leftarrow \Sigma^{-a} (v_w - \mu)
 
     Directions with less than 1e-8 of the largest variance are treated as if they had that much; a table
-    without any variance becomes zeros. Undone by the opposite power. Cost: three passes and an eigenvalue
-    problem.
+    without any variance becomes zeros. Cost: three passes and an eigenvalue problem.
     Relations: `AllButTheTop` takes the largest directions away; `Uncovec` does not centre and turns the axes.
     """
 
@@ -60,17 +59,13 @@ class Whiten(Transform):
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         require_dim(vectors, len(state["mean"]), "whiten")
-        power = self._power(state, -self.config.exponent)
-        return with_rows(vectors, lambda block, _: (block - state["mean"]) @ power)
+        power = self._power(state)
+        return with_rows(vectors, lambda block: (block - state["mean"]) @ power)
 
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        power = self._power(state, self.config.exponent)
-        return with_rows(vectors, lambda block, _: block @ power + state["mean"])
-
-    def _power(self, state: Mapping[str, NDArray[Any]], exponent: float) -> NDArray[np.float64]:
+    def _power(self, state: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         values, directions = state["values"], state["directions"]
         if values[0] <= 0:
             return np.zeros_like(directions)
-        powers = np.maximum(values, SMALLEST * values[0]) ** exponent
+        powers = np.maximum(values, SMALLEST * values[0]) ** -self.config.exponent
         product: NDArray[np.float64] = (directions * powers) @ directions.T
         return product

@@ -1,4 +1,4 @@
-"""Retrofitting as a step of a chain: by name, with provenance, saved, loaded and undone."""
+"""Retrofitting as a step of a chain: by name, with provenance, saved and loaded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_provenance_has_the_checksum_of_a_lexicon_that_was_named(table, files):
     assert entry["lexicon"]["sha256"] == hashlib.sha256(LINKS.encode()).hexdigest()
 
 
-def test_saved_loaded_and_undone_by_name_without_the_lexicon(table, files):
+def test_saved_and_loaded_without_the_lexicon(table, files):
     spec = f"centre,context-graph:lexicon={files / 'alike.txt'},order=gauss-seidel"
     pipeline = Pipeline.from_spec(spec)
     after = pipeline.fit_transform(table)
@@ -54,22 +54,6 @@ def test_saved_loaded_and_undone_by_name_without_the_lexicon(table, files):
     again = loaded.transform(table)
     np.testing.assert_array_equal(again.matrix, after.matrix)
     assert again.provenance == after.provenance
-    centred, rest = loaded.undo(after, "context-graph")
-    assert [step.short_name for step in rest] == ["centre"]
-    np.testing.assert_allclose(
-        centred.matrix, Pipeline.from_spec("centre").fit_transform(table).matrix, atol=1e-6
-    )
-    back, _ = loaded.undo(after)
-    np.testing.assert_allclose(back.matrix, table.matrix, atol=1e-6)
-    assert back.provenance == table.provenance
-
-
-def test_undoing_a_step_before_it_fits_it_anew(table, files):
-    lexicon = f"faruqui:lexicon={files / 'alike.txt'}"
-    pipeline = Pipeline.from_spec(f"centre,{lexicon}")
-    without, _ = pipeline.undo(pipeline.fit_transform(table), "centre")
-    expected = Pipeline.from_spec(lexicon).fit_transform(table)
-    np.testing.assert_allclose(without.matrix, expected.matrix, atol=1e-6)
 
 
 def test_a_lexicon_by_the_name_of_a_wordnet_may_stand_anywhere(files):

@@ -93,15 +93,14 @@ def test_synonyms_come_together(table):
     assert moved.similarity("a", "b") > table.similarity("a", "b") + 0.2
 
 
-def test_undo_and_record(table):
-    step, moved = fitted(table)
+def test_record(table):
+    _, moved = fitted(table)
     (entry,) = moved.provenance["transforms"]
     assert (entry["name"], entry["antonyms"], entry["synonyms"]) == (
         "counterfit.v1",
         {"file": "antonyms.csv"},
         "",
     )
-    np.testing.assert_allclose(step.undo(moved).matrix, table.matrix, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Transforms that move some words of a table each by its own way, and can bring them back."""
+"""Transforms that move some words of a table each by its own way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
 from wordstill.neighbours import CACHED_ROWS
-from wordstill.postprocess.base import WORDS, Transform, require_dim, require_words, with_matrix, words_digest
+from wordstill.postprocess.base import WORDS, Transform, require_dim, with_matrix, words_digest
 from wordstill.postprocess.retrofit.graph import Floats
 from wordstill.postprocess.retrofit.lexicon import Lexicon
 from wordstill.postprocess.retrofit.sources import open_lexicon
@@ -24,10 +24,7 @@ RELATIONS = {"antonyms": ("antonyms",)}
 
 
 class Moving(Transform):
-    """A transform whose state is the way that each word goes.
-
-    It applies to the words that it has learnt from. Undone by going back.
-    """
+    """A transform whose state is the way that each word goes. It applies to the words that it learnt from."""
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config)
@@ -88,6 +85,7 @@ class Moving(Transform):
             ORIGINS: np.frombuffer(json.dumps(self._origins, sort_keys=True).encode(), dtype=np.uint8),
             WORDS: words_digest(vectors.words),
         }
+        # The lengths mark unit vectors; the digest in the provenance covers their values.
         return {**state, LENGTHS: _lengths(vectors)} if self.config.unit else state
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
@@ -96,15 +94,6 @@ class Moving(Transform):
         matrix = np.array(vectors.unit if LENGTHS in state else vectors.matrix, dtype=np.float32)
         for block in _blocks(state[ROWS]):
             matrix[state[ROWS][block]] += state[SHIFTS][block]
-        return with_matrix(vectors, matrix)
-
-    def _revert(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        require_words(vectors, state, self.short_name)
-        matrix = np.array(vectors.matrix, dtype=np.float32)
-        for block in _blocks(state[ROWS]):
-            matrix[state[ROWS][block]] -= state[SHIFTS][block]
-        if LENGTHS in state:
-            matrix *= state[LENGTHS][:, None]
         return with_matrix(vectors, matrix)
 
 
