@@ -5,7 +5,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from wordstill import neighbours
-from wordstill.analogies import RULES
+from wordstill.analogies import RULES, solve
 from wordstill.errors import UsageError
 from wordstill.vectors import WordVectors
 
@@ -91,3 +91,58 @@ def test_a_vector_may_stand_for_a_word(vectors):
 def test_questions_that_cannot_be_answered(vectors, question, rule, message):
     with pytest.raises(UsageError, match=message):
         vectors.analogy(*question, rule=rule)
+
+
+def made_up(candidates: int = 300, words: int = 25, questions: int = 400, seed: int = 0):
+    random = np.random.default_rng(seed)
+    table = random.normal(size=(candidates, 12)).astype(np.float32)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    asked = random.choice(candidates, size=words, replace=False)
+    banned = [
+        (int(row), *random.choice(candidates, size=word % 3).tolist()) for word, row in enumerate(asked)
+    ]
+    return table, table[asked], random.integers(0, words, size=(questions, 3)), banned
+
+
+def slow(table, words, questions, banned, rule):
+    """Question by question, in double precision."""
+    found = []
+    for a, b, c in questions.tolist():
+        first, second, third = (table.astype(np.float64) @ words[number] for number in (a, b, c))
+        if rule != "3cosmul":
+            scores = second - first + third
+        else:
+            scores = (1 + second) / 2 * (1 + third) / 2 / ((1 + first) / 2 + 1e-6)
+        scores[[*banned[a], *banned[b], *banned[c]]] = -np.inf
+        found.append(int(scores.argmax()))
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", [{}, {"block": 7, "group_bytes": 60}])
+def test_the_same_as_question_by_question(rule, seed, sizes):
+    case = made_up(seed=seed)
+    assert solve(*case, rule, **sizes).tolist() == slow(*case, rule)
+
+
+@pytest.mark.parametrize("rule", ["3cosadd", "3cosmul"])
+def test_the_fast_path_finds_the_best_answers(vectors, rule):
+    numbers = np.random.default_rng(1).integers(0, 300, size=(100, 3))
+    questions = [tuple(WORDS[number] for number in question) for question in numbers]
+    best = [found[0][0] for found in vectors.analogy_batch(questions, 1, rule)]
+    rows = solve(vectors.unit, vectors.unit, numbers, [(row,) for row in range(300)], rule)
+    assert [WORDS[row] for row in rows] == best
+
+
+def test_the_fast_path_takes_means_for_3cosavg(vectors):
+    unit = vectors.unit
+    words = np.stack([unit[[1, 3]].mean(axis=0), unit[[2, 4]].mean(axis=0), unit[7]])
+    [row] = solve(unit, words, np.array([[0, 1, 2]]), [(1, 3), (2, 4), (7,)], "3cosavg")
+    [(best, _)] = vectors.analogy(["word1", "word3"], ["word2", "word4"], "word7", 1, rule="3cosavg")
+    assert WORDS[row] == best
+
+
+def test_of_equal_candidates_the_first_is_taken():
+    table = np.tile(np.array([[1, 0]], dtype=np.float32), (6, 1))
+    assert solve(table, table[:3], np.array([[0, 1, 2]]), [(0,), (1,), (2,)], block=2).tolist() == [3]

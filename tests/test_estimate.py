@@ -195,7 +195,7 @@ def test_a_store_is_exact(probed, tmp_path, lines):
     assert expected.rows == recipe.vocabulary["size"] == len(Vocabulary.build(corpus))
     assert recipe.corpus["hash"] == corpus.hash
     assert (expected.prefix, expected.store) == (None, 0)
-    assert titles(expected) == ["check the prepared text", "load", "text", "finish"]
+    assert titles(expected) == ["check the prepared text", "load the teacher", "text", "finish"]
     assert step_of(expected, "text").words == corpus.n_words
     assert expected.seconds == sum(step.seconds for step in expected.steps)
 

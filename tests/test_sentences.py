@@ -99,9 +99,32 @@ def test_what_cannot_be_encoded(table):
         SentenceEncoder(table).encode(SENTENCES)
     with pytest.raises(UsageError, match="a list of sentences"):
         SentenceEncoder(table, SentenceConfig("mean")).encode("the river")
-    for counts in (None, np.zeros(6, np.int64)):
-        with pytest.raises(UsageError, match="this table has no counts"):
-            SentenceEncoder(WordVectors(WORDS, table.matrix, counts=counts))
+
+
+def test_without_counts_the_rank_is_the_frequency(table):
+    config = SentenceConfig(components=0)
+    zipf = WordVectors(WORDS, table.matrix, counts=np.array([60, 30, 20, 15, 12, 10]))
+    ranked = SentenceEncoder(WordVectors(WORDS, table.matrix), config).encode(SENTENCES)
+    np.testing.assert_allclose(ranked, SentenceEncoder(zipf, config).encode(SENTENCES), rtol=1e-6)
+
+
+def test_counts_of_nothing_give_all_words_the_same_weight(table):
+    uncounted = WordVectors(WORDS, table.matrix, counts=np.zeros(6, np.int64))
+    same = SentenceEncoder(uncounted, SentenceConfig(components=0)).encode(SENTENCES)
+    np.testing.assert_array_equal(same, SentenceEncoder(uncounted, SentenceConfig("mean")).encode(SENTENCES))
+
+
+def test_a_word_that_only_a_back_off_knows_is_as_rare_as_the_rarest(table):
+    counts = np.array([1000, 40, 30, 20, 10, 10])
+    counted = WordVectors(WORDS, table.matrix, counts=counts).with_backoff("ngrams")
+    found = SentenceEncoder(counted, SentenceConfig(components=0)).encode(["rivers"])[0]
+    weight = 1e-3 / (1e-3 + 10 / 1110)
+    np.testing.assert_allclose(found, weight * counted["rivers"], rtol=1e-6)
+
+
+def test_the_fit_removes_no_more_than_there_is(table):
+    encoder = SentenceEncoder(table, SentenceConfig(components=2)).fit(["boat"])
+    assert np.abs(encoder.encode(["boat"])).max() < 1e-6
 
 
 def test_sentences_without_any_known_word(table):

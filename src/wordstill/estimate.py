@@ -118,7 +118,10 @@ def dry_run(
         preparing = watch.seconds["preparing the text"] + (watch.seconds["reading"] if prefix else 0)
         loading = watch.seconds["loading the teacher"] + watch.seconds["vocabulary and sub-words"]
         title = "check the prepared text" if stored else "prepare the text"
-        first = Step(title, preparing / share / processes, preparing), Step("load", loading, loading)
+        first = (
+            Step(title, preparing / share / processes, preparing),
+            Step("load the teacher", loading, loading),
+        )
         probed = estimate(run, share, limit=probe_seconds)
         size = 0 if stored else sum(file["bytes"] for file in run.corpus.meta["files"].values())
         whole = replace(probed, steps=first + probed.steps, store=round(size / share), prefix=prefix)

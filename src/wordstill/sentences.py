@@ -1,19 +1,28 @@
-"""Vectors of sentences from those of their words: the mean, or SIF with the true counts of words."""
+"""Sentence vectors from word vectors: the mean, or SIF of Arora, Liang and Ma 2017.
+
+SIF weighs a word by its frequency, its share of the table's counts. A table without counts is taken to be in
+the order of frequency, which is then proportional to one over the rank (Zipf's law). A word outside the table
+that a back-off gives a vector is as rare as the rarest of the table.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError, unknown_name
+from wordstill.queries import NO_ROW
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
+
+Floats: TypeAlias = NDArray[np.float64]
 
 SENTENCES_AT_ONCE = 4096
 
@@ -43,12 +52,11 @@ class SentenceEncoder:
 
     .. math:: x_s = \frac{1}{|s|} \sum_{w \in s} \frac{a}{a + p(w)} v_w, \qquad v_s = x_s - U U^\top x_s
 
-    p(w) is the share of w among all counted words of the table, U the first singular vectors of the sentences
-    that `fit` is given (Arora, Liang and Ma 2017). Words without a vector are passed over; a sentence that
-    has no other words gets zeros. Words that only a back-off knows count as rare.
+    p(w) is the frequency of w, U the first singular vectors of the sentences that `fit` is given. Words
+    without a vector are passed over; a sentence that has no other words gets zeros.
 
     Args:
-        vectors: The table; SIF needs its counts.
+        vectors: The table. Without counts it must be in the order of frequency for SIF.
         config: The settings.
         split: Makes words of a sentence that is given as one text.
 
@@ -66,15 +74,13 @@ class SentenceEncoder:
         split: Callable[[str], Sequence[str]] = str.split,
     ) -> None:
         self.vectors, self.config, self.split = vectors, config or SentenceConfig(), split
-        self.weights = self._weights()
-        self.directions: NDArray[np.float32] | None = None
+        self.directions: Floats | None = None
+        self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
     def fit(self, sentences: Sequence[str | Sequence[str]]) -> SentenceEncoder:
         """Find the directions that these sentences share."""
-        means = self._means(sentences).astype(np.float64)
-        values, directions = np.linalg.eigh(means.T @ means)
-        kept = directions[:, ::-1][:, : self._components] * (values[::-1][: self._components] > 0)
-        self.directions = kept.astype(np.float32)
+        means, sizes = self._means(sentences)
+        self.directions = common_directions(means[sizes > 0], self._components)
         return self
 
     def encode(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
@@ -83,62 +89,96 @@ class SentenceEncoder:
             raise UsageError("encode takes a list of sentences; got one text.")
         if self.directions is None and self._components:
             raise UsageError("SIF with components must be fitted first: call fit with sentences.")
-        means = self._means(sentences)
+        means, _ = self._means(sentences)
         if self.directions is not None:
-            means -= (means @ self.directions) @ self.directions.T
-        return means
+            means = without_directions(means, self.directions)
+        return means.astype(np.float32)
 
     @property
     def _components(self) -> int:
         return self.config.components if self.config.weighting == "sif" else 0
 
-    def _weights(self) -> NDArray[np.float32] | None:
-        """[words] how much each word of the table counts; None if all count the same."""
-        if self.config.weighting == "mean":
-            return None
-        counts = self.vectors.counts
-        if counts is None or not counts.any():
-            raise UsageError(
-                "SIF weighs words by how often they occur, and this table has no counts. Take the weighting "
-                "'mean', or a table that has them."
-            )
-        share = counts / counts.sum()
-        weights: NDArray[np.float32] = (self.config.smoothing / (self.config.smoothing + share)).astype(
-            np.float32
-        )
-        return weights
-
-    def _means(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
-        parts = [
-            self._means_of_some(sentences[start : start + SENTENCES_AT_ONCE])
-            for start in range(0, len(sentences), SENTENCES_AT_ONCE)
-        ]
-        return np.concatenate([np.empty((0, self.vectors.dim), dtype=np.float32), *parts])
-
-    def _means_of_some(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
-        rows: list[int] = []
-        owners: list[int] = []
-        sums = np.zeros((len(sentences), self.vectors.dim), dtype=np.float64)
+    def _means(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
+        """Weighted means [sentences, dim], and of how many words each is."""
+        means = np.zeros((len(sentences), self.vectors.dim))
         sizes = np.zeros(len(sentences), dtype=np.int64)
-        for number, sentence in enumerate(sentences):
-            words = self.split(sentence) if isinstance(sentence, str) else sentence
-            for found in self.vectors.find(words):
-                if isinstance(found, int):
-                    rows.append(found)
-                    owners.append(number)
-                elif found is not None:
-                    sums[number] += found
-                sizes[number] += found is not None
-        self._add(sums, np.array(owners, dtype=np.int64), np.array(rows, dtype=np.int64))
-        means: NDArray[np.float32] = (sums / np.maximum(sizes, 1)[:, None]).astype(np.float32)
-        return means
+        for start in range(0, len(sentences), SENTENCES_AT_ONCE):
+            some = slice(start, start + SENTENCES_AT_ONCE)
+            means[some], sizes[some] = self._means_of_some(sentences[some])
+        return means, sizes
 
-    def _add(self, sums: NDArray[np.float64], owners: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Add words' vectors to the sums of the sentences they stand in; owners come in order."""
-        if not len(rows):
-            return
-        vectors = self.vectors.take(rows)
-        if self.weights is not None:
-            vectors *= self.weights[rows, None]
-        present, starts = np.unique(owners, return_index=True)
-        sums[present] += np.add.reduceat(vectors, starts, axis=0, dtype=np.float64)
+    def _means_of_some(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
+        split = [self.split(text) if isinstance(text, str) else text for text in sentences]
+        place = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
+        matrix, rows = np.zeros((len(place), self.vectors.dim)), np.full(len(place), NO_ROW, dtype=np.int64)
+        usable = np.zeros(len(place), dtype=np.bool_)
+        for number, found in enumerate(self.vectors.find(list(place))):
+            if isinstance(found, int):
+                rows[number] = found
+            elif found is not None:
+                matrix[number], usable[number] = found, True
+        known = rows != NO_ROW
+        matrix[known], usable[known] = self.vectors.take(rows[known]), True
+        weights = np.ones(len(place))
+        if self._frequencies is not None:
+            weights = sif_weights(self._frequencies, rows, self.config.smoothing)
+        owners = np.repeat(np.arange(len(split)), [len(words) for words in split])
+        numbers = np.array([place[word] for words in split for word in words], dtype=np.int64)
+        used = usable[numbers]
+        return weighted_means(matrix, weights, owners[used], numbers[used], len(split))
+
+
+def word_frequencies(vectors: WordVectors) -> Floats:
+    """[words] the share of each word of a table in the text it is from; see above for one without counts."""
+    counts = 1 / np.arange(1, len(vectors) + 1) if vectors.counts is None else vectors.counts
+    shares: Floats = np.asarray(counts, dtype=np.float64) / max(float(np.sum(counts)), 1e-300)
+    return shares
+
+
+def sif_weights(frequencies: Floats, rows: NDArray[np.int64], smoothing: float) -> Floats:
+    """[words] the weights of words by their rows in the table, -1 for those outside it."""
+    inside = rows != NO_ROW
+    frequency = np.full(len(rows), frequencies.min(initial=1.0))
+    frequency[inside] = frequencies[rows[inside]]
+    weights: Floats = smoothing / (smoothing + frequency)
+    return weights
+
+
+def weighted_means(
+    matrix: Floats, weights: Floats, owners: NDArray[np.int64], numbers: NDArray[np.int64], sentences: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Weighted means [sentences, dim], and of how many words each is.
+
+    Args:
+        matrix: Vectors of different words, (words, dim).
+        weights: Their weights; the sum is divided by the number of words, not by the sum of the weights.
+        owners: The sentence of each running word, in order.
+        numbers: The row in ``matrix`` of each running word.
+        sentences: How many there are.
+    """
+    sizes = np.bincount(owners, minlength=sentences)
+    pairs, inverse = np.unique(owners * len(matrix) + numbers, return_inverse=True)
+    owners, words = np.divmod(pairs, max(1, len(matrix)))
+    weight = np.bincount(inverse, weights[numbers], len(pairs))
+    sums = np.zeros((sentences, matrix.shape[1]))
+    # One different word of every sentence at a time, so that sums do not depend on other sentences.
+    turn = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    order = np.argsort(turn, kind="stable")
+    for chosen in np.split(order, np.cumsum(np.bincount(turn))[:-1]):
+        sums[owners[chosen]] += weight[chosen, None] * matrix[words[chosen]]
+    return sums / np.maximum(sizes, 1)[:, None], sizes
+
+
+def common_directions(means: Floats, components: int) -> Floats:
+    """The first right singular vectors, one in each row; fewer if the means have fewer."""
+    # A product of an array with itself is rounded in another way, and published scores were made by this one.
+    values, directions = np.linalg.eigh(means.T @ means.copy())
+    first: Floats = directions.T[::-1][: min(components, int((values > 0).sum()))]
+    return first
+
+
+def without_directions(means: Floats, directions: Floats) -> Floats:
+    """The means less their projections on orthonormal directions."""
+    for direction in directions:
+        means = means - np.outer(means @ direction, direction)
+    return means

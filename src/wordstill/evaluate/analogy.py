@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.analogies import solve
 from wordstill.evaluate.items import Items
 from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.lookup import Lookup
@@ -17,7 +18,6 @@ from wordstill.evaluate.outcome import make_score, points
 from wordstill.evaluate.protocol import ABSENT, Protocol, resolve
 from wordstill.evaluate.readers.questions import Questions
 from wordstill.evaluate.score import Coverage, Part, Score
-from wordstill.evaluate.solver import solve
 from wordstill.evaluate.statistics import Floats
 
 if TYPE_CHECKING:

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import MissingExtra
 from wordstill.evaluate.items import FEWEST_ITEMS, Items
 from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.lookup import Lookup, unit
 from wordstill.evaluate.outcome import POINTS, make_score, points
-from wordstill.evaluate.protocol import ABSENT, Protocol, resolve
+from wordstill.evaluate.protocol import Protocol, resolve
 from wordstill.evaluate.readers.sentences import SentencePairs
 from wordstill.evaluate.score import Coverage, Part, Score
 from wordstill.evaluate.statistics import Floats
+from wordstill.sentences import (
+    common_directions,
+    sif_weights,
+    weighted_means,
+    without_directions,
+    word_frequencies,
+)
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -32,9 +38,8 @@ DECIMALS = 12
 class StsTask:
     """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores.
 
-    A sentence is the mean of the vectors of its words, or SIF of Arora et al. 2017: weights a / (a + p) with
-    a = 0.001 and p the word's share of the counts, less the common component of the set's sentences. A table
-    without counts is taken to be in the order of frequency, p being proportional to one over the rank.
+    A sentence is the mean of the vectors of its words, or SIF of `wordstill.sentences` with a = 0.001, less
+    the common component of the set's sentences.
 
     Args:
         dataset: The name of a set of the registry, the path of an own file of sentences, or a loaded set.
@@ -91,48 +96,21 @@ class SentenceVectors:
     @classmethod
     def of(cls, texts: Sequence[str], vectors: WordVectors, protocol: Protocol) -> SentenceVectors:
         """Make the vectors of sentences."""
-        try:
-            from scipy.sparse import csr_matrix
-        except ImportError as error:
-            raise MissingExtra("scipy", "eval", "Scoring sentences") from error
         tokens = [WORD.findall(text) for text in texts]
         found = Lookup.of((word for words in tokens for word in words), vectors, protocol)
         columns = found.numbers(word for words in tokens for word in words)
         lengths = np.array([len(words) for words in tokens], dtype=np.int64)
         rows = np.repeat(np.arange(len(tokens)), lengths)
-        weights = _weights(found, vectors, protocol)
-        shape = (len(tokens), len(found.place))
-        spread = csr_matrix((weights[columns] * found.usable[columns], (rows, columns)), shape=shape)
-        sums = np.asarray(spread @ found.matrix)
-        usable = np.bincount(rows, found.usable[columns], len(tokens)) > 0
-        known = np.bincount(rows, found.known[columns], len(tokens)) > 0
-        # What the sum is divided by changes no cosine, but it does change the common component.
-        counted = np.bincount(rows, found.usable[columns], len(tokens))
-        matrix = sums / np.maximum(counted, 1)[:, None]
+        used = found.usable[columns]
+        weights = np.ones(len(found.place))
         if protocol.sentence == "sif":
-            matrix = _without_common(matrix, usable)
+            weights = sif_weights(word_frequencies(vectors), protocol.rows(found.place, vectors), SIF_WEIGHT)
+        matrix, sizes = weighted_means(found.matrix, weights, rows[used], columns[used], len(tokens))
+        usable = sizes > 0
+        known = np.bincount(rows, found.known[columns], len(tokens)) > 0
+        if protocol.sentence == "sif":
+            matrix = without_directions(matrix, common_directions(matrix[usable], 1))
         return cls(matrix, known, usable, int(found.known[columns].sum()), len(columns))
-
-
-def _weights(found: Lookup, vectors: WordVectors, protocol: Protocol) -> Floats:
-    if protocol.sentence == "mean":
-        return np.ones(len(found.place))
-    rows = protocol.rows(found.place, vectors)
-    counts = 1 / np.arange(1, len(vectors) + 1) if vectors.counts is None else vectors.counts
-    shares = np.asarray(counts, dtype=np.float64) / max(float(np.sum(counts)), 1e-300)
-    # A word that the table lacks is taken to be as rare as its rarest.
-    frequency = np.where(rows == ABSENT, shares.min(initial=1.0), shares[np.maximum(rows, 0)])
-    weights: Floats = SIF_WEIGHT / (SIF_WEIGHT + frequency)
-    return weights
-
-
-def _without_common(matrix: Floats, usable: NDArray[np.bool_]) -> Floats:
-    """Rows less their projection on the first singular direction of the usable ones."""
-    if not usable.any():
-        return matrix
-    _, directions = np.linalg.eigh(matrix[usable].T @ matrix[usable])
-    common = directions[:, -1]
-    return matrix - np.outer(matrix @ common, common)
 
 
 def _parts(items: Items, corpora: tuple[str, ...]) -> list[Part]:
