@@ -23,7 +23,6 @@ from wordstill.methods.sum_kernels import add_rows
 from wordstill.teacher.attention.packed import WIDTHS
 from wordstill.teacher.attention.packed_kernels import attend_short_texts
 from wordstill.teacher.pooling_kernels import range_sums
-from wordstill.teacher.precision.fp8.rows_kernels import rows_by_kernel
 
 DIM, ROWS = 384, torch.tensor([[0, 1], [1, 2]])
 WARP, USUAL_WIDTH = 32, 64
@@ -83,8 +82,6 @@ def calls() -> Iterator[Callable[[], Any]]:
                     texts, texts, texts, bounds, 0.1, causal
                 )
     yield lambda: add_rows(table, torch.zeros(4, dtype=torch.int64), torch.tensor([0, 2]), table[:2], None)
-    for activation in ("", "gelu", "gelu_tanh"):
-        yield lambda activation=activation: rows_by_kernel(table.bfloat16(), activation)
 
 
 def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:

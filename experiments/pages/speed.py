@@ -11,7 +11,6 @@ from experiments.record import current_command
 from experiments.speed import (
     analogies,
     cpu_throughput,
-    fp8,
     gpu_throughput,
     intrinsic,
     memory,
@@ -25,7 +24,6 @@ from experiments.speed.common import SPEED, Row
 BENCHMARKS: tuple[ModuleType, ...] = (
     cpu_throughput,
     gpu_throughput,
-    fp8,
     precision,
     prepare,
     memory,

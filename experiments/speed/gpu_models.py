@@ -28,7 +28,7 @@ SHAPES: dict[str, tuple[str, dict[str, int]]] = {
 PRODUCT = 8192
 
 
-def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool, dtype: str = "auto") -> Teacher:
+def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Teacher:
     """A teacher of a known shape on the GPU."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -37,7 +37,7 @@ def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool, dtype:
     # transformers does not type it.
     model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))  # type: ignore[no-untyped-call]
     known = AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
-    teacher = Teacher(model, known, TeacherConfig(shape, "cuda", dtype, max_length=512, compiled=compiled))
+    teacher = Teacher(model, known, TeacherConfig(shape, "cuda", max_length=512, compiled=compiled))
     teacher.compile_if_worth(0, (teacher.depth,))
     return teacher
 

@@ -41,7 +41,7 @@ BENCHMARK = "precision"
 TITLE = "What the precision changes"
 METHODS = ("still", "ase")
 EXACT, USUAL = "float32", "bfloat16"
-OTHERS = (USUAL, "float16", "fp8")
+OTHERS = (USUAL, "float16")
 MOST_DIFFERENCE = 0.2
 
 
@@ -95,7 +95,6 @@ def make(corpus: Corpus, config: DistillConfig) -> tuple[dict[str, WordVectors],
     clock = Clock(run.engine.stages[-1])
     tables = run.tables(progress=True)
     facts = {
-        "calculated_in": teacher.precision,
         "words_per_second": corpus.n_words / clock.seconds,
         "scores": _scores(tables),
     }
@@ -165,13 +164,12 @@ def _remark(result: dict[str, Any], dtype: str, label: str) -> str:
     found, by_set = result["precisions"][dtype], differences(result, dtype, label)
     least = found["cosine_to_float32"][label]["least"]
     farthest, most = max(by_set.items(), key=itemgetter(1))
-    instead = "" if found["calculated_in"] == dtype else f", calculated in {found['calculated_in']}"
     cosine = f"least cosine {least:.5f}"
     scores = f"scores differ most on `{farthest}`, by {most:.3f}"
     if dtype == USUAL:
         cosine += f", target {LEAST_COSINE}: {met(least >= LEAST_COSINE)}"
         scores += f", target {MOST_DIFFERENCE}: {met(most <= MOST_DIFFERENCE)}"
-    return f"`{label}` in {dtype}{instead}: {cosine}; {scores}."
+    return f"`{label}` in {dtype}: {cosine}; {scores}."
 
 
 def _scores(tables: Mapping[str, WordVectors]) -> dict[str, dict[str, float]]:

@@ -50,10 +50,11 @@ def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
     assert facts["teacher"]["dtype"] == "float32"
 
 
-def test_an_unknown_precision(cli, store, teacher, tmp_path):
-    done = cli("distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", "int8")
+@pytest.mark.parametrize("dtype", ["int8", "fp8"])
+def test_an_unknown_precision(dtype, cli, store, teacher, tmp_path):
+    done = cli("distill", store, "--out", tmp_path / "v", "--teacher", teacher, "--dtype", dtype)
     assert (done.code, done.out) == (2, "")
-    assert done.err == ("error: Unknown dtype 'int8'. Known: auto, bfloat16, float16, float32, fp8.\n")
+    assert done.err == f"error: Unknown dtype '{dtype}'. Known: auto, bfloat16, float16, float32.\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -21,9 +21,8 @@ RESULT = {
     "words": 10,
     "vectors": {"ase": 4},
     "precisions": {
-        "float32": {"calculated_in": "float32", "words_per_second": 1.0, "scores": {"ase": {"men": 50.0}}},
+        "float32": {"words_per_second": 1.0, "scores": {"ase": {"men": 50.0}}},
         "bfloat16": {
-            "calculated_in": "bfloat16",
             "words_per_second": 2.0,
             "scores": {"ase": {"men": 50.1}},
             "cosine_to_float32": {"ase": {"least": 0.9999, "mean": 0.99999}},

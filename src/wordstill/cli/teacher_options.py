@@ -25,7 +25,7 @@ Precision = Annotated[
     typer.Option(
         "--dtype",
         metavar="NAME",
-        help="auto, float32, bfloat16 or float16; on a GPU also fp8, faster but coarser.",
+        help="auto, float32, bfloat16 or float16.",
         rich_help_panel=PANEL,
     ),
 ]

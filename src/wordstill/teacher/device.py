@@ -16,8 +16,6 @@ import torch
 from wordstill.errors import UsageError, unknown_name
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-FP8 = "fp8"
-"""Linear layers in 8-bit floating point, all else in bfloat16; `precision/fp8` makes such models."""
 ISA_VARIABLE, ISA_WITHOUT_TILES = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
 PROBE_SECONDS = 10
 
@@ -48,7 +46,7 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
             return _usual_on_gpu()
         return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
     if wanted not in PRECISIONS:
-        raise unknown_name("dtype", wanted, ("auto", *PRECISIONS, FP8))
+        raise unknown_name("dtype", wanted, ("auto", *PRECISIONS))
     if wanted == "bfloat16" and device.type == "cpu":
         _refuse_deadly_bfloat16()
     return PRECISIONS[wanted]

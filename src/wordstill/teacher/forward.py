@@ -43,7 +43,8 @@ class Forward:
         self.depth, self.name, self.pad_id = depth, name, pad_id
         self.packs = False
         self.most: int | None = None
-        self._set(model)
+        self.model, self.blocks = model, blocks_of(model, depth)
+        self.between = None if self.blocks is None else StatesBetween(self.blocks)
         self.first_position = first_position(model)
         self._usual_attention = getattr(model.config, "_attn_implementation", None)
 
@@ -71,12 +72,6 @@ class Forward:
                 block.compile(dynamic=True)
             else:
                 block._compiled_call_impl = None
-
-    def take(self, model: Any) -> None:
-        """Run another model from now on, as this one was run; it must be a copy whose layers were changed."""
-        self._set(model)
-        if self.packs:
-            self.pack(True)
 
     def pack(self, wanted: bool) -> None:
         """Let the model read packed texts, or padded ones again.
@@ -154,7 +149,3 @@ class Forward:
                 self.depth
             ]
         return seen
-
-    def _set(self, model: Any) -> None:
-        self.model, self.blocks = model, blocks_of(model, self.depth)
-        self.between = None if self.blocks is None else StatesBetween(self.blocks)

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.attention.packing import pack_if_same
 from wordstill.teacher.batches.bare import trial_batch
 from wordstill.teacher.batches.batch import Batch
 from wordstill.teacher.batches.loaded import LoadedBatch, Loader
-from wordstill.teacher.device import FP8, choose_device
+from wordstill.teacher.device import choose_device
 from wordstill.teacher.fingerprint import fingerprint
 from wordstill.teacher.finite import FiniteWatch
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.limits import text_limit
 from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.precision.fp8 import fp8_if_close
 from wordstill.teacher.precision.half import PROBE_TEXT
 from wordstill.teacher.precision.kinds import in_precision
 from wordstill.teacher.ragged import Ints
@@ -44,7 +42,7 @@ class TeacherConfig:
     """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded."""
     device: str = "auto"
     dtype: str = "auto"
-    """``auto``, ``float32``, ``bfloat16`` or ``float16``; on a GPU also ``fp8``, for its linear layers."""
+    """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
     max_length: int | None = None
     """Longest text in sub-words; None means the model's limit, but at most 512."""
     attention: str = "auto"
@@ -71,12 +69,12 @@ class Teacher:
         fingerprint: Hash of its weights and its tokenizer.
         device: Where it runs.
         dtype: What its states are in.
-        precision: What it calculates in: the name of its `dtype`, or ``fp8``.
+        precision: The name of its `dtype`.
         parameters: Number of its weights.
 
     Raises:
         TeacherError: The tokenizer cannot be used.
-        UsageError: A setting is wrong, or the device has no fp8.
+        UsageError: A setting is wrong.
     """
 
     def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig) -> None:
@@ -105,8 +103,6 @@ class Teacher:
         self.load = Loader(self.device)
         self._watch = FiniteWatch[LoadedBatch]()
         self._choose_attention()
-        if config.dtype == FP8:
-            self._use_fp8(probe)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
@@ -196,17 +192,6 @@ class Teacher:
             f"({reason}).",
             stacklevel=4,
         )
-
-    def _use_fp8(self, probe: Tensor) -> None:
-        """Change the linear layers, if the states stay close.
-
-        Their rounding would hide whether packed texts give the same, so the attention must be chosen before.
-        """
-        exact = self.model
-        changed = fp8_if_close(exact, probe, self.depth, self.config.name)
-        if changed is not exact:
-            self.forward.take(changed)
-            self.precision = FP8
 
     def _probe(self) -> Ints:
         """A short text with its special tokens [n]."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision import closeness, kinds
+from wordstill.teacher.precision import half, kinds
 from wordstill.teacher.precision.closeness import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.
@@ -77,7 +77,7 @@ def bfloat16_by_default(monkeypatch):
 def test_a_model_that_bfloat16_changes_stays_in_float32(
     cosine, bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch
 ):
-    monkeypatch.setattr(closeness, "agreement", lambda *arguments: cosine)
+    monkeypatch.setattr(half, "agreement", lambda *arguments: cosine)
     model = tiny_model("bert-uncased")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with pytest.warns(
@@ -93,13 +93,13 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
 
 def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
     seen = []
-    monkeypatch.setattr(closeness, "agreement", lambda *arguments: seen.append(arguments) or 0.995)
+    monkeypatch.setattr(half, "agreement", lambda *arguments: seen.append(arguments) or 0.995)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quick = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), TeacherConfig("x", "cpu"))
     assert quick.dtype == torch.bfloat16
-    [(full, half, pieces, depth)] = seen
-    assert (full.dtype, half.dtype, depth) == (torch.float32, torch.bfloat16, 3)
+    [(full, changed, pieces, depth)] = seen
+    assert (full.dtype, changed.dtype, depth) == (torch.float32, torch.bfloat16, 3)
     assert pieces[0] == quick.subwords.prefix[0]
     assert pieces[-1] == quick.subwords.suffix[0]
 
@@ -107,14 +107,14 @@ def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, ti
 def test_a_precision_that_was_asked_for_is_not_questioned(
     bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch
 ):
-    monkeypatch.setattr(closeness, "agreement", lambda *arguments: pytest.fail("it was asked for"))
+    monkeypatch.setattr(half, "agreement", lambda *arguments: pytest.fail("it was asked for"))
     config = TeacherConfig("x", "cpu", "bfloat16")
     assert Teacher(tiny_model("gpt2"), tiny_tokenizer("gpt2"), config).dtype == torch.bfloat16
 
 
 def test_a_short_limit_is_kept(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
     seen = []
-    monkeypatch.setattr(closeness, "agreement", lambda *arguments: seen.append(arguments) or 1.0)
+    monkeypatch.setattr(half, "agreement", lambda *arguments: seen.append(arguments) or 1.0)
     config = TeacherConfig("x", "cpu", max_length=8)
     Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), config)
     assert len(seen[0][2]) == 8

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from wordstill.teacher.precision.closeness import if_close
+from wordstill.errors import in_one_line
+from wordstill.teacher.precision.closeness import agreement
 
 CLOSE_ENOUGH = 0.99
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
@@ -24,15 +26,17 @@ def bfloat16_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
         name: The teacher's name, for the warning.
     """
     full = model.to(torch.float32)
-    return if_close(
-        full,
-        lambda: copy.deepcopy(full).to(torch.bfloat16),
-        pieces,
-        depth,
-        least=CLOSE_ENOUGH,
-        name=name,
-        wanted="bfloat16",
-        kept="float32",
+    try:
+        half = copy.deepcopy(full).to(torch.bfloat16)
+        cosine = agreement(full, half, pieces, depth)
+        reason = f"in bfloat16 its states have a mean cosine of only {cosine:.4f} with those in float32"
+    except Exception as error:  # Models have layers of every kind, and some do not run in bfloat16.
+        cosine, reason = 0.0, in_one_line(error)
+    if cosine >= CLOSE_ENOUGH:
+        return half
+    warnings.warn(
+        f"{name} stays in float32, which takes longer: {reason}. "
+        "Give dtype bfloat16 to take it all the same.",
         stacklevel=5,
-        advice="Give dtype bfloat16 to take it all the same.",
     )
+    return full

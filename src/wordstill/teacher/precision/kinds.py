@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from wordstill.teacher.device import FP8, choose_precision
+from wordstill.teacher.device import choose_precision
 from wordstill.teacher.precision.cpu_linear import with_sorted_weights
-from wordstill.teacher.precision.fp8 import refuse_without_fp8
 from wordstill.teacher.precision.half import bfloat16_if_close
 from wordstill.teacher.precision.tiles import NoTiles, with_tiles
 
@@ -21,13 +20,13 @@ BY_TILES = ("auto", "bfloat16")
 def in_precision(
     model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str
 ) -> Any:
-    """The model on its device, in the precision that is wanted; in bfloat16 where that is fp8.
+    """The model on its device, in the precision that is wanted.
 
     On a CPU ``auto`` and ``bfloat16`` use matrix tiles where the model fits them; else what torch has.
 
     Args:
         model: A model on the CPU; it is taken over.
-        wanted: ``auto``, ``float32``, ``bfloat16``, ``float16`` or ``fp8``.
+        wanted: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         device: Where it shall run.
         probe: Sub-words of a short text [n], to try what is faster.
         depth: Number of its last layer.
@@ -36,9 +35,6 @@ def in_precision(
     Raises:
         UsageError: The precision is unknown, or cannot be had on this device.
     """
-    if wanted == FP8:
-        refuse_without_fp8(device, teacher)
-        return model.to(device, torch.bfloat16)
     if device.type == "cpu" and wanted in BY_TILES:
         with suppress(NoTiles):
             return with_tiles(model, probe, depth)

@@ -1,16 +1,8 @@
-"""Linear layers of models of every kind, and the activations beside them."""
+"""Linear layers of models of every kind."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
-
-ACTIVATIONS = {
-    "GELUActivation": "gelu",
-    "NewGELUActivation": "gelu_tanh",
-    "GELUTanh": "gelu_tanh",
-    "PytorchGELUTanh": "gelu_tanh",
-}
-"""Activations that a layer of ours can apply, by the name of their class in transformers."""
 
 
 def linear_weight(module: nn.Module) -> Tensor | None:

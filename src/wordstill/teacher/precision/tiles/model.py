@@ -14,7 +14,7 @@ from wordstill.errors import in_one_line
 from wordstill.teacher.blocks import blocks_of
 from wordstill.teacher.precision.closeness import agreement
 from wordstill.teacher.precision.half import CLOSE_ENOUGH
-from wordstill.teacher.precision.linears import ACTIVATIONS, linear_weight
+from wordstill.teacher.precision.linears import linear_weight
 from wordstill.teacher.precision.tiles.kernel import STEP, NoTiles, kernel
 from wordstill.teacher.precision.tiles.linear import TileLinear
 from wordstill.teacher.precision.tiles.norm import TileNorm, ends_in_norm
@@ -67,9 +67,7 @@ def _replace(model: Any, blocks: Sequence[nn.Module], pieces: Tensor) -> None:
     layers = {
         name: TileLinear(module) for name, module in modules.items() if linear_weight(module) is not None
     }
-    gelus = {
-        name: module for name, module in modules.items() if ACTIVATIONS.get(type(module).__name__) == "gelu"
-    }
+    gelus = {name: module for name, module in modules.items() if type(module).__name__ == "GELUActivation"}
     for name, layer in layers.items():
         model.set_submodule(name, layer)
     for name, before in _layers_before(gelus, list(layers.values()), model, pieces).items():
