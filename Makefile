@@ -7,11 +7,11 @@ KERNELS := $(VENV)/.kernels
 .PHONY: help demo test check format experiments clean
 
 help:
-	@echo "make demo        distil the embedded model over the embedded Wikipedia text, and measure the vectors"
-	@echo "make test        every check and test"
-	@echo "make check       lint and types only"
-	@echo "make format      put the code in shape"
-	@echo "make experiments speed and memory, see experiments/README.md; then the tables"
+	@echo "make demo         distill the bundled model over the bundled Wikipedia text, and score the vectors"
+	@echo "make test         every check and test"
+	@echo "make check        lint and types only"
+	@echo "make format       format the code"
+	@echo "make experiments  measure speed and memory, and rewrite the tables (experiments/README.md)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -21,6 +21,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "retrofit": quality.retrofit_page,
     "meaning": meaning.page,
     "speed": speed.page,
+    "speed-summary": speed.summary,
 }
 MARKED = re.compile(r"<!-- (?P<name>[\w-]+): begin -->\n.*?<!-- (?P=name): end -->", re.DOTALL)
 

@@ -18,7 +18,7 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guide.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/python.md"])
 def test_python_examples_run(name, tmp_path):
     (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
     script = "\n".join(python_blocks(name))
@@ -29,8 +29,17 @@ def test_python_examples_run(name, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/methods.md"])
-def test_links_lead_somewhere(name):
-    page = ROOT / name
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+def test_links_lead_somewhere():
+    lost = []
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*.md")):
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+            file = page.parent / target if target else page
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                lost.append(f"{page.name}: {target}#{anchor}")
+    assert lost == []
+
+
+def anchors(page):
+    """The names that a page's headings have on GitHub."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}

@@ -150,7 +150,24 @@ def summary(files: list[File]) -> str:
 
 def summary_page() -> str:
     """The short table of the text that it is about."""
-    return summary(by_text()[SUMMARY])
+    files = by_text()[SUMMARY]
+    return f"{summary(files)}\n\n{summary_origin(files)}"
+
+
+def summary_origin(files: list[File]) -> str:
+    """Where the rows of the short table come from; the commands are too long for it."""
+    commits: dict[str, set[str]] = {}
+    for content in files:
+        for row in content["rows"]:
+            if label_of(row) in METHODS and "all" in row["scores"]:
+                commits.setdefault(f"{content['hardware']}, commit {content['commit']}", set()).add(
+                    "none" if row["seed"] is None else str(row["seed"])
+                )
+    origins = "; ".join(
+        f"{origin} (seeds {', '.join(sorted(seeds - {'none'}))})" if seeds - {"none"} else origin
+        for origin, seeds in commits.items()
+    )
+    return f"Made by `python -m experiments.quality.measure` on {origins}."
 
 
 def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> str:

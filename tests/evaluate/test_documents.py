@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("evaluation.md", "extrinsic.md")
+PAGES = ("evaluation.md",)
 
 
 @pytest.mark.parametrize("page", PAGES)
