@@ -18,7 +18,7 @@ from wordstill.files import atomic_file
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
-OMITTED_OPTIONS = ("--out", "--keep", "--save", "--commit")
+OMITTED_OPTIONS = ("--out", "--keep", "--commit")
 """Options that a recorded command leaves out: they change no score."""
 RENAMED = {
     "scripts/measure.py": "-m experiments.quality.measure",
@@ -29,6 +29,8 @@ RENAMED = {
     "-m benchmarks.": "-m experiments.speed.",
 }
 """Names in recorded commands, and what they are called now."""
+REMOVED_OPTIONS = (" --dtype fp8",)
+"""Options of recorded commands that are gone, with their rows of the result."""
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy")
 CPU_INFO = Path("/proc/cpuinfo")
 
@@ -47,6 +49,8 @@ def current_command(recorded: str) -> str:
     """A recorded command under the present name of its module; the JSON keeps it as it was typed."""
     for old, new in RENAMED.items():
         recorded = recorded.replace(f"python {old}", f"python {new}")
+    for option in REMOVED_OPTIONS:
+        recorded = recorded.replace(option, "")
     return recorded
 
 

@@ -54,8 +54,8 @@ def development(
         sentences: Of the text; as many as needed are looked at.
     """
     sets = {name: _pairs(name) for name in WORDS}
-    wanted = {word for pairs in sets.values() for word in (*pairs.first, *pairs.second)}
-    uses = uses_of(wanted, sentences, CONTEXTS)
+    needed = {word for pairs in sets.values() for word in (*pairs.first, *pairs.second)}
+    uses = uses_of(needed, sentences, CONTEXTS)
     judged = {SENSES: _senses(reader, representations)}
     return judged | {name: _words(reader, representations, pairs, uses) for name, pairs in sets.items()}
 

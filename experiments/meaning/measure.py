@@ -1,12 +1,12 @@
-"""Make triples, train distillers and their ablation, run every task, and keep the figures as JSON.
+"""Make triples, train distillers and their ablation, run every task, and keep JSON.
 
 Example: python -m experiments.meaning.measure STORE --masked MODEL --vectors TABLE --work WORK --out FILE
 
-What is in the working folder already, triples, states and encoders of the same settings, is not made again.
-With --only-targets FILE the targets are chosen and written, nothing else; FILE can then stand for STORE, on a
-machine with a GPU that has no room or time for the whole text. With several --variant the one that is best on
-development data is marked as chosen; see development.py. The JSON file is written after every step, so
-that a run that is cut off leaves what it has.
+Triples, states and encoders of the same settings that are already in the working folder are used again. With
+--only-targets FILE, targets are chosen and written, nothing else; FILE can then replace STORE on a machine
+that has no room or time for the whole text. With several --variant, the one that is best on development data
+is marked as chosen; see development.py. The JSON file is written after every step, so that an interrupted
+run leaves what it has.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from experiments.record import TimedRecord, command_line, current_commit, device
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
+MODULE = "experiments.meaning.measure"
+
 
 def main() -> None:
     """Measure, print the table and write the result."""
@@ -31,7 +33,7 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     record = TimedRecord(options.out, options.work / "seconds.json")
     record.facts |= {
-        "command": command_line("experiments.meaning.measure", sys.argv[1:]),
+        "command": command_line(MODULE, sys.argv[1:]),
         "commit": options.commit or current_commit(),
         "hardware": device_name(),
     }
@@ -55,7 +57,7 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description=__doc__.split("\n")[0])
     parser.add_argument("store", type=Path, help="a prepared text, or a file of chosen targets")
     parser.add_argument("--work", required=True, type=Path, help="folder for what is made on the way")
     parser.add_argument("--out", required=True, type=Path, help="JSON file to make")

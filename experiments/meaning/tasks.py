@@ -58,8 +58,8 @@ def evaluated(
     Cosines of words, which take long, only for what the paper's table has, and the chosen.
     """
     config = EvaluationConfig(options.unit, options.limit)
-    figures: dict[str, dict[str, float]] = {}
-    record.facts["figures"] = figures
+    values_of: dict[str, dict[str, float]] = {}
+    record.facts["figures"] = values_of
     names = (PAPER, PAPER + ABLATION, record.facts["chosen"], record.facts["chosen"] + ABLATION)
     shown = {
         "raw",
@@ -68,16 +68,16 @@ def evaluated(
         *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names),
     }
     few = {name: represent for name, represent in representations.items() if name in shown}
-    # The years together: their mean is a figure too.
+    # The years together: their mean is a score too.
     groups = [[task] for task in TASKS if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]
     for group in groups:
         tasks = [task for task in group if task in (options.task or TASKS)]
         if tasks:
             found = evaluate(reader, few if tasks == [WORDS] else representations, tasks, config)
             for name, values in found.as_dict().items():
-                figures.setdefault(name, {}).update(values)
+                values_of.setdefault(name, {}).update(values)
             record.write()
-    return Evaluation(figures)
+    return Evaluation(values_of)
 
 
 def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:

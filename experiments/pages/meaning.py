@@ -22,11 +22,11 @@ COSINES = {
     f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
 }
 DIFFERENCES = (
-    "Meanings less the raw mean of the layers, in points; on development data in spreads (σ) of the "
-    "difference, with the part of resamples in which each would have been chosen:"
+    "Difference from the raw mean of the layers, in points; on development data in spreads (σ) of the "
+    "difference, with the share of resamples in which each would have been chosen:"
 )
 TRAININGS = (
-    "Trainings; what encoding every word of a text takes, in times of reading its states; and cosines on "
+    "Trainings; the time to encode every word of a text relative to reading its states; and cosines on "
     "held-out triples:"
 )
 
@@ -56,12 +56,12 @@ def section(content: Content) -> str:
         *(triples(part, content["seconds"]) for part in header.get("parts", [header])),
     ]
     lines += [""]
-    figures = content["figures"]
-    lines += ["Points of 100:", "", *table(figures, TASKS, "{:.1f}", 100.0), ""]
+    scores = content["figures"]
+    lines += ["Points out of 100:", "", *table(scores, TASKS, "{:.1f}", 100.0), ""]
     lines += [DIFFERENCES, "", *differences(content), ""]
     lines += [TRAININGS, "", *trainings(content), ""]
     lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
-    lines += [*table(figures, COSINES, "{:.3f}", 1.0), ""]
+    lines += [*table(scores, COSINES, "{:.3f}", 1.0), ""]
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ def triples(header: Content, seconds: Content) -> str:
     mode = header["mode"]
     dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
     speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))
-    rate = "" if speed is None else f", {speed:.0f} in a second"
+    rate = "" if speed is None else f", {speed:.0f} per second"
     kinds = "; ".join(
         f"{count:,} {kind}" for kind, count in header.get("positives", {}).items() if kind != mode
     )
@@ -102,10 +102,10 @@ def triples(header: Content, seconds: Content) -> str:
     )
 
 
-def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float) -> list[str]:
-    """A row for each representation that has any of the figures."""
+def table(scores: Content, columns: Mapping[str, str], shape: str, scale: float) -> list[str]:
+    """A row for each representation that has any of the scores."""
     lines = [f"| vectors | {' | '.join(columns.values())} |", "|---|" + "---:|" * len(columns)]
-    for name, values in figures.items():
+    for name, values in scores.items():
         if any(key in values for key in columns):
             cells = [shape.format(scale * values[key]) if key in values else "–" for key in columns]
             lines.append(f"| {name} | {' | '.join(cells)} |")
@@ -114,14 +114,14 @@ def table(figures: Content, columns: Mapping[str, str], shape: str, scale: float
 
 def differences(content: Content) -> list[str]:
     """How far the meanings of each variant are above the raw mean, and on how many of the four tasks."""
-    figures, judged = content["figures"], development(content)
+    scores, judged = content["figures"], development(content)
     columns = [*judged, *TARGETS.values(), "above raw"]
     lines = [f"| vectors | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     chosen = f"{content['chosen kind']} ({content['chosen']})"
     for name in (f"{kind} ({variant})" for variant in content["encoders"] for kind in KINDS):
-        if name not in figures:
+        if name not in scores:
             continue
-        more = [100 * (figures[name][task] - figures[RAW][task]) for task in TARGETS]
+        more = [100 * (scores[name][task] - scores[RAW][task]) for task in TARGETS]
         cells = [known.get(name, "–") for known in judged.values()]
         cells += [*(f"{value:+.1f}" for value in more), f"{sum(value > 0 for value in more)} of {len(more)}"]
         lines.append(f"| {name}{', chosen' if name == chosen else ''} | {' | '.join(cells)} |")
@@ -129,7 +129,7 @@ def differences(content: Content) -> list[str]:
 
 
 def development(content: Content) -> dict[str, dict[str, str]]:
-    """Columns of what the choice rested on: for each set, the figure of each candidate."""
+    """What the choice is based on: for each set, the gain of each candidate."""
     found = content["development"]
     columns = {
         DEVELOPMENT.get(data, data): {name: f"{gains[data]:+.1f} σ" for name, gains in found["gains"].items()}
@@ -141,8 +141,8 @@ def development(content: Content) -> dict[str, dict[str, str]]:
 def trainings(content: Content) -> list[str]:
     """For each variant, its length and its diagnosis."""
     lines = [
-        "| variant | steps | s an epoch | encoding | meanings of positives | of negatives | of other words "
-        "| told apart | degenerate |",
+        "| variant | steps | s per epoch | encoding | meanings of positives | of negatives | of other words "
+        "| separated | degenerate |",
         "|---|" + "---:|" * 7 + "---|",
     ]
     for name, encoder in content["encoders"].items():

@@ -22,7 +22,7 @@ SUMMARY = "enwiki-a"
 
 
 class Column(NamedTuple):
-    """A set, or a part of its figure."""
+    """A set, or a part of its score."""
 
     title: str
     name: str
@@ -30,10 +30,10 @@ class Column(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A table of the page: which figures of a row it shows."""
+    """A table of the page: which scores of a row it shows."""
 
     title: str
-    figures: str
+    group: str
     """Key among the scores of a row."""
     columns: tuple[Column, ...]
     mean: str | None = None
@@ -225,11 +225,11 @@ def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
         for row in content["rows"]:
             label = label_of(row)
             scores = rows.setdefault(label, {}).setdefault(row["seed"], {"scores": {}})["scores"]
-            for kind, figures in row["scores"].items():
+            for kind, by_set in row["scores"].items():
                 known = scores.setdefault(kind, {})
-                if twice := ", ".join(sorted(known.keys() & figures.keys())):
+                if twice := ", ".join(sorted(known.keys() & by_set.keys())):
                     sys.exit(f"{label}, seed {row['seed']}: two files have {twice}; keep one.")
-                known.update(figures)
+                known.update(by_set)
     return {label: list(seeds.values()) for label, seeds in rows.items()}
 
 
@@ -240,11 +240,11 @@ def label_of(row: Row) -> str:
 
 
 def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:
-    """The lines of a table; none if no row has any of its figures."""
+    """The lines of a table; none if no row has any of its scores."""
     lines = []
     for label, seeds in rows.items():
-        scored = [seed["scores"][block.figures] for seed in seeds if block.figures in seed["scores"]]
-        scored = [figures for figures in scored if any(column.name in figures for column in block.columns)]
+        scored = [seed["scores"][block.group] for seed in seeds if block.group in seed["scores"]]
+        scored = [by_set for by_set in scored if any(column.name in by_set for column in block.columns)]
         if scored:
             cells = [cell(scored, column, share=block.share) for column in block.columns]
             if block.mean is not None:
@@ -256,37 +256,37 @@ def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:
 
 def cell(scored: list[Row], column: Column, *, share: bool) -> str:
     """The mean over seeds, its deviation, and the coverage."""
-    figures = [figures[column.name] for figures in scored if column.name in figures]
-    values = [value for figure in figures if (value := value_of(figure, column.part)) is not None]
+    scores = [by_set[column.name] for by_set in scored if column.name in by_set]
+    values = [value for score in scores if (value := value_of(score, column.part)) is not None]
     if not values:
         return "–"
-    shown = spread(values, figures[0].get("deviation") if column.part is None else None)
+    shown = spread(values, scores[0].get("deviation") if column.part is None else None)
     if column.part is not None:
         return shown
-    return f"{shown} ({coverage(figures, share=share)})"
+    return f"{shown} ({coverage(scores, share=share)})"
 
 
-def coverage(figures: list[Row], *, share: bool) -> str:
-    """What the figures of all seeds are over; two numbers where seeds differ."""
-    used, total = [figure["used"] for figure in figures], figures[0]["total"]
+def coverage(scores: list[Row], *, share: bool) -> str:
+    """How many items the scores of all seeds are over; two numbers if seeds differ."""
+    used, total = [score["used"] for score in scores], scores[0]["total"]
     ends = [f"{100 * end / total:.0f}" if share else str(end) for end in (min(used), max(used))]
     return "–".join(dict.fromkeys(ends)) + (" %" if share else "")
 
 
 def mean_cell(scored: list[Row], columns: Iterable[Column]) -> str:
-    """The mean of all columns, over seeds; only of seeds that have a figure for each."""
+    """The mean of all columns, over seeds; only of seeds that have a score for each."""
     means = []
-    for figures in scored:
-        values = [value_of(figures.get(column.name, {}), column.part) for column in columns]
+    for by_set in scored:
+        values = [value_of(by_set.get(column.name, {}), column.part) for column in columns]
         numbers = [value for value in values if value is not None]
         if len(numbers) == len(values):
             means.append(mean(numbers))
     return spread(means, None) if means else "–"
 
 
-def value_of(figure: Row, part: str | None) -> float | None:
-    """The figure, or that of a part."""
-    value: float | None = figure.get("value") if part is None else figure.get("parts", {}).get(part)
+def value_of(score: Row, part: str | None) -> float | None:
+    """The score, or that of a part."""
+    value: float | None = score.get("value") if part is None else score.get("parts", {}).get(part)
     return value
 
 

@@ -1,13 +1,12 @@
-"""Make word vectors over a text with several seeds, score every table, and keep the figures as JSON.
+"""Score word vectors of methods, baselines and files over one text, with several seeds, and keep JSON.
 
 Example: python -m experiments.quality.measure TEXT --name demo --title "A text" --method x2static --seed 1
 
 The result is results/quality/NAME.json; `python -m experiments.tables` turns all of them into results.md.
 Rows of the same table that another command makes are kept as NAME.SOMETHING.
 
-The text is prepared and the teacher loaded once. Methods that draw nothing are made once, with the first
-seed. Tables are scored in other processes while the next ones are made, and the file is written anew whenever
-one is scored.
+The text is prepared and the teacher loaded once. Methods that draw nothing run once, with the first seed.
+Tables are scored in other processes while the next ones are made; the file is rewritten after each.
 """
 
 from __future__ import annotations
@@ -25,19 +24,18 @@ from typing import Any, get_args
 
 import torch
 
-from experiments.quality.scoring import SEEN, check_data, score_file, use_one_thread, wanted_words
+from experiments.quality.scoring import SEEN, check_data, evaluation_words, score_file, use_one_thread
 from experiments.quality.word_tables import Made, Text, loaded
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.corpus import VocabularyConfig
-from wordstill.formats.artefact import ARTEFACT, TENSORS
+from wordstill.formats.artefact import ARTEFACT
 from wordstill.run import DistillConfig
 from wordstill.teacher import TeacherConfig
 from wordstill.teacher.batches.config import Unit
-from wordstill.vectors import WordVectors
 
+MODULE = "experiments.quality.measure"
 METHODS = ("still", "ase", "decontextual")
 SPARE_CORES = 4
-PART_BYTES = 15 << 20
 
 Scores = dict[str, Any]
 
@@ -48,7 +46,7 @@ def main() -> None:
     check_data()
     facts = {
         "title": options.title,
-        "command": command_line("experiments.quality.measure", sys.argv[1:]),
+        "command": command_line(MODULE, sys.argv[1:]),
         "commit": options.commit or current_commit(),
         "hardware": device_name(),
     }
@@ -56,8 +54,6 @@ def main() -> None:
     workers = ProcessPoolExecutor(options.workers, get_context("spawn"), initializer=use_one_thread)
     with TemporaryDirectory() as folder, workers as pool:
         for number, made in enumerate(everything(options, Path(folder))):
-            if made.label == options.save_label and made.seed in (None, options.seed[0]):
-                save(made.vectors, options.save, options.save_dtype)
             path = place(made, options.keep, number, Path(folder))
             made.vectors.save(path, ARTEFACT.name, overwrite=True)
             result.expect(made, pool.submit(score_file, path))
@@ -75,7 +71,7 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
     config = DistillConfig(
         methods=options.method or METHODS,
         teacher=TeacherConfig(options.teacher, dtype=options.dtype),
-        vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=wanted_words()),
+        vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=evaluation_words()),
         budget=options.budget,
         read=options.read,
         epochs=options.epochs,
@@ -86,10 +82,10 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
 
 
 class Result:
-    """The file, which is written anew whenever a table is scored, whatever else is being made.
+    """The JSON file, rewritten whenever a table is scored.
 
     Args:
-        path: Where it lies.
+        path: The file.
         facts: What all rows have in common.
     """
 
@@ -100,14 +96,14 @@ class Result:
         self.lock = Lock()
 
     def expect(self, made: Made, job: Future[Scores]) -> None:
-        """Keep a row for a table whose figures will come."""
+        """Keep a row for a table that is being scored."""
         row = made.facts()
         self.rows.append(row)
         self.jobs.append(job)
         job.add_done_callback(lambda job: self._take(row, job))
 
     def wait(self) -> None:
-        """Wait for all figures; a table that could not be scored is an error now."""
+        """Wait for all scores; a table that could not be scored is an error now."""
         for job in self.jobs:
             job.result()
 
@@ -122,25 +118,17 @@ class Result:
 
 
 def place(made: Made, keep: Path | None, number: int, work: Path) -> Path:
-    """Where a table lies while it is scored, and for good if tables are kept."""
+    """The folder of a table while it is scored, and afterwards if tables are kept."""
     if keep is None:
         return work / f"table-{number}"
     return keep / (made.label if made.seed is None else f"{made.label}.seed{made.seed}")
 
 
-def save(vectors: WordVectors, folder: Path, dtype: str) -> None:
-    """Keep a table in files that are small enough to be sent; ``cat FILE.*`` puts the large one together."""
-    vectors.save(folder, ARTEFACT.name, overwrite=True, dtype=dtype)
-    whole = folder / TENSORS
-    with whole.open("rb") as source:
-        for number, part in enumerate(iter(lambda: source.read(PART_BYTES), b"")):
-            (folder / f"{TENSORS}.{number:02}").write_bytes(part)
-    whole.unlink()
-
-
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("text", nargs="*", help="a prepared store, or text")
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what the text is")
@@ -161,19 +149,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--baseline-workers", type=int, default=os.cpu_count(), help="threads of gensim")
     parser.add_argument("--workers", type=int, default=max(2, (os.cpu_count() or 1) - SPARE_CORES))
     parser.add_argument("--keep", type=Path, help="keep every table in this folder")
-    parser.add_argument("--save", type=Path, help="keep the table of --save-label in this folder, in parts")
-    parser.add_argument("--save-label", help="by default the first method")
-    parser.add_argument("--save-dtype", default="f16", choices=("f32", "f16", "i8"))
     parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
     parser.add_argument("--commit", help="what is checked out, where git cannot say it")
     options = parser.parse_args()
     options.seed = options.seed or [0]
     if not (options.method or options.baseline or options.table):
         options.method = list(METHODS)
-    if options.save and not options.save_label:
-        options.save_label = next(iter([*options.method, *options.baseline]), None)
-    if not options.save:
-        options.save_label = None
     if (options.method or options.baseline) and not options.text:
         parser.error("methods and baselines need a text")
     return options

@@ -1,11 +1,11 @@
-"""Work lexicons into a table of vectors, score every result, and keep the figures as JSON.
+"""Retrofit a table to several lexicons, score every result, and keep JSON.
 
 Example: python -m experiments.quality.retrofit vectors/still --name enwiki-a --title "English Wikipedia"
 
-Lexicons are those of $WORDSTILL_DATA, and with --wordnet the opposites of a WordNet database. Settings are
-chosen by the mean of the eight similarity sets over every second pair only, the development half; the figures
-are then over all pairs. The result is results/retrofit/NAME.json, and
-`python -m experiments.tables` puts it into results.md.
+Lexicons are those of $WORDSTILL_DATA, and with --wordnet the antonyms of a WordNet database. Settings are
+chosen by the mean of the eight similarity sets over every second pair only, the development half; the scores
+are then over all pairs. The result is results/retrofit/NAME.json; `python -m experiments.tables` puts it
+into results.md.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from wordstill.postprocess import Transform
 from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, Lexicon, open_lexicon, retrofitter
 from wordstill.vectors import WordVectors
 
+MODULE = "experiments.quality.retrofit"
 ANALOGIES = "google"
 SEEN = 2
 DECIMALS = 4
@@ -53,7 +54,7 @@ def main() -> None:
     options = arguments()
     facts = {
         "title": options.title,
-        "command": command_line("experiments.quality.retrofit", sys.argv[1:]),
+        "command": command_line(MODULE, sys.argv[1:]),
         "commit": options.commit or current_commit(),
         "hardware": device_name(),
         "rows": [],
@@ -68,7 +69,9 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("vectors", type=Path, help="the table")
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what text the table is from")
@@ -134,24 +137,24 @@ def development(vectors: WordVectors) -> float:
     return halves(vectors, lambda numbers: numbers % 2 == 0)
 
 
-def halves(vectors: WordVectors, wanted: Callable[[np.ndarray], np.ndarray]) -> float:
+def halves(vectors: WordVectors, chosen_pairs: Callable[[np.ndarray], np.ndarray]) -> float:
     """The mean of the eight sets over some pairs, by their numbers."""
     values = []
     for name in EIGHT:
         task = SimilarityTask(name)
         similarities = task.similarities(vectors)
-        used = ~np.isnan(similarities) & wanted(np.arange(len(similarities)))
+        used = ~np.isnan(similarities) & chosen_pairs(np.arange(len(similarities)))
         values.append(100 * spearman(task.dataset.content.gold[used], similarities[used]))
     return float(np.mean(values))
 
 
 def row_of(made: Made) -> dict[str, Any]:
-    """Plain data of a table: how it was made, and its figures over all pairs and over those of the text."""
+    """Plain data of a table: how it was made, and its scores over all pairs and over those of the text."""
     vectors = made.vectors
-    scores = {"all": figures(vectors, (*EIGHT, ANALOGIES))}
+    scores = {"all": scores_of(vectors, (*EIGHT, ANALOGIES))}
     if vectors.counts is not None:
         shown = [word for word, count in zip(vectors.words, vectors.counts) if count >= SEEN]
-        scores["pairs seen in the text"] = figures(vectors.subset(shown), EIGHT)
+        scores["pairs seen in the text"] = scores_of(vectors.subset(shown), EIGHT)
     return {
         "label": made.label,
         "seed": None,
@@ -169,8 +172,8 @@ def row_of(made: Made) -> dict[str, Any]:
     }
 
 
-def figures(vectors: WordVectors, sets: Iterable[str]) -> dict[str, Any]:
-    """Figure and coverage by set."""
+def scores_of(vectors: WordVectors, sets: Iterable[str]) -> dict[str, Any]:
+    """Score and coverage by set."""
     (scores,) = evaluate(vectors, list(sets)).scores.values()
     return {
         name: {

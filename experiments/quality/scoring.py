@@ -1,4 +1,4 @@
-"""All that a page of results says of one table: every intrinsic task, sentences, and the linear probe."""
+"""Scores of one table: every intrinsic task, sentence similarity, and the linear probe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECIMALS = 4
 WITH_PARTS = ("analogy", "classification", "tagging", "parent")
 
 
-def wanted_words() -> tuple[str, ...]:
+def evaluation_words() -> tuple[str, ...]:
     """The words of the intrinsic sets: what a vocabulary must hold, however rare they are in the text."""
     named = (name for name in SUITES["papers"] if DATASETS[name].task != "sts")
     return tuple(dict.fromkeys(word for name in named for word in words_of(name)))
@@ -31,53 +31,53 @@ def check_data() -> None:
 
 
 def use_one_thread() -> None:
-    """For a process of a pool, beside which others work."""
+    """Limit a worker of a pool to one thread."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     threadpool_limits(1)
 
 
 def score_file(path: Path) -> dict[str, Any]:
-    """Score a table that lies in a file or folder."""
+    """Score a table from a file or folder."""
     return score(WordVectors.load(path))
 
 
 def score(vectors: WordVectors) -> dict[str, Any]:
-    """Figures by what is looked at, then by set.
+    """Scores by kind of measurement, then by set.
 
     ``pairs seen in the text`` are the similarity sets once more with the words that the text shows at least
     twice, so that methods which know other words too can be compared with those which do not.
     """
-    figures = {
-        "all": _figures(evaluate(vectors, SETS)),
-        "sif": _figures(evaluate(vectors, SENTENCES, SIF)),
+    found = {
+        "all": _by_set(evaluate(vectors, SETS)),
+        "sif": _by_set(evaluate(vectors, SENTENCES, SIF)),
     }
     if vectors.counts is not None:
         shown = [word for word, count in zip(vectors.words, vectors.counts) if count >= SEEN]
-        figures["pairs seen in the text"] = _figures(evaluate(vectors.subset(shown), EIGHT))
-    return figures
+        found["pairs seen in the text"] = _by_set(evaluate(vectors.subset(shown), EIGHT))
+    return found
 
 
-def _figures(evaluation: Evaluation) -> dict[str, Any]:
+def _by_set(evaluation: Evaluation) -> dict[str, Any]:
     (scores,) = evaluation.scores.values()
-    return {name: figure_of(each) for name, each in scores.items()}
+    return {name: score_facts(each) for name, each in scores.items()}
 
 
-def figure_of(score: Score) -> dict[str, Any]:
+def score_facts(score: Score) -> dict[str, Any]:
     """What a row keeps of a score."""
-    figure: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "value": _rounded(score.value),
         "interval": None if score.interval is None else [_rounded(end) for end in score.interval],
         "used": score.coverage.used,
         "total": score.coverage.total,
     }
     if score.problem:
-        figure["problem"] = score.problem
+        facts["problem"] = score.problem
     if score.deviation is not None:
-        figure["deviation"] = _rounded(score.deviation)
+        facts["deviation"] = _rounded(score.deviation)
     if score.task in WITH_PARTS:
-        figure["parts"] = {part.name: _rounded(part.value) for part in score.parts}
-    return figure
+        facts["parts"] = {part.name: _rounded(part.value) for part in score.parts}
+    return facts
 
 
 def _rounded(value: float | None) -> float | None:

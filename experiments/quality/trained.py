@@ -1,12 +1,12 @@
-"""Train classifiers and taggers on top of tables, and the language model itself; keep the figures as JSON.
+"""Train classifiers and taggers on top of tables, and fine-tune the language model itself; keep JSON.
 
 Example: python -m experiments.quality.trained still=out/still --name demo.extrinsic --title "A text"
 
 Every task of every table is a job of its own, and several jobs run at once: small models leave most of a GPU
-idle. Everything is trained with the first seed before taggers are with the next, so that no cell stays empty.
-The file is written anew after each job. A job that fails is told and left out; when the seconds are over,
-what is finished is kept and the rest is given up. The result is results/quality/NAME.json, which
-`python -m experiments.tables` puts beside the other figures of the same text.
+idle. Everything is trained with the first seed before taggers are with the next, so that no cell stays
+empty. The file is rewritten after each job. A job that fails is reported and left out; when the time is
+over, what is finished is kept. The result is results/quality/NAME.json; `python -m experiments.tables` shows
+it with the other scores of the same text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from experiments.quality.scoring import figure_of
+from experiments.quality.scoring import score_facts
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.evaluate import DATASETS, SUITES
 from wordstill.evaluate.extrinsic.classification import ClassificationTask
@@ -32,12 +32,13 @@ from wordstill.evaluate.extrinsic.parent import ParentTask
 from wordstill.evaluate.extrinsic.tagging import TaggingTask
 from wordstill.vectors import WordVectors
 
+MODULE = "experiments.quality.trained"
 PARENT = "parent"
 TURNS = ("classification", PARENT, "tagging")
 """What is quick comes first: should the time be too short, little is lost."""
 MOST_JOBS = 14
 
-Figure = dict[str, Any]
+Values = dict[str, Any]
 
 
 class Job(NamedTuple):
@@ -60,7 +61,7 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The key of its figure."""
+        """The key of its score."""
         return f"{self.dataset}:{PARENT}" if self.kind == PARENT else self.dataset
 
     def task(self) -> ClassificationTask | TaggingTask | ParentTask:
@@ -86,7 +87,7 @@ def main() -> None:
     words = [text if text not in options.tables else short(text) for text in sys.argv[1:]]
     facts = {
         "title": options.title,
-        "command": command_line("experiments.quality.trained", words),
+        "command": command_line(MODULE, words),
         "commit": options.commit or current_commit(),
         "hardware": device_name(),
     }
@@ -95,15 +96,15 @@ def main() -> None:
     print(f"{len(jobs)} jobs, {workers} at once, on {facts['hardware']}", flush=True)
     with multiprocessing.get_context("spawn").Pool(workers, prepare) as pool:
         # Leaving the pool ends its processes, whatever they are doing.
-        for job, figure, problem in until(start + options.seconds, pool.imap_unordered(run, jobs), len(jobs)):
+        for job, found, problem in until(start + options.seconds, pool.imap_unordered(run, jobs), len(jobs)):
             if problem is None:
-                result.add(job, figure)
-            print(f"{time.monotonic() - start:.0f} s: {job}: {problem or figure['value']}", flush=True)
+                result.add(job, found)
+            print(f"{time.monotonic() - start:.0f} s: {job}: {problem or found['value']}", flush=True)
     print(f"Written: {result.path}" if result.rows else "Nothing is finished.", flush=True)
 
 
-def until(end: float, finished: Any, count: int) -> Iterator[tuple[Job, Figure, str | None]]:
-    """What is finished before a moment."""
+def until(end: float, finished: Any, count: int) -> Iterator[tuple[Job, Values, str | None]]:
+    """The jobs that finish before a point in time."""
     for number in range(count):
         try:
             yield finished.next(timeout=max(0.0, end - time.monotonic()))
@@ -118,15 +119,15 @@ def prepare() -> None:
     torch.set_float32_matmul_precision("high")
 
 
-def run(job: Job) -> tuple[Job, Figure, str | None]:
-    """Train and score; what goes wrong is the third of the answer, since other jobs can still be right."""
+def run(job: Job) -> tuple[Job, Values, str | None]:
+    """Train and score; an error is returned as the third value, so that other jobs continue."""
     start = time.monotonic()
     try:
         score = job.task().run(WordVectors.load(job.table), seed=job.seed or 0)
     except Exception:
         return job, {}, traceback.format_exc()
-    figure = {**figure_of(score), "settings": dict(score.settings)}
-    return job, {**figure, "seconds": round(time.monotonic() - start, 1)}, score.problem
+    found = {**score_facts(score), "settings": dict(score.settings)}
+    return job, {**found, "seconds": round(time.monotonic() - start, 1)}, score.problem
 
 
 def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job]:
@@ -157,10 +158,10 @@ def check(jobs: Iterable[Job]) -> None:
 
 
 class Result:
-    """The file, which is written anew whenever a job is finished.
+    """The JSON file, rewritten whenever a job is finished.
 
     Args:
-        path: Where it lies.
+        path: The file.
         facts: What all rows have in common.
         labels: The order of the rows.
     """
@@ -169,14 +170,14 @@ class Result:
         self.path, self.facts, self.labels = path, facts, labels
         self.rows: dict[tuple[int, int], dict[str, Any]] = {}
 
-    def add(self, job: Job, figure: Figure) -> None:
-        """Put a figure in the row of its label and seed."""
+    def add(self, job: Job, found: Values) -> None:
+        """Put a score in the row of its label and seed."""
         key = self.labels.index(job.label), -1 if job.seed is None else job.seed
         if key not in self.rows:
             provenance = WordVectors.load(job.table).provenance
             facts = {"label": job.label, "seed": job.seed, "provenance": provenance}
             self.rows[key] = {**facts, "scores": {"trained": {}}}
-        self.rows[key]["scores"]["trained"][job.name] = figure
+        self.rows[key]["scores"]["trained"][job.name] = found
         write_json(self.path, {**self.facts, "rows": [self.rows[key] for key in sorted(self.rows)]})
 
 
@@ -188,7 +189,9 @@ def short(table: str) -> str:
 
 def arguments() -> argparse.Namespace:
     """What the user asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("tables", nargs="+", metavar="NAME=PATH", help="tables to train on")
     parser.add_argument("--name", required=True, help="name of the result, as enwiki-a.extrinsic")
     parser.add_argument("--title", required=True, help="what the text is")

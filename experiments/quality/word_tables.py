@@ -1,4 +1,4 @@
-"""The tables of a measurement: of a teacher, of baselines over the same text, and those that lie in files."""
+"""Tables to measure: of a teacher, of baselines over the same text, and from files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wordstill.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Made:
-    """A table with what its row of a result says besides figures."""
+    """A table with everything its row says except scores."""
 
     label: str
     vectors: WordVectors

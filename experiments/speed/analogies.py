@@ -1,9 +1,9 @@
-"""Google's analogies, beside gensim over the same table.
+"""The Google analogies, against gensim over the same table.
 
-Both answer the same questions by 3CosAdd, over the same words, without regard to case, and must give the same
-accuracy. gensim answers question by question, so it is given every so-many-th question of each section, and
-its time for all of them is worked out from that; the accuracies are compared on the questions that both were
-given. The table is random except that the words of the questions are in it and many analogies hold.
+Both answer the same questions by 3CosAdd, over the same words, ignoring case, and must reach the same
+accuracy. gensim answers question by question, so it gets every n-th question of each section, and its time
+for all of them is extrapolated; accuracies are compared on the questions that both answered. The table is
+random, except that it holds the words of the questions and many analogies are true in it.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What to know beside the table, and whether the targets are met."""
+    """Conditions, and whether the targets are met."""
     apart = abs(result["accuracy"]["wordstill"] - result["accuracy"]["gensim"])
     return [
         f"{result['questions']:,} questions over {result['words']:,} words of {result['dim']} dimensions; "
-        f"gensim was given {result['gensim_questions']:,} of them, on which the accuracies are.",
+        f"gensim got {result['gensim_questions']:,} of them, and accuracies are over those.",
         f"Ratio {result['ratio']:.1f}, target {TARGET}: {met(result['ratio'] >= TARGET)}.",
         f"Accuracies differ by {apart:.1e}, target {AGREEMENT:.0e}: {met(apart <= AGREEMENT)}.",
     ]

@@ -1,10 +1,10 @@
-"""Words per second of a whole distillation on a CPU, beside sentence-transformers over the same paragraphs.
+"""Words per second of a whole distillation on a CPU, against sentence-transformers over the same paragraphs.
 
-Both use the same model on the same cores and take turns. sentence-transformers runs at its defaults, which
-are float32 and batches of 32, except that it reads up to 512 sub-words of a paragraph instead of 256, so that
-it does the same work. Ours counts everything but loading the model and preparing the text. For scale there
-are two limits: the teacher alone over our batches, and the products of its linear layers alone, without
-padding, attention or anything else.
+Both use the same model on the same cores and take turns. sentence-transformers runs with its defaults,
+float32 and batches of 32, except that it reads up to 512 subwords of a paragraph instead of 256, so that it
+does the same work. Ours includes everything but loading the model and preparing the text. Two limits give
+the scale: the teacher alone over our batches, and the products of its linear layers alone, without padding
+or attention.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Sample:
 
     @classmethod
     def make(cls, text: Path | None, words: int, folder: Path) -> Sample:
-        """Take paragraphs from all over a text, so many that they have about the wanted number of words."""
+        """Take paragraphs from all over a text, with about the given number of words in all."""
         everything = read_paragraphs(text, folder / "everything")
         total = sum(len(paragraph.split()) for paragraph in everything)
         paragraphs = everything[:: max(1, round(total / words))]
@@ -138,11 +138,11 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What to know beside the table, and whether the targets are met."""
+    """Conditions, and whether the targets are met."""
     lines = [
-        f"{result['words']:,} words, {result['subwords']:,} sub-words and {result['padding']:.0%} padding; "
-        f"{result['dtype']}, batches of {result['budget']:,} sub-words; {result['vocabulary']:,} vectors of "
-        f"each kind; the text was prepared before, in {result['prepare_seconds']:.1f} s.",
+        f"{result['words']:,} words, {result['subwords']:,} subwords and {result['padding']:.0%} padding; "
+        f"{result['dtype']}, batches of {result['budget']:,} subwords; {result['vocabulary']:,} vectors of "
+        f"each kind; preparing the text took {result['prepare_seconds']:.1f} s, not included.",
         *(
             f"Ratio {result['ratio']:.2f}, target {least}: {met(result['ratio'] >= least)}."
             for least in TARGETS
@@ -150,7 +150,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
     ]
     for name, cosine in (result["cosine_to_float32"] or {}).items():
         lines.append(
-            f"Vectors of `{name}` beside those in float32: least cosine {cosine['least']:.5f}, mean "
+            f"Vectors of `{name}` against float32: least cosine {cosine['least']:.5f}, mean "
             f"{cosine['mean']:.5f}, target {LEAST_COSINE}: {met(cosine['least'] >= LEAST_COSINE)} "
             f"(after the best rotation of the table; without it {cosine['least_unrotated']:.5f} and "
             f"{cosine['mean_unrotated']:.5f})."

@@ -1,7 +1,7 @@
 """All intrinsic tasks and STS, once, over a random table that holds every word of every set.
 
-The time includes reading and checking the data sets, the scaling of the table and 1,000 bootstrap resamples
-for every figure. A random table is the worst case of the clusterings, which converge more slowly on it.
+The time includes reading and checking the data sets, normalizing the table, and 1,000 bootstrap resamples for
+every score. A random table is the worst case of the clusterings, which converge more slowly on it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What to know beside the table, and whether the target is met."""
+    """Conditions, and whether the target is met."""
     return [
         f"{result['sets']} sets over {result['words']:,} words of {result['dim']} dimensions, protocol "
         f"{result['protocol']}.",

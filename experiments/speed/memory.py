@@ -1,8 +1,8 @@
 """Peak memory of preparing and of distilling a text, and the same for four times as much text.
 
-Each figure is the peak of a fresh process as the kernel records it; for `prepare`, of the process and of all
-its workers, each taken as large as the largest. The larger text begins with the smaller one, and as many
-words get a vector. `distill` is measured twice: with the embedded teacher over little text, and with a tiny
+Each value is the peak of a fresh process as the kernel records it; for `prepare`, of the process and all its
+workers, each counted as large as the largest. The larger text begins with the smaller one, and equally many
+words get a vector. `distill` is measured twice: with the embedded teacher over a short text, and with a tiny
 one that is fast enough to read as much as `prepare` does. Needs Linux.
 """
 
@@ -83,9 +83,9 @@ def measure(options: argparse.Namespace, folder: Path) -> list[Step]:
     """All steps at both sizes."""
     paragraphs = read_paragraphs(options.text, folder / "everything")
     whole = sum(len(paragraph.encode()) + 1 for paragraph in paragraphs)
-    wanted = min(whole, int(options.megabytes * 1e6)) if options.megabytes else whole
-    much = _texts(paragraphs, wanted // TIMES, folder)
-    little = _texts(paragraphs, min(wanted // TIMES, BYTES_OF_A_WORD * options.words), folder)
+    size = min(whole, int(options.megabytes * 1e6)) if options.megabytes else whole
+    much = _texts(paragraphs, size // TIMES, folder)
+    little = _texts(paragraphs, min(size // TIMES, BYTES_OF_A_WORD * options.words), folder)
     tiny = _tiny_teacher(folder / "tiny")
     return [
         _prepare(much, options.workers),

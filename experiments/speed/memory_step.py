@@ -1,4 +1,4 @@
-"""One step of the benchmark of memory, in a process of its own: does it and prints the peak in bytes."""
+"""One step of the memory benchmark in a process of its own: runs it and prints the peak in bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 STATUS = Path("/proc/self/status")
 ENOUGH = 0.99
-"""Share of the wanted vectors; the tokenizer has no sub-words for a few words."""
+"""Share of the requested vectors; the tokenizer has no subwords for a few words."""
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
 def own_peak() -> int:
     """The most memory that this process has had.
 
-    The kernel's other figure, ru_maxrss, begins with what the parent had when it started this process.
+    The kernel's other counter, ru_maxrss, starts from what the parent had when it forked this process.
     """
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024

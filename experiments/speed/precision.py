@@ -1,10 +1,10 @@
-"""What the teacher's precision changes in the tables that one gets: `still` and `ase` beside float32.
+"""The effect of the teacher's precision on the tables of `still` and `ase`, against float32.
 
-The embedded teacher reads the whole text in float32 and then in each other precision, in one run, with the
-settings that a user gets. Words that occur at least five times get a vector, and so do all words of the eight
-usual similarity sets. Cosines are word by word after the best rotation of the table; scores are rank
-correlations times 100. Words per second are those of the pass over the text, from its first batch to its
-last, without preparing it, reading words alone and finishing the tables.
+The embedded teacher reads the whole text in float32 and then in each other precision, in one run, with a
+user's settings. Words that occur at least five times get a vector, and so do all words of the eight usual
+similarity sets. Cosines are word by word after the best rotation of the table; scores are rank correlations
+times 100. Words per second are those of the pass over the text, without preparing it, reading isolated words
+and finishing the tables.
 """
 
 from __future__ import annotations
@@ -174,13 +174,13 @@ def _remark(result: dict[str, Any], dtype: str, label: str) -> str:
 
 def _scores(tables: Mapping[str, WordVectors]) -> dict[str, dict[str, float]]:
     """Those of every table on the sets."""
-    figures: dict[str, dict[str, float]] = {label: {} for label in tables}
+    values: dict[str, dict[str, float]] = {label: {} for label in tables}
     for label, scores in evaluate(tables, EIGHT).scores.items():
         for name, score in scores.items():
             if score.value is None:
                 raise DataError(f"{label} has no score on {name}: {score.problem}.")
-            figures[label][name] = score.value
-    return figures
+            values[label][name] = score.value
+    return values
 
 
 def _device_name(device: str) -> str:

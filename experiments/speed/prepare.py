@@ -1,8 +1,7 @@
-"""Words per second and core of preparing plain text: sentences, words, counts, and the store on the disk.
+"""Words per second and core of preparing plain text: sentences, words, counts, and the store on disk.
 
-One worker reads the text; its seconds of the processor count, those of all processes together, in the median
-of some runs. For scale there is the same work over all cores, on the clock. A short text shows what a run
-does once more than what a word takes.
+One worker reads the text. The result is the median CPU time of all processes together over several runs, and
+for scale the wall time with all cores. A short text shows fixed costs more than the cost per word.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Seconds to retrofit 150,000 vectors of 300 numbers to PPDB-XL, 10 passes, beside a loop over words.
+"""Seconds to retrofit 150,000 vectors of 300 numbers to PPDB-XL, 10 passes, against a loop over words.
 
 The table has every word of the lexicon and made-up ones to fill it, which is the most work that the lexicon
-can give. Vectors are random. Times include looking the words up and the objective of every pass; reading the
-lexicon is told on its own. The loop is Faruqui's update word by word in numpy, as the authors' script has it;
+can cause. Vectors are random. Times include looking the words up and the objective of every pass; reading the
+lexicon is reported separately. The loop is Faruqui's update word by word in numpy, as in the authors' script;
 one pass of it is timed, and the sparse product must agree with it.
 """
 
@@ -63,10 +63,10 @@ def make_table(lexicon: Lexicon, words: int, dim: int) -> WordVectors:
 
 
 def rows(result: dict[str, Any]) -> list[Row]:
-    """The table: head first."""
+    """The table."""
     lines: list[Row] = [("", "seconds", "words moved")]
-    for name, figures in result["methods"].items():
-        lines.append((name, f"{figures['seconds']:.1f}", f"{figures['moved']:,}"))
+    for name, found in result["methods"].items():
+        lines.append((name, f"{found['seconds']:.1f}", f"{found['moved']:,}"))
     lines.append(
         (f"loop over words, {PASSES} times one pass", f"{PASSES * result['loop']['seconds']:.1f}", "")
     )
@@ -74,8 +74,8 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What to know of it, and how it ended."""
-    longest = max(figures["seconds"] for figures in result["methods"].values())
+    """Conditions, and whether the targets are met."""
+    longest = max(found["seconds"] for found in result["methods"].values())
     difference = result["loop"]["difference"]
     return [
         f"{result['words']:,} words x {result['dim']}, {result['links']:,} links of {result['lexicon']}, "

@@ -1,9 +1,9 @@
-"""Sentences per second of training the classifier and the field of the tagger, beside the plain ways.
+"""Sentences per second of training the classifier and the tagger's CRF, against plain implementations.
 
-The classifier multiplies each different word of a batch by its filters once; the plain way is torch's own
-convolution over all words. The field's gradient comes from a second sweep over scaled probabilities; the
-plain way is automatic differentiation through the recursion in logarithms. Both ways take the same steps on
-the same batches, of sentences that are drawn from Zipf's law. The two ways take turns.
+The classifier multiplies each distinct word of a batch by its filters once; the plain way is torch's own
+convolution over all words. The CRF computes its gradient by a second sweep over scaled probabilities; the
+plain way is automatic differentiation through the recursion in logarithms. Both take the same steps on the
+same batches, of sentences drawn from Zipf's law, and take turns.
 """
 
 from __future__ import annotations

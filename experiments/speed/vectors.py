@@ -1,9 +1,9 @@
-"""Opening, reading and asking word vectors, beside gensim on the same table in one run.
+"""Opening, reading and querying word vectors, against gensim on the same table in one run.
 
-The table is of random numbers. Our folder and gensim's own files, memory-mapped, hold the same rows; word2vec
-text is written once by gensim and read by both. The steps take turns; all files are in the system's cache.
-Neighbour queries are one batch of ours and a loop of gensim's `most_similar`, both after a first query that
-makes what they keep.
+The table is random. Our folder and gensim's own files, memory-mapped, hold the same rows; word2vec text is
+written once by gensim and read by both. The steps take turns; all files are in the system's cache. Neighbor
+queries are one batch of ours and a loop over gensim's `most_similar`, both after a first query that fills
+their caches.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from wordstill.vectors import WordVectors
 
 BENCHMARK = "vectors"
 TITLE = "Files and queries of word vectors"
-NEIGHBOURS = 10
+NEIGHBORS = 10
 STEPS = {
     "gensim_text": "gensim, read word2vec text",
     "wordstill_text": "wordstill, read word2vec text",
     "gensim_mmap": "gensim, open its own files, memory-mapped",
     "wordstill_open": "wordstill, open its folder",
-    "gensim_queries": "gensim, neighbours in a loop",
-    "wordstill_queries": "wordstill, neighbours in a batch",
+    "gensim_queries": "gensim, neighbors in a loop",
+    "wordstill_queries": "wordstill, neighbors in a batch",
 }
 TARGETS = {
     "read": ("gensim_text", "wordstill_text", 3.0, "Reading word2vec text"),
-    "open": ("gensim_text", "wordstill_open", 50.0, "Opening our folder, beside gensim's text"),
-    "open_mmap": ("gensim_mmap", "wordstill_open", 1.0, "Opening our folder, beside gensim's own files"),
-    "queries": ("gensim_queries", "wordstill_queries", 5.0, "Neighbour queries"),
+    "open": ("gensim_text", "wordstill_open", 50.0, "Opening our folder, against gensim's text"),
+    "open_mmap": ("gensim_mmap", "wordstill_open", 1.0, "Opening our folder, against gensim's own files"),
+    "queries": ("gensim_queries", "wordstill_queries", 5.0, "Neighbor queries"),
 }
 
 
@@ -58,14 +58,14 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     text, native, ours = str(folder / "text.vec"), str(folder / "native.kv"), folder / "ours"
     opened, keyed = WordVectors.load(ours), KeyedVectors.load(native)
     asked = made[:: max(1, len(made) // options.queries)][: options.queries]
-    opened.neighbours(asked[:1], NEIGHBOURS)
-    keyed.most_similar(asked[0], topn=NEIGHBOURS)
+    opened.neighbours(asked[:1], NEIGHBORS)
+    keyed.most_similar(asked[0], topn=NEIGHBORS)
     contestants: dict[str, Callable[[], object]] = {
         "wordstill_text": lambda: WordVectors.load(text),
         "gensim_mmap": lambda: KeyedVectors.load(native, mmap="r"),
         "wordstill_open": lambda: WordVectors.load(ours),
-        "gensim_queries": lambda: [keyed.most_similar(word, topn=NEIGHBOURS) for word in asked],
-        "wordstill_queries": lambda: opened.neighbours(asked, NEIGHBOURS),
+        "gensim_queries": lambda: [keyed.most_similar(word, topn=NEIGHBORS) for word in asked],
+        "wordstill_queries": lambda: opened.neighbours(asked, NEIGHBORS),
     }
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(options.repeats):
@@ -94,10 +94,10 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What to know beside the table, and whether the targets are met."""
+    """Conditions, and whether the targets are met."""
     lines = [
         f"{result['rows']:,} words of {result['dim']} numbers, {result['text_bytes'] / 1e9:.2f} GB of text; "
-        f"{result['queries']:,} queries of {NEIGHBOURS} neighbours, {result['same_neighbours']:.1%} of them "
+        f"{result['queries']:,} queries of {NEIGHBORS} neighbors, {result['same_neighbours']:.1%} of them "
         "the same in both."
     ]
     for name, (_, _, target, title) in TARGETS.items():
@@ -140,11 +140,11 @@ def _timed(run: Callable[[], object]) -> float:
 
 
 def _agreement(opened: WordVectors, keyed: Any, asked: list[str]) -> float:
-    """How many of the neighbours of some words both name."""
+    """The share of neighbors that both find, for some words."""
     some = asked[:20]
-    ours = [{word for word, _ in found} for found in opened.neighbours(some, NEIGHBOURS)]
-    theirs = [{word for word, _ in keyed.most_similar(word, topn=NEIGHBOURS)} for word in some]
-    return sum(len(a & b) for a, b in zip(ours, theirs)) / (NEIGHBOURS * len(some))
+    ours = [{word for word, _ in found} for found in opened.neighbours(some, NEIGHBORS)]
+    theirs = [{word for word, _ in keyed.most_similar(word, topn=NEIGHBORS)} for word in some]
+    return sum(len(a & b) for a, b in zip(ours, theirs)) / (NEIGHBORS * len(some))
 
 
 if __name__ == "__main__":

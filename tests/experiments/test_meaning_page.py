@@ -55,7 +55,7 @@ def test_what_is_above_the_raw_mean_is_counted():
     assert "| meaning (paper), chosen | +2.0 σ | 100% | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
     assert "| meaning (paper, without negatives) | – | – | -10.0 | -8.0 | -10.0 | +0.0 | 0 of 4 |" in shown
     assert "| paper | 1,234 | 2.0 | 1.20 | 0.90 | 0.50 | 0.10 | 87.5 % | no |" in shown
-    assert "300 of 2,000 targets, 250 in a second; targets without one: 1,700 'a name'." in shown
+    assert "300 of 2,000 targets, 250 per second; targets without one: 1,700 'a name'." in shown
     assert "| raw | 0.900 | – | – | – |" in shown
 
 
@@ -93,8 +93,8 @@ def test_triples_of_two_modes_are_counted_each():
     made["triples"] |= {"mode": "round-trip and substituted", "triples": 1000, "parts": [trip, part]}
     made["seconds"] = {"triples per second, round-trip": 400.4, "triples per second, substituted": 200.2}
     shown = meaning.section(made)
-    assert "- Triples (round-trip): 700 (100 replaced) of 1,000 targets, 400 in a second; " in shown
-    assert "- Triples (substituted): 300 of 2,000 targets, 200 in a second; " in shown
+    assert "- Triples (round-trip): 700 (100 replaced) of 1,000 targets, 400 per second; " in shown
+    assert "- Triples (substituted): 300 of 2,000 targets, 200 per second; " in shown
 
 
 def test_translators_are_told_whether_they_were_used_or_not():

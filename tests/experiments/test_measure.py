@@ -1,4 +1,4 @@
-"""The script that measures: tables in parts, and a result that grows with every table that is scored."""
+"""The script that measures: a result that grows with every table that is scored."""
 
 import json
 from concurrent.futures import Future
@@ -15,17 +15,6 @@ from wordstill.vectors import WordVectors
 @pytest.fixture
 def table():
     return WordVectors(["a", "b", "c"], np.eye(3, dtype=np.float32), counts=np.array([3, 2, 1]))
-
-
-def test_a_table_in_parts_can_be_put_together(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "PART_BYTES", 64)
-    folder = tmp_path / "table"
-    measure.save(table, folder, "f16")
-    parts = sorted(folder.glob("vectors.safetensors.*"))
-    assert len(parts) > 1 and not (folder / "vectors.safetensors").exists()
-    (folder / "vectors.safetensors").write_bytes(b"".join(part.read_bytes() for part in parts))
-    again = WordVectors.load(folder)
-    assert (again.words, again.matrix.tolist()) == (table.words, table.matrix.tolist())
 
 
 def test_the_result_holds_what_is_scored(table, tmp_path):
