@@ -32,12 +32,12 @@ from wordstill.meaning.use import word_spans
 SENSES, SENSE_PARTS = "wic", ("train", "dev")
 WORDS = ("men-dev", "simverb3500-dev")
 CONTEXTS = 4
-"""Sentences of the text in which each word is looked at."""
+"""Sentences per word."""
 RESAMPLES = 500
 
 
 class Judged(NamedTuple):
-    """What people said about pairs, and the cosine of each for every representation."""
+    """Human judgments of pairs, and the cosine of each pair for every representation."""
 
     gold: Floats
     cosines: dict[str, Floats]
@@ -114,18 +114,18 @@ def _pairs(name: str) -> WordPairs:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and why."""
+    """The chosen candidate, and the scores behind the choice."""
 
     chosen: str
     correlations: dict[str, dict[str, float]]
-    """Of every set and representation."""
+    """By set and representation."""
     gains: dict[str, dict[str, float]]
     """For every candidate, its gain over the baseline on each set, in spreads of that gain."""
     shares: dict[str, float]
-    """Part of the resamples in which each candidate would have been chosen."""
+    """Share of the resamples in which each candidate would have been chosen."""
 
     def facts(self) -> dict[str, object]:
-        """Plain data, without what adds nothing."""
+        """The JSON of the choice."""
         return asdict(self)
 
 

@@ -21,7 +21,7 @@ from wordstill.teacher import Teacher
 PAPER = "paper"
 BASE = PRESETS[PAPER]
 DEVELOPMENT_SENTENCES = 200_000
-"""Of the text, in which words of development data are looked for."""
+"""Sentences of the text that are searched for words of the development data."""
 ABLATION = ", without negatives"
 CANDIDATES = ("meaning", "meaning-centred")
 KINDS = (*CANDIDATES, "context")
@@ -31,9 +31,9 @@ Encoders = dict[str, MeaningEncoder]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What can be said about this phase."""
+    """Add the options of this phase."""
     group = parser.add_argument_group("trainings")
-    group.add_argument("--teacher", help="teacher to distil; by default the masked model")
+    group.add_argument("--teacher", help="teacher to distill; by default the masked model")
     group.add_argument("--layers", default="top-half")
     group.add_argument(
         "--variant",
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--min-delta", type=float, default=BASE.min_delta)
     group.add_argument("--feedforward", type=int, default=BASE.distiller.feedforward)
     group.add_argument("--layer-embeddings", action="store_true")
-    group.add_argument("--train-seconds", type=float, help="time of each training at the most")
+    group.add_argument("--train-seconds", type=float, help="time limit of each training")
     group.add_argument("--no-ablation", action="store_true", help="do not train without negatives")
 
 
@@ -111,7 +111,7 @@ def distilled(encoders: Mapping[str, MeaningEncoder]) -> dict[str, Representatio
 
 
 def base_config(options: argparse.Namespace) -> TrainConfig:
-    """The settings that variants change."""
+    """The settings that variants start from."""
     return replace(
         BASE,
         batch=options.batch,

@@ -56,15 +56,15 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What the user asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description=__doc__.split("\n")[0])
     parser.add_argument("store", type=Path, help="a prepared text, or a file of chosen targets")
-    parser.add_argument("--work", required=True, type=Path, help="folder for what is made on the way")
-    parser.add_argument("--out", required=True, type=Path, help="JSON file to make")
+    parser.add_argument("--work", required=True, type=Path, help="working folder")
+    parser.add_argument("--out", required=True, type=Path, help="JSON file to write")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--commit", help="what is checked out, where git does not tell")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     for phase in (triple_making, distillers, tasks):
         phase.add_options(parser)
     return parser.parse_args()

@@ -25,7 +25,7 @@ COST_TEXTS, COST_ROUNDS = 2000, 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What can be said about this phase."""
+    """Add the options of this phase."""
     group = parser.add_argument_group("tasks")
     group.add_argument("--task", action="append", help="run only these tasks")
     group.add_argument("--limit", type=int, help="pairs of each sentence task")
@@ -81,7 +81,7 @@ def evaluated(
 
 
 def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:
-    """For each variant, seconds to encode every word of texts, in seconds that reading their states takes."""
+    """For each variant, the time to encode every word of texts relative to reading their states."""
     texts = [triple.original.text for triple in triples[:COST_TEXTS]]
     return {
         name: round(encoding_cost(encoder, texts), 3)
@@ -91,7 +91,7 @@ def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:
 
 
 def encoding_cost(encoder: MeaningEncoder, texts: list[str]) -> float:
-    """Seconds to encode every word of texts, in seconds that reading their states alone takes."""
+    """The time to encode every word of texts relative to reading their states."""
     raw = MeaningEncoder(encoder.teacher, encoder.distillers, encoder.layers, kind="raw")
     best = {raw.kind: float("inf"), encoder.kind: float("inf")}
     for _ in range(COST_ROUNDS):

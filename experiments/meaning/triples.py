@@ -32,34 +32,38 @@ COUNTS = ("positives", "dropped")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What can be said about this phase."""
+    """Add the options of this phase."""
     group = parser.add_argument_group("triples")
     group.add_argument("--masked", required=True, help="masked language model")
     group.add_argument(
         "--vectors", required=True, type=Path, help="static vectors for the tests of similarity"
     )
-    group.add_argument("--there", help="translator from the language of the text; without: substitution")
+    group.add_argument(
+        "--there", help="translator from the language of the text; without it, words are substituted"
+    )
     group.add_argument("--back", help="translator back into it")
     group.add_argument("--count", type=int, default=PairConfig.count, help="targets to choose")
     group.add_argument("--similarity", type=float, default=BuildConfig.similarity)
     group.add_argument("--probability", type=float, default=BuildConfig.probability)
-    group.add_argument("--enough", type=int, help="triples after which no more targets are taken")
-    group.add_argument("--triples-seconds", type=float, help="time after which none are taken")
+    group.add_argument("--enough", type=int, help="stop at this number of triples")
+    group.add_argument("--triples-seconds", type=float, help="time limit for targets")
     group.add_argument(
         "--fill-seconds",
         type=float,
-        help="time for making by substitution what round trips lack of --enough; without: no such triples",
+        help="time limit for filling up to --enough by substitution; without it, none are made",
     )
     group.add_argument(
         "--only-targets", type=Path, metavar="FILE", help="choose targets, write them, and stop"
     )
-    group.add_argument("--stop-after-triples", action="store_true", help="train nothing yet")
+    group.add_argument("--stop-after-triples", action="store_true", help="stop before training")
 
 
 def triples_of(options: argparse.Namespace, vectors: WordVectors, record: TimedRecord) -> Triples:
     """Triples from the working folder, or new ones."""
     path = options.work / "triples.jsonl"
-    record.facts["translators"] = [facts_of(name) for name in (options.there, options.back) if name]
+    record.facts["translators"] = [
+        {"name": Path(name).name} for name in (options.there, options.back) if name
+    ]
     if not path.exists():
         make(options, vectors, path, record)
     triples = Triples.read(path)
@@ -96,7 +100,7 @@ def make(options: argparse.Namespace, vectors: WordVectors, path: Path, record: 
 
 @dataclass(frozen=True)
 class Making:
-    """Makes triples in the working folder, and notes how fast."""
+    """Makes triples in the working folder, and records the speed."""
 
     options: argparse.Namespace
     masked: MaskedModel
@@ -130,7 +134,7 @@ class Making:
 
 
 def joined_header(parts: Sequence[Triples]) -> dict[str, Any]:
-    """What the first line of a file of all parts says: sums, and the counts of each part."""
+    """The header of a file of all parts: sums, and the counts of each part."""
     headers = [part.header for part in parts]
     if len(headers) == 1:
         return dict(headers[0])
@@ -146,7 +150,7 @@ def joined_header(parts: Sequence[Triples]) -> dict[str, Any]:
 
 
 def config_of(options: argparse.Namespace) -> PairConfig:
-    """The settings of making triples."""
+    """Settings for making triples."""
     build = BuildConfig(options.similarity, options.probability)
     return PairConfig(options.count, TargetConfig(seed=options.seed), build)
 
@@ -163,7 +167,7 @@ def sources_of(options: argparse.Namespace) -> Sources:
 
 
 def write_sources(sources: Sources, path: Path) -> None:
-    """Write targets to a compressed file that stands for the text they come from."""
+    """Write targets to a compressed file that can replace the text they come from."""
     with lzma.open(path, "wt", encoding="utf-8", preset=1) as handle:
         for line in ({"text": sources.hash}, *([use.text, use.start, use.end] for use in sources.uses)):
             handle.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -171,7 +175,7 @@ def write_sources(sources: Sources, path: Path) -> None:
 
 
 def sentences_of(options: argparse.Namespace) -> Iterator[str]:
-    """Sentences of a prepared text, or of a file of targets, from the first on."""
+    """Sentences of a prepared text, or of a file of targets, from the start."""
     if options.store.is_dir():
         for paragraph in Corpus.open(options.store):
             yield from (sentence.text for sentence in paragraph.sentences)
@@ -183,7 +187,7 @@ def sentences_of(options: argparse.Namespace) -> Iterator[str]:
 
 
 def opened(path: Path) -> TextIO:
-    """A file of targets, compressed or not: to decompress one takes longer than to read it."""
+    """A file of targets, compressed or not, since decompressing one takes longer than reading it."""
     if path.suffix == ".xz":
         return lzma.open(path, "rt", encoding="utf-8")
     return path.open(encoding="utf-8")
@@ -198,16 +202,6 @@ def round_trip(options: argparse.Namespace) -> RoundTrip:
     return RoundTrip(*pair)
 
 
-def facts_of(translator: str) -> dict[str, Any]:
-    """What was measured when a translator was trained, if it was trained here."""
-    path = Path(translator) / "measured.json"
-    measured = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {
-        "name": Path(translator).name,
-        **{key: value for key, value in measured.items() if key != "examples"},
-    }
-
-
 def show(done: int, total: int) -> None:
-    """Say how far it is."""
+    """Print the progress."""
     print(f"\r{done:,} of {total:,} targets", end="\n" if done == total else "", flush=True)

@@ -60,34 +60,41 @@ def section(content: Content) -> str:
     lines += ["Points out of 100:", "", *table(scores, TASKS, "{:.1f}", 100.0), ""]
     lines += [DIFFERENCES, "", *differences(content), ""]
     lines += [TRAININGS, "", *trainings(content), ""]
-    lines += ["Mean cosines of words of PAWS-Wiki, in paraphrases (P) and others (N):", ""]
+    lines += ["Mean cosines of words in PAWS-Wiki, in paraphrases (P) and other pairs (N):", ""]
     lines += [*table(scores, COSINES, "{:.3f}", 1.0), ""]
     return "\n".join(lines)
 
 
 def made(content: Content) -> str:
-    """Where, from which commit, with which seed."""
+    """Hardware, seed, commit and teacher."""
     seed = content["triples"]["config"]["targets"]["seed"]
     facts = [content["hardware"], f"seed {seed}", f"commit {content['commit']}"]
     return f"{'; '.join(facts)}; the teacher is {content['triples']['masked_model']['name']}."
 
 
 def translators(content: Content) -> list[str]:
-    """How good the translators were, one line each, used or not."""
+    """One line for each translator, used or not."""
     used = {one["name"] for one in content["translators"]}
     lines = []
     for one in (*content["translators"], *content.get("translators refused", ())):
-        suffix = "" if one["name"] in used else "; refused, since too few words of a sentence came back"
-        lines.append(
-            f"- Translator {one['name']}: {one['pairs']:,} pairs, {one['steps']:,} steps in "
-            f"{one['seconds']:.0f} s, BLEU {one['bleu']:.2f} on {one['held out']:,} held-out lines "
-            f"(`{one['signature']}`){suffix}."
-        )
+        suffix = "" if one["name"] in used else "; refused, because too few words of a sentence came back"
+        lines.append(f"- Translator {one['name']}{training(one)}{suffix}.")
     return lines
 
 
+def training(translator: Content) -> str:
+    """How a translator was trained, if the record says so."""
+    if "bleu" not in translator:
+        return ""
+    return (
+        f": {translator['pairs']:,} pairs, {translator['steps']:,} steps in {translator['seconds']:.0f} s, "
+        f"BLEU {translator['bleu']:.2f} on {translator['held out']:,} held-out lines "
+        f"(`{translator['signature']}`)"
+    )
+
+
 def triples(header: Content, seconds: Content) -> str:
-    """How many triples came of how many targets, how fast, and why not of the others."""
+    """How many triples came from how many targets, how fast, and why the others gave none."""
     mode = header["mode"]
     dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
     speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))

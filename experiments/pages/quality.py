@@ -83,20 +83,22 @@ BLOCKS = (
         "A8",
     ),
     Block(
-        "Analogies (accuracy, 3CosAdd), relational similarity (Spearman), concepts (purity)", "all", RELATIONS
+        "Analogies (accuracy, 3CosAdd), relational similarity (Spearman), categories (purity)",
+        "all",
+        RELATIONS,
     ),
-    Block("Similarity of sentences (Pearson), a sentence being the mean of its words", "all", STS, "mean"),
-    Block("Similarity of sentences (Pearson), SIF", "sif", STS, "mean"),
+    Block("Sentence similarity (Pearson), mean of the words", "all", STS, "mean"),
+    Block("Sentence similarity (Pearson), SIF", "sif", STS, "mean"),
     Block("Sentence classification (accuracy), linear probe", "all", PROBES, "mean", share=True),
     Block("Sentence classification (accuracy), CNN", "trained", SENTENCES, "mean", share=True),
     Block(
-        "Sentence classification (accuracy), the language model itself trained further",
+        "Sentence classification (accuracy), the language model itself, fine-tuned",
         "trained",
         PARENTS,
         share=True,
     ),
-    Block("Tagging (F1 of spans; accuracy for parts of speech), BiLSTM-CRF", "trained", TAGS, share=True),
-    Block("Tagging, the language model itself trained further", "trained", TAGGING_PARENTS, share=True),
+    Block("Tagging (span F1; accuracy for parts of speech), BiLSTM-CRF", "trained", TAGS, share=True),
+    Block("Tagging, the language model itself, fine-tuned", "trained", TAGGING_PARENTS, share=True),
 )
 GOOGLE = Block("Google analogies (accuracy, 3CosAdd)", "all", RELATIONS[:3])
 RETROFIT_BLOCKS = (*(block for block in BLOCKS if block.mean == "A8"), GOOGLE)
@@ -149,7 +151,7 @@ def summary(files: list[File]) -> str:
 
 
 def summary_page() -> str:
-    """The short table of the text that it is about."""
+    """The short table with its origin."""
     files = by_text()[SUMMARY]
     return f"{summary(files)}\n\n{summary_origin(files)}"
 
@@ -183,7 +185,7 @@ def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> st
 
 
 def made(content: dict[str, Any]) -> str:
-    """Which rows a command has made, from what, and where."""
+    """The rows that a command made, from what, and where."""
     rows = content["rows"]
     alike: dict[tuple[str, ...], dict[str, list[int | None]]] = {}
     for row in rows:
@@ -201,13 +203,13 @@ def made(content: dict[str, Any]) -> str:
 
 
 def named_seeds(seeds: list[int | None]) -> str:
-    """Behind a label, if its rows depend on any seed."""
+    """The seeds of a label, if its rows depend on any."""
     drawn = [str(seed) for seed in seeds if seed is not None]
     return f" (seed{'s' if len(drawn) > 1 else ''} {', '.join(drawn)})" if drawn else ""
 
 
 def facts_of(provenance: Mapping[str, Any]) -> list[str]:
-    """What a table says of its teacher, text and vocabulary."""
+    """The teacher, text and vocabulary of a table."""
     facts = []
     if teacher := provenance.get("teacher"):
         facts.append(f"teacher {teacher['name']} ({teacher['dtype']})")
@@ -234,7 +236,7 @@ def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
 
 
 def label_of(row: Row) -> str:
-    """The method, and where it is not the default what the teacher read at one time, a setting of the run."""
+    """The method, and what the teacher read at a time if that is not the default."""
     label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
     return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 
@@ -298,7 +300,7 @@ def spread(values: list[float], deviation: float | None) -> str:
 
 
 def choices(content: Mapping[str, Any]) -> list[str]:
-    """The lines of a table: which settings were chosen for each row, among how many, and what they gave."""
+    """A table of the settings chosen for each row, out of how many, and their scores."""
     lines = [
         "Mean of the eight sets over every second pair (the development half, on which settings were chosen) "
         "and over the others:",
@@ -314,7 +316,7 @@ def choices(content: Mapping[str, Any]) -> list[str]:
 
 
 def chosen(tried: list[Mapping[str, Any]]) -> str:
-    """The settings that did best on the development half, as far as they could have been others."""
+    """The settings with the best score on the development half, if there was a choice."""
     if not tried:
         return ""
     best = max(tried, key=lambda each: float(each["development"]))["settings"]

@@ -111,7 +111,7 @@ def _result(benchmark: str) -> Result:
 
 
 def results(module: ModuleType) -> dict[str, dict[str, Any]]:
-    """The results of a benchmark by kind; that of the usual kind has no name."""
+    """The results of a benchmark by kind; the main one has an empty name."""
     kinds = ["", *getattr(module, "KINDS", {})]
     paths = {kind: SPEED / ".".join(filter(None, (module.BENCHMARK, kind, "json"))) for kind in kinds}
     return {kind: json.loads(path.read_text()) for kind, path in paths.items() if path.exists()}
@@ -139,6 +139,6 @@ def origin(result: dict[str, Any]) -> str:
 
 
 def markdown(rows: list[Row]) -> str:
-    """A table whose first row is its head."""
+    """A Markdown table; the first row has the titles."""
     rule = ("---", *("---:" for _ in rows[0][1:]))
     return "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:]))

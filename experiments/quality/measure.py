@@ -125,7 +125,7 @@ def place(made: Made, keep: Path | None, number: int, work: Path) -> Path:
 
 
 def arguments() -> argparse.Namespace:
-    """What the user asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -133,14 +133,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--teacher", default=TeacherConfig.name)
-    parser.add_argument("--dtype", default=TeacherConfig.dtype, help="what the teacher calculates in")
+    parser.add_argument("--dtype", default=TeacherConfig.dtype, help="precision of the teacher")
     parser.add_argument("--method", action="append", default=[], help="may be repeated")
     parser.add_argument(
         "--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384"
     )
-    parser.add_argument(
-        "--table", action="append", default=[], help="NAME=PATH, a table that is made already"
-    )
+    parser.add_argument("--table", action="append", default=[], help="NAME=PATH, an existing table")
     parser.add_argument("--seed", type=int, action="append", help="may be repeated")
     parser.add_argument("--max-vocab", type=int, default=400_000)
     parser.add_argument("--budget", type=int, default=None)
@@ -150,7 +148,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=max(2, (os.cpu_count() or 1) - SPARE_CORES))
     parser.add_argument("--keep", type=Path, help="keep every table in this folder")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
-    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.seed = options.seed or [0]
     if not (options.method or options.baseline or options.table):

@@ -46,7 +46,7 @@ class Made:
     vectors: WordVectors
     seconds: float | None = None
     tried: list[dict[str, Any]] = field(default_factory=list)
-    """Settings and what each of them gave on the development half, if there was a choice."""
+    """Settings that were tried, each with its score on the development half."""
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What the user asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -76,9 +76,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", required=True, help="name of the result")
     parser.add_argument("--title", required=True, help="what text the table is from")
     parser.add_argument("--label", default="still", help="what the table is called")
-    parser.add_argument("--wordnet", type=Path, help="folder of a WordNet database, for opposites")
+    parser.add_argument("--wordnet", type=Path, help="folder of a WordNet database, for antonyms")
     parser.add_argument("--out", type=Path, default=RESULTS / "retrofit", help="folder of the result")
-    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     data = os.environ.get("WORDSTILL_DATA")
     if not data:
@@ -107,7 +107,7 @@ def everything(table: WordVectors, options: argparse.Namespace) -> Iterator[Made
 
 
 def settings(lexicon: Lexicon) -> list[Transform]:
-    """What is tried with a lexicon."""
+    """The settings to try with a lexicon."""
     return [
         retrofitter("context-graph", lexicon, alpha=hold, beta=round(1 - hold, 1), sigma=sigma)
         for hold in HOLDS
@@ -149,7 +149,7 @@ def halves(vectors: WordVectors, chosen_pairs: Callable[[np.ndarray], np.ndarray
 
 
 def row_of(made: Made) -> dict[str, Any]:
-    """Plain data of a table: how it was made, and its scores over all pairs and over those of the text."""
+    """The JSON row of a table: how it was made, and its scores over all pairs and over those of the text."""
     vectors = made.vectors
     scores = {"all": scores_of(vectors, (*EIGHT, ANALOGIES))}
     if vectors.counts is not None:

@@ -25,7 +25,7 @@ def evaluation_words() -> tuple[str, ...]:
 
 
 def check_data() -> None:
-    """Read every set, so that one that is not there is missed before anything is made."""
+    """Read every set, so that a missing one is an error before anything is made."""
     for name in SETS:
         make_task(name)
 
@@ -64,7 +64,7 @@ def _by_set(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def score_facts(score: Score) -> dict[str, Any]:
-    """What a row keeps of a score."""
+    """The JSON of a score."""
     facts: dict[str, Any] = {
         "value": _rounded(score.value),
         "interval": None if score.interval is None else [_rounded(end) for end in score.interval],

@@ -35,7 +35,7 @@ from wordstill.vectors import WordVectors
 MODULE = "experiments.quality.trained"
 PARENT = "parent"
 TURNS = ("classification", PARENT, "tagging")
-"""What is quick comes first: should the time be too short, little is lost."""
+"""Quick jobs first, so that little is lost if the time runs out."""
 MOST_JOBS = 14
 
 Values = dict[str, Any]
@@ -56,7 +56,7 @@ class Job(NamedTuple):
 
     @property
     def turn(self) -> tuple[int, int, int]:
-        """First seeds first; of one kind the longest, so that no long one is left at the end."""
+        """First seeds first; within a kind the longest first, so that no long job is left at the end."""
         return self.seed or 0, TURNS.index(self.kind), -DATASETS[self.dataset].size
 
     @property
@@ -114,7 +114,7 @@ def until(end: float, finished: Any, count: int) -> Iterator[tuple[Job, Values, 
 
 
 def prepare() -> None:
-    """One thread for each of many processes, and the GPU's fast products."""
+    """Set up a worker: one thread, and fast matrix products on the GPU."""
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")
 
@@ -131,7 +131,7 @@ def run(job: Job) -> tuple[Job, Values, str | None]:
 
 
 def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job]:
-    """Every task of every table; taggers with each seed apart, and the parent of the first table once."""
+    """Every task of every table; one job per seed for taggers, and the parent of the first table once."""
     seeds, limit = options.seeds, options.limit
     tagger_seeds = range(options.first_seed, options.first_seed + seeds)
     parent_table = next(iter(tables.values()))
@@ -150,7 +150,7 @@ def jobs_of(tables: Mapping[str, Path], options: argparse.Namespace) -> list[Job
 
 
 def check(jobs: Iterable[Job]) -> None:
-    """Read every set and open every table, so that what is missing is missed before anything is trained."""
+    """Read every set and open every table, so that a missing one is an error before anything is trained."""
     for dataset in {job.dataset: job for job in jobs}.values():
         dataset.task()
     for table in {job.table for job in jobs}:
@@ -188,7 +188,7 @@ def short(table: str) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """What the user asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -198,15 +198,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", choices=SUITES["trained"], help="may be repeated; all")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0, help="of taggers, to add seeds to a result")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long")
-    parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="at once")
-    parser.add_argument("--limit", type=int, help="at most so many sentences of each part, for a try")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="time limit")
+    parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, os.cpu_count() or 1), help="jobs at once")
+    parser.add_argument("--limit", type=int, help="at most this many sentences of each part, for a quick try")
     parents = parser.add_mutually_exclusive_group()
     parents.add_argument("--no-parent", action="store_true", help="without the language model itself")
     parents.add_argument("--only-parent", action="store_true", help="nothing but the language model")
-    parser.add_argument("--teacher", help="that model; by default the one that the first table names")
+    parser.add_argument(
+        "--teacher", help="the model to fine-tune; by default the one that the first table names"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
-    parser.add_argument("--commit", help="what is checked out, where git cannot say it")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.set = options.set or list(SUITES["trained"])
     for text in options.tables:

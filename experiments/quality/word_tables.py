@@ -25,13 +25,13 @@ class Made:
     label: str
     vectors: WordVectors
     seed: int | None = None
-    """None for a table that does not depend on any."""
+    """None for a table that does not depend on a seed."""
     seconds: float | None = None
     beside: tuple[str, ...] = ()
-    """What was made in the same reading of the text, in the same seconds."""
+    """All tables of the same pass, which share its time."""
 
     def facts(self) -> dict[str, Any]:
-        """Plain data."""
+        """The JSON row without scores."""
         return {
             "label": self.label,
             "seed": self.seed,
@@ -44,7 +44,7 @@ class Made:
 
 
 class Text:
-    """A text that is prepared once, and read with as many seeds as one likes.
+    """A text that is prepared once and read with several seeds.
 
     Args:
         inputs: A store, or text to prepare.
@@ -87,7 +87,7 @@ class Text:
 
 
 def loaded(named: Sequence[str]) -> Iterator[Made]:
-    """Tables that were made before, given as NAME=PATH; their seed is the one that they tell of."""
+    """Existing tables, given as NAME=PATH; the seed comes from their provenance."""
     for text in named:
         name, equals, path = text.partition("=")
         if not equals:

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Let both answer."""
+    """Time both on the same questions."""
     task = AnalogyTask("google")
     vectors = _table(task, options.words, options.dim, options.seed)
     vectors.unit  # noqa: B018
@@ -87,14 +87,14 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
     parser.add_argument("--words", type=int, default=100_000)
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--every", type=int, default=40, help="gensim gets one question in so many")
+    parser.add_argument("--every", type=int, default=40, help="gensim gets every N-th question")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
 def _table(task: AnalogyTask, words: int, dim: int, seed: int) -> WordVectors:
-    """Random vectors, d of a question lying near b - a + c more often than not."""
+    """Random vectors; d of a question is usually near b - a + c."""
     random = np.random.default_rng(seed)
     names = list(dict.fromkeys(word.lower() for word in task.words()))
     matrix = random.normal(size=(words, dim)).astype(np.float32)

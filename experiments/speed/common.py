@@ -15,13 +15,13 @@ from experiments.record import RESULTS, ROOT, command_line, current_commit, mach
 
 SPEED = RESULTS / "speed"
 LEAST_COSINE = 0.9995
-"""What a fast precision must keep to float32."""
+"""The least cosine to float32 that a fast precision must keep."""
 
 Row = tuple[str, ...]
 
 
 def use_cores(count: int) -> None:
-    """Pin this process and its threads to so many cores."""
+    """Pin this process and its threads to a number of cores."""
     import torch
 
     if hasattr(os, "sched_setaffinity"):

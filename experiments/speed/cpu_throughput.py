@@ -51,7 +51,7 @@ Tables = dict[str, WordVectors]
 
 
 class Times(NamedTuple):
-    """Seconds on the clock, and of all cores together, which says more on a busy machine."""
+    """Wall time and CPU time of all cores in seconds; CPU time is more reliable on a busy machine."""
 
     wall: float
     cpu: float
@@ -90,7 +90,7 @@ class Sample:
 
 
 def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
-    """Let all contestants take turns over the sample."""
+    """Time all contestants in turns over the sample."""
     teacher = Teacher.from_config(TeacherConfig(options.teacher, device="cpu", dtype=options.dtype))
     config = DistillConfig(METHODS, budget=options.budget, read="paragraph", seed=options.seed)
     run = Run(teacher, sample.corpus, config)
@@ -161,14 +161,14 @@ def remarks(result: dict[str, Any]) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
     parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
-    parser.add_argument("--words", type=int, default=231_000, help="about so many words of it are read")
+    parser.add_argument("--words", type=int, default=231_000, help="number of words to read, approximately")
     parser.add_argument(
-        "--repeats", type=int, default=2, help="turns of every contestant; medians are reported"
+        "--repeats", type=int, default=2, help="repeats of every contestant; medians are reported"
     )
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--teacher", default=NAME, help="another model, as a folder")
     parser.add_argument("--dtype", default="auto", help="precision of our teacher")
-    parser.add_argument("--budget", type=int, help="sub-words in one of our batches")
+    parser.add_argument("--budget", type=int, help="subwords per batch")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
@@ -205,14 +205,14 @@ def _read(teacher: Teacher, batches: list[AnyBatch]) -> None:
 
 
 def _padding(batches: list[AnyBatch]) -> float:
-    """What padding adds to the sub-words."""
+    """The share of padding."""
     computed = sum(int(batch.lengths.max()) * len(batch.lengths) for batch in batches)
     return computed / sum(len(batch.pieces) for batch in batches) - 1
 
 
 @torch.inference_mode()
 def _product_seconds(teacher: Teacher) -> float:
-    """Seconds for one sub-word if the teacher did nothing but its linear layers."""
+    """Seconds per subword of the teacher's linear layers alone."""
     total = 0.0
     for name, layer in teacher.model.named_modules():
         if isinstance(layer, LINEAR) and "pooler" not in name:

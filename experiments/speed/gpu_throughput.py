@@ -84,27 +84,27 @@ WARM_UP = 6
 
 @dataclass(frozen=True)
 class Text:
-    """A prepared text, and what names its words."""
+    """A prepared text and its vocabulary."""
 
     corpus: Corpus
     vocabulary: Vocabulary
 
 
 class Counted:
-    """Batches, the first few or all of them several times over, and the number of their sub-words."""
+    """Batches, all or the first few, with a count of their subwords."""
 
     def __init__(self, batches: TextBatches, first: int | None = None) -> None:
         self.batches, self.first, self.subwords = batches, first, 0
 
     def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], AnyBatch]]:
-        """Count while passing on."""
+        """Count the subwords of the batches."""
         for after, batch in itertools.islice(self.batches.since(position), self.first):
             self.subwords += len(batch.pieces)
             yield after, batch
 
 
 def main() -> None:
-    """Measure, print and save; what has been measured is saved after every step."""
+    """Measure, print and save after every step."""
     options = _options()
     with TemporaryDirectory(prefix="wordstill-") as folder:
         corpus = open_or_prepare(options.text, PrepareConfig(), Path(folder), progress=False)
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """All mixes of methods with one teacher; what has been found so far, after each of them."""
+    """All mixes of methods with one teacher; yields the results so far after each."""
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
     config = BatchConfig(budget, teacher.limit, packed=teacher.packs)
@@ -154,7 +154,7 @@ def measure_mix(
     passes: int,
     part: float | None,
 ) -> dict[str, Any]:
-    """Seconds of some passes over the text or the first part of it, their sub-words, and the peak memory."""
+    """Seconds, subwords and peak memory of passes over the text or the first part of it."""
     words = text.corpus.n_words
     setup = Setup(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes)
     chosen = read_specs(specs, METHODS, teacher.depth) if specs else []
@@ -222,7 +222,7 @@ def product_rate() -> float:
 
 
 def flops_per_subword(teacher: Teacher, batches: TextBatches) -> float:
-    """Products of linear layers and of attention for one sub-word, on average over some texts."""
+    """Products of linear layers and of attention per subword, on average over some texts."""
     blocks = blocks_of(teacher.model, teacher.depth) or []
     linear = sum(2 * weight.numel() for block in blocks for weight in block.parameters() if weight.dim() == 2)
     lengths = np.concatenate([batch.lengths for _, batch in itertools.islice(batches.since((0, 0)), 8)])
@@ -249,11 +249,11 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What was read, and how each target ended."""
+    """Conditions, and whether the targets are met."""
     shape, mixes = result["shape"], result["mixes"]
     alone = _rate(mixes["teacher alone"])
     said = [
-        f"{result['gpu']}; {result['words']:,} words and punctuation marks; a product runs at "
+        f"{result['gpu']}; {result['words']:,} words and punctuation marks; a matrix product runs at "
         f"{result['product_tflops']:.0f} TFLOP/s."
     ]
     if shape in LEAST_RATES:
@@ -286,7 +286,7 @@ def _five_in_one(mixes: dict[str, Any]) -> list[str]:
 
 
 def _whole_wikipedia(mixes: dict[str, Any], words: int) -> list[str]:
-    """How long the text of X2Static's authors would take, if a run was long enough to tell."""
+    """The time for the text of X2Static's authors, if the run was long enough to extrapolate."""
     mix = mixes.get(SCALED)
     if mix is None or mix["seconds"] < LONG_RUN:
         return []
@@ -333,7 +333,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
     )
-    parser.add_argument("--commit", help="of the code, where its history is not at hand")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     parser.add_argument("--eager", action="store_true", help="do not compile the model")
     options = parser.parse_args()
     options.shape, options.mix = options.shape or list(SHAPES), options.mix or list(MIXES)

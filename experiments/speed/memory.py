@@ -27,7 +27,7 @@ LIMIT = 1.10
 TIMES = 4
 LARGEST_BLOCK = 16 << 20
 BLOCKS = 8
-"""Blocks in the smaller text, more than are worked on at once; with much text they have their usual size."""
+"""Blocks in the smaller text, more than are processed at once; in a long text they have their usual size."""
 TINY_WIDTH = 32
 BYTES_OF_A_WORD = 6
 
@@ -67,7 +67,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """Whether the limit is kept."""
+    """Conditions, and whether the limit is kept."""
     settings = "; ".join(
         f"{step['title']}: {value:,} {name}"
         for step in result["steps"]

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def own_peak() -> int:
-    """The most memory that this process has had.
+    """The peak memory of this process.
 
     The kernel's other counter, ru_maxrss, starts from what the parent had when it forked this process.
     """
@@ -40,7 +40,7 @@ def own_peak() -> int:
 
 
 def worker_peak() -> int:
-    """The most memory that one child process had; pages that it shares with its parent count again."""
+    """The peak memory of one child process, including pages that it shares with its parent."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 

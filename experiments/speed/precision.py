@@ -46,7 +46,7 @@ MOST_DIFFERENCE = 0.2
 
 
 def main() -> None:
-    """Measure, print and save; what has been measured is saved after every precision."""
+    """Measure, print and save after every precision."""
     options = _options()
     result: dict[str, Any] = {}
     try:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def checked_words(device: str, dtypes: Sequence[str]) -> tuple[str, ...]:
-    """The words of the sets; a set that is not there or a precision that cannot be had is an error now."""
+    """The words of the sets; a missing set or an unavailable precision is an error now."""
     words = tuple(dict.fromkeys(word for name in EIGHT for word in words_of(name)))
     for dtype in dtypes:
         Teacher.from_config(TeacherConfig(NAME, device, dtype))
@@ -71,7 +71,7 @@ def checked_words(device: str, dtypes: Sequence[str]) -> tuple[str, ...]:
 def measure(
     corpus: Corpus, words: tuple[str, ...], device: str, dtypes: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """What has been found so far, after each precision that is compared with float32."""
+    """The results so far, after each precision that is compared with float32."""
     config = DistillConfig(METHODS, vocabulary=VocabularyConfig(words=words))
     reference, facts = make(corpus, replace(config, teacher=TeacherConfig(NAME, device, EXACT)))
     result: dict[str, Any] = {
@@ -88,7 +88,7 @@ def measure(
 
 
 def make(corpus: Corpus, config: DistillConfig) -> tuple[dict[str, WordVectors], dict[str, Any]]:
-    """The tables, and what is said of them; the teacher is gone when this returns."""
+    """The tables with their speed and scores; the teacher is freed on return."""
     print(f"{config.teacher.dtype}:", flush=True)
     teacher = Teacher.from_config(config.teacher)
     run = Run(teacher, corpus, config)
@@ -106,7 +106,7 @@ def make(corpus: Corpus, config: DistillConfig) -> tuple[dict[str, WordVectors],
 
 
 class Clock:
-    """Seconds of a stage; unlike a stopwatch it makes a GPU be waited for at the end only."""
+    """Seconds of a stage; waits for the GPU only at its end."""
 
     def __init__(self, stage: Stage) -> None:
         self.batches, self.enough, self.started, self.seconds = stage.batches, stage.enough, 0.0, 0.0
@@ -137,7 +137,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What was read, where scores differ most, and whether the targets are met."""
+    """Conditions, where scores differ most, and whether the targets are met."""
     vectors = " and ".join(f"{number:,} of `{label}`" for label, number in result["vectors"].items())
     compared = [dtype for dtype in result["precisions"] if dtype != EXACT]
     return [
@@ -173,7 +173,7 @@ def _remark(result: dict[str, Any], dtype: str, label: str) -> str:
 
 
 def _scores(tables: Mapping[str, WordVectors]) -> dict[str, dict[str, float]]:
-    """Those of every table on the sets."""
+    """Scores by table and set."""
     values: dict[str, dict[str, float]] = {label: {} for label in tables}
     for label, scores in evaluate(tables, EIGHT).scores.items():
         for name, score in scores.items():
@@ -193,7 +193,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("text", type=Path, help="a text of any format that wordstill reads, or a store")
     parser.add_argument("--dtype", action="append", choices=OTHERS, help="may be repeated; bfloat16 if none")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--commit", help="of the code, where its history is not at hand")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.dtype = list(dict.fromkeys(options.dtype or [USUAL]))
     return options

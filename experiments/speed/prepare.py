@@ -62,12 +62,12 @@ def rows(result: dict[str, Any]) -> list[Row]:
     return [
         ("", "words/s"),
         ("one core", f"{_rate(result):,.0f}"),
-        (f"{result['cores']} cores, on the clock", f"{together:,.0f}"),
+        (f"{result['cores']} cores, wall time", f"{together:,.0f}"),
     ]
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What was read, and how the target ended."""
+    """Conditions, and whether the target is met."""
     rate = _rate(result)
     return [
         f"{result['words']:,} words and punctuation marks, {result['megabytes']} MB ({result['text']}).",
@@ -80,7 +80,7 @@ def _rate(result: dict[str, Any]) -> float:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of all that it has started."""
+    """CPU seconds of this process and its children."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 

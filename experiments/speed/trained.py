@@ -31,7 +31,7 @@ TITLE = "Training classifiers and taggers"
 WORDS, DIM, CLASSES = 20_000, 384, 2
 TAGS, TAGGED_BATCH = 45, 32
 TARGETS = {"classifier": 1.5, "field": 2.0}
-"""On a CPU; a GPU waits for the next step to be asked for, whichever way."""
+"""On a CPU; on a GPU both ways wait for kernel launches."""
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Sentences per second of both ways, for the classifier and the field."""
+    """Sentences per second of both ways, for the classifier and the CRF."""
     device = choose_device(options.device)
     torch.manual_seed(0)
     sample = Sample.draw(options.sentences)
@@ -72,7 +72,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What stands below the table."""
+    """Conditions, and whether the targets are met."""
     lines = [f"{result['sentences']:,} sentences on {result['device']}."]
     for name, (ours, plain) in result["speeds"].items():
         target = TARGETS[name]
@@ -132,7 +132,7 @@ def classifier_steps(sample: Sample, device: torch.device, *, plain: bool) -> Ca
 
 
 def field_steps(sample: Sample, device: torch.device, *, plain: bool) -> Callable[[], None]:
-    """Losses and gradients of the field over one epoch."""
+    """Losses and gradients of the CRF over one epoch."""
     field = Crf(TAGS).to(device)
 
     def run() -> None:
@@ -151,7 +151,7 @@ def field_steps(sample: Sample, device: torch.device, *, plain: bool) -> Callabl
 
 
 def plain_partition(field: Crf, emissions: Tensor, lengths: Tensor) -> Tensor:
-    """The logarithm of the sum over all rows of tags, by the recursion in logarithms."""
+    """The log partition function, by the recursion in logarithms."""
     reached = field.start + emissions[:, 0]
     for step in range(1, emissions.shape[1]):
         further = (reached[:, :, None] + field.transitions).logsumexp(dim=1) + emissions[:, step]
@@ -160,7 +160,7 @@ def plain_partition(field: Crf, emissions: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _in_turns(ways: tuple[Callable[[], None], ...], repeats: int, device: torch.device) -> list[float]:
-    """Seconds of each way, the median of several runs after one that does not count."""
+    """Median seconds of each way over several runs, after a warm-up."""
     seconds: list[list[float]] = [[] for _ in ways]
     for number in range(repeats + 1):
         for place, way in enumerate(ways):

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Let both take turns at every step."""
+    """Time both in turns at every step."""
     from gensim.models import KeyedVectors
 
     made = _make(folder, options)
@@ -111,15 +111,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--repeats", type=int, default=3, help="turns of each step; medians are reported")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each step; medians are reported")
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where 3 GB of files may lie for a while")
+    parser.add_argument("--folder", type=Path, help="folder for 3 GB of temporary files")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
 def _make(folder: Path, options: argparse.Namespace) -> list[str]:
-    """Write the table in all three ways; give its words."""
+    """Write the table in all three formats; returns its words."""
     from gensim.models import KeyedVectors
 
     words = [f"word{row}" for row in range(options.rows)]

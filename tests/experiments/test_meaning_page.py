@@ -97,12 +97,14 @@ def test_triples_of_two_modes_are_counted_each():
     assert "- Triples (substituted): 300 of 2,000 targets, 200 per second; " in shown
 
 
-def test_translators_are_told_whether_they_were_used_or_not():
+def test_translators_are_listed_whether_they_were_used_or_not():
     shown = meaning.section(content())
     assert "Translator" not in shown
     used = meaning.section(content(translators=[{"name": "en-de", **TRANSLATOR}]))
     assert (
         "- Translator en-de: 9,000 pairs, 50 steps in 10 s, BLEU 12.34 on 100 held-out lines (`s`).\n" in used
     )
+    plain = meaning.section(content(translators=[{"name": "en-de"}]))
+    assert "- Translator en-de.\n" in plain
     refused = meaning.section(content(**{"translators refused": [{"name": "de-en", **TRANSLATOR}]}))
-    assert "lines (`s`); refused, since too few words of a sentence came back.\n" in refused
+    assert "lines (`s`); refused, because too few words of a sentence came back.\n" in refused

@@ -31,7 +31,7 @@ def test_the_result_holds_what_is_scored(table, tmp_path):
     assert written["title"] == "T" and [row["seed"] for row in written["rows"]] == [0, 1]
 
 
-def test_a_table_that_cannot_be_scored_is_told(table, tmp_path):
+def test_a_table_that_cannot_be_scored_is_an_error(table, tmp_path):
     result = measure.Result(tmp_path / "result.json", {})
     job = Future()
     result.expect(measure.Made("m", table), job)

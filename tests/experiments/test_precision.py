@@ -91,7 +91,7 @@ def test_a_small_text_for_real(saved_teacher, short_text, tmp_path, monkeypatch,
     ((), "Data set 'rg65' .* was not found.*WORDSTILL_DATA"),
     (("--device", "nowhere"), "Data set 'rg65'"),
 ])  # fmt: skip
-def test_missing_data_are_told_before_any_work(options, message, tmp_path, monkeypatch):
+def test_missing_data_are_reported_before_any_work(options, message, tmp_path, monkeypatch):
     monkeypatch.delenv("WORDSTILL_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["precision", "no-such-text", *options])
@@ -99,7 +99,7 @@ def test_missing_data_are_told_before_any_work(options, message, tmp_path, monke
         precision.main()
 
 
-def test_a_device_that_cannot_be_used_is_told_before_any_work(saved_teacher, monkeypatch):
+def test_a_device_that_cannot_be_used_is_reported_before_any_work(saved_teacher, monkeypatch):
     monkeypatch.setattr(precision, "NAME", str(saved_teacher))
     monkeypatch.setattr(precision, "EIGHT", ())
     monkeypatch.setattr(sys, "argv", ["precision", "no-such-text", "--device", "nowhere"])

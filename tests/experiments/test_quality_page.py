@@ -55,7 +55,7 @@ def test_halves_of_analogies_and_shares_of_words():
     assert probes.startswith("| `m` | 70.0 (75 %) |")
 
 
-def test_what_the_teacher_read_is_told_where_it_is_not_the_default():
+def test_labels_say_what_the_teacher_read_if_that_is_not_the_default():
     rows = [row(label, 0, rg65=figure(1.0)) for label in ("m", "m", "parent", "decontextual")]
     rows[0]["provenance"]["batches"] = {"unit": "sentence"}
     for each in rows[1:]:
@@ -64,7 +64,7 @@ def test_what_the_teacher_read_is_told_where_it_is_not_the_default():
     assert [line.split("`")[1] for line in lines] == ["m", "m, paragraphs", "parent", "decontextual"]
 
 
-def test_what_rows_were_made_from_is_told_of_those_that_were():
+def test_rows_say_what_they_were_made_from():
     rows = [row("m", None, rg65=figure(1.0)), row("skipgram", 0), row("given", None)]
     del rows[1]["provenance"]["teacher"]
     rows[2]["provenance"] = {}

@@ -55,7 +55,7 @@ def test_the_parent_may_be_all(table):
     assert job.kind == trained.PARENT
 
 
-def test_a_job_that_fails_is_told(table, monkeypatch):
+def test_a_job_that_fails_is_reported(table, monkeypatch):
     def broken(self):
         raise RuntimeError("out of memory")
 
