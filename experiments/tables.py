@@ -18,6 +18,8 @@ from experiments.record import ROOT
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "quality": quality.page,
     "quality-summary": quality.summary_page,
+    "reading-units": quality.reading_units,
+    "lower-layer": quality.lower_layer,
     "retrofit": quality.retrofit_page,
     "meaning": meaning.page,
     "speed": speed.page,

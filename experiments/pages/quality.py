@@ -139,7 +139,7 @@ def summary(files: list[File]) -> str:
     lines = ["| vectors | WordSim-353 | SimLex-999 | MEN | mean of eight sets |", "|---|---:|---:|---:|---:|"]
     named = {column.name: column for column in EIGHT}
     for label, seeds in by_label(files).items():
-        scored = [seed["scores"]["all"] for seed in seeds if "all" in seed["scores"]]
+        scored = _scored(seeds, "all")
         if not scored or label not in METHODS:
             continue
         cells = [
@@ -170,6 +170,33 @@ def summary_origin(files: list[File]) -> str:
         for origin, seeds in commits.items()
     )
     return f"Made by `python -m experiments.quality.measure` on {origins}."
+
+
+def reading_units() -> str:
+    """The mean of eight similarity sets if the teacher reads sentences, and if it reads paragraphs."""
+    rows = by_label(by_text()[SUMMARY])
+    names = [name for name in METHODS if f"{name}, paragraphs" in rows]
+    lines = [f"| | {' | '.join(f'`{name}`' for name in names)} |", "|---|" + "---:|" * len(names)]
+    for title, suffix in (("sentences", ""), ("paragraphs", ", paragraphs")):
+        scored = [_scored(rows[name + suffix], "pairs seen in the text") for name in names]
+        lines.append(f"| {title} | {' | '.join(mean_cell(seeds, EIGHT) for seeds in scored)} |")
+    return "\n".join(lines)
+
+
+def lower_layer() -> str:
+    """`still` with and without the states of a low layer."""
+    rows = by_label(by_text()["demo"])
+    named = {column.name: column for column in RELATIONS if column.part is None}
+    lines = ["| | Google | MSR | mean of eight similarity sets |", "|---|---:|---:|---:|"]
+    for title, label in (("still", "still"), ("still:lower=1", "still-lower-1")):
+        scored = _scored(rows[label], "all")
+        cells = [cell(scored, named[name], share=False).partition(" (")[0] for name in ("google", "msr")]
+        lines.append(f"| `{title}` | {' | '.join([*cells, mean_cell(scored, EIGHT)])} |")
+    return "\n".join(lines)
+
+
+def _scored(seeds: list[Row], group: str) -> list[Row]:
+    return [seed["scores"][group] for seed in seeds if group in seed["scores"]]
 
 
 def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> str:
@@ -245,7 +272,7 @@ def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:
     """The lines of a table; none if no row has any of its scores."""
     lines = []
     for label, seeds in rows.items():
-        scored = [seed["scores"][block.group] for seed in seeds if block.group in seed["scores"]]
+        scored = _scored(seeds, block.group)
         scored = [by_set for by_set in scored if any(column.name in by_set for column in block.columns)]
         if scored:
             cells = [cell(scored, column, share=block.share) for column in block.columns]
