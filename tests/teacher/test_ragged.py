@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wordstill.teacher import layers, ragged
 from wordstill.teacher.ragged import offsets_of, owners, ranges
 from wordstill.teacher.ragged_tensors import owners_of, running_sum, runs
-from wordstill.teacher.subwords import alignment
+import wordstill.teacher.subwords.alignment as alignment
 
 RUNS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12)
 

@@ -37,20 +37,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: wordstill distill corpus.txt --out vectors",
 )
-for module in (
-    prepare,
-    distill,
-    train,
-    evaluate,
-    similar,
-    analogy,
-    transform,
-    retrofit,
-    compare,
-    convert,
-    info,
+for name, command, examples in (
+    ("prepare", prepare.command, prepare.EXAMPLES),
+    ("distill", distill.command, distill.EXAMPLES),
+    ("train", train.command, train.EXAMPLES),
+    ("evaluate", evaluate.command, evaluate.EXAMPLES),
+    ("similar", similar.command, similar.EXAMPLES),
+    ("analogy", analogy.command, analogy.EXAMPLES),
+    ("transform", transform.command, transform.EXAMPLES),
+    ("retrofit", retrofit.command, retrofit.EXAMPLES),
+    ("compare", compare.command, compare.EXAMPLES),
+    ("convert", convert.command, convert.EXAMPLES),
+    ("info", info.command, info.EXAMPLES),
 ):
-    app.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLES)(module.command)
+    app.command(name, epilog=examples)(command)
 app.add_typer(data.app, name="data")
 app.add_typer(meaning.app, name="meaning")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wordstill.teacher.attention import cpu as cpu_attention
+import wordstill.teacher.attention.cpu as cpu_attention
 from wordstill.teacher.attention.cpu import attend_texts
 
 LENGTHS = [

@@ -11,7 +11,7 @@ import pytest
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.teacher import BatchConfig, TextBatches, piece_source
-from wordstill.teacher.batches import text as text_module
+import wordstill.teacher.batches.text as text_module
 
 LIMIT, BUDGET = 40, 200
 CONFIG = BatchConfig(budget=BUDGET, limit=LIMIT)

@@ -8,7 +8,7 @@ import pytest
 
 from wordstill.errors import UsageError
 from wordstill.teacher import BatchConfig, WordListBatches
-from wordstill.teacher.batches import words as words_module
+import wordstill.teacher.batches.words as words_module
 
 LIMIT = 40
 INVISIBLE = "\u200b"

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from wordstill.teacher.blocks import blocks_of
-from wordstill.teacher.precision import cpu_linear
+import wordstill.teacher.precision.cpu_linear as cpu_linear
 from wordstill.teacher.precision.cpu_linear import SortedLinear, with_sorted_weights
 
 DEPTH = 3

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision import half, kinds
+import wordstill.teacher.precision.half as half
+import wordstill.teacher.precision.kinds as kinds
 from wordstill.teacher.precision.closeness import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.

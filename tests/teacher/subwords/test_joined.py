@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from wordstill.teacher.subwords import joined
+import wordstill.teacher.subwords.joined as joined
 from wordstill.teacher.subwords.joined import encode_joined, joining_changes_nothing
 
 TEXTS = [" the", "river", " stands", ' "still",', " ", "", " a\u0301b", " \u200d", " Σας", " 3.5", "x"] * 20

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from wordstill.teacher import piece_source
-from wordstill.teacher.subwords import pieces
+import wordstill.teacher.subwords.pieces as pieces
 from wordstill.teacher.subwords.pieces import FormPieces, MixedPieces, TextPieces
 
 BLANK_SPLITTING = (

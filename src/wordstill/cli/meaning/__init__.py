@@ -11,5 +11,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Distil what a word means in its sentence: make pairs, train, encode, evaluate.",
 )
-for module in (pairs, train, encode, similar, table, evaluate):
-    app.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLES)(module.command)
+for name, command, examples in (
+    ("pairs", pairs.command, pairs.EXAMPLES),
+    ("train", train.command, train.EXAMPLES),
+    ("encode", encode.command, encode.EXAMPLES),
+    ("similar", similar.command, similar.EXAMPLES),
+    ("table", table.command, table.EXAMPLES),
+    ("evaluate", evaluate.command, evaluate.EXAMPLES),
+):
+    app.command(name, epilog=examples)(command)

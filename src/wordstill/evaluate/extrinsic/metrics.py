@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.evaluate.extrinsic.word_table import Ids
 from wordstill.evaluate.statistics import ratios
 
-Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 OUTSIDE = "O"
 

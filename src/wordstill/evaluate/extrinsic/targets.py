@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from wordstill.evaluate.extrinsic.trained import Frame, TrainedScore
 from wordstill.evaluate.extrinsic.word_table import Ids, Sentences
 
 
-class Targets(Protocol):
+class Targets(typing.Protocol):
     """The targets of three parts."""
 
     @property

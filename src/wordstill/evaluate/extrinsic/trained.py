@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wordstill.evaluate.extrinsic.examples import Published, Words
-from wordstill.evaluate.extrinsic.metrics import Ids, accuracy, as_sums, figure_of, macro_f1
+from wordstill.evaluate.extrinsic.metrics import accuracy, as_sums, figure_of, macro_f1
+from wordstill.evaluate.extrinsic.word_table import Ids
 from wordstill.evaluate.items import Items
 from wordstill.evaluate.loaded import Loaded
 from wordstill.evaluate.protocol import Protocol
