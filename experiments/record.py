@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from wordstill.files import atomic_file
+from wordstill.core.files import atomic_file
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"

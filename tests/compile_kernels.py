@@ -14,15 +14,14 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
+from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
+from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
+from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
-from wordstill.methods.learning.own_kernels import OwnStep
-from wordstill.methods.learning.row_kernels import KINDS, KernelStep
 from wordstill.methods.learning.rows import RowOptimiser, RowTable
-from wordstill.methods.learning.shared_kernels import SharedStep
-from wordstill.methods.sum_kernels import add_rows
-from wordstill.teacher.attention.packed import WIDTHS
-from wordstill.teacher.attention.packed_kernels import attend_short_texts
-from wordstill.teacher.pooling_kernels import range_sums
+from wordstill.teacher.attention import WIDTHS
+from wordstill.teacher.kernels.attention_kernels import attend_short_texts
+from wordstill.teacher.kernels.pooling_kernels import range_sums
 
 DIM, ROWS = 384, torch.tensor([[0, 1], [1, 2]])
 WARP, USUAL_WIDTH = 32, 64

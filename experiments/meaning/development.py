@@ -20,14 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluate.locate import locate
-from wordstill.evaluate.pairs import WordPairs
-from wordstill.evaluate.statistics import Floats, resampled_correlations, spearman
+from wordstill.evaluation.data.locate import locate
+from wordstill.evaluation.data.similarity_sets import WordPairs
+from wordstill.evaluation.statistics import Floats, resampled_correlations, spearman
 from wordstill.meaning import Use
+from wordstill.meaning.context_tasks import Representations, cosines, predict, use_vectors
+from wordstill.meaning.occurrence import word_spans
 from wordstill.meaning.reading import StateReader
-from wordstill.meaning.tasks.lexical import predict
-from wordstill.meaning.tasks.vectors import Representations, cosines, use_vectors
-from wordstill.meaning.use import word_spans
 
 SENSES, SENSE_PARTS = "wic", ("train", "dev")
 WORDS = ("men-dev", "simverb3500-dev")

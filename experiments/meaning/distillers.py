@@ -15,7 +15,7 @@ from experiments.record import TimedRecord
 from wordstill.errors import UsageError
 from wordstill.meaning import PRESETS, DistillerConfig, MeaningEncoder, TrainConfig, Triples, train_encoder
 from wordstill.meaning.distiller import RAW_SCALED, SCALINGS
-from wordstill.meaning.representation import Representation
+from wordstill.meaning.occurrence import Representation
 from wordstill.teacher import Teacher
 
 PAPER = "paper"

@@ -12,11 +12,10 @@ from experiments.meaning.distillers import ABLATION, PAPER, SCALED_RAW, Encoders
 from experiments.meaning.triples import sentences_of
 from experiments.record import TimedRecord
 from wordstill.meaning import MeaningEncoder, Triples
+from wordstill.meaning.context_suite import TASKS, YEARS, Evaluation, EvaluationConfig, evaluate
 from wordstill.meaning.liu import LiuTransform
+from wordstill.meaning.occurrence import Representation
 from wordstill.meaning.reading import StateReader
-from wordstill.meaning.representation import Representation
-from wordstill.meaning.tasks import evaluate
-from wordstill.meaning.tasks.suite import TASKS, YEARS, Evaluation, EvaluationConfig
 from wordstill.vectors import WordVectors
 
 LIU = "Liu et al. 2020"

@@ -16,13 +16,11 @@ from experiments.record import TimedRecord
 from wordstill.corpus import Corpus
 from wordstill.errors import UsageError
 from wordstill.meaning import Triples, Use
-from wordstill.meaning.building import BuildConfig
-from wordstill.meaning.ctranslate import load_translator
+from wordstill.meaning.make_triples import Mode, PairConfig, make_triples
 from wordstill.meaning.masked import MaskedModel
-from wordstill.meaning.pairs import Mode, PairConfig, make_triples
-from wordstill.meaning.sources import Sources
-from wordstill.meaning.targets import TargetConfig
-from wordstill.meaning.translation import Paraphraser, RoundTrip
+from wordstill.meaning.targets import Sources, TargetConfig
+from wordstill.meaning.translation import Paraphraser, RoundTrip, load_translator
+from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from experiments.quality.trained import PARENT
 from experiments.record import RESULTS, current_command
+from wordstill.distillation.run import DistillConfig
 from wordstill.methods import METHODS
-from wordstill.run import DistillConfig
 
 SUMMARY = "enwiki-a"
 """The text of the short table."""

@@ -28,10 +28,10 @@ from experiments.quality.scoring import SEEN, check_data, evaluation_words, scor
 from experiments.quality.word_tables import Made, Text, loaded
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.corpus import VocabularyConfig
-from wordstill.formats.artefact import ARTEFACT
-from wordstill.run import DistillConfig
+from wordstill.distillation.run import DistillConfig
+from wordstill.formats.artifact import ARTEFACT
 from wordstill.teacher import TeacherConfig
-from wordstill.teacher.batches.config import Unit
+from wordstill.teacher.batch import Unit
 
 MODULE = "experiments.quality.measure"
 METHODS = ("still", "ase", "decontextual")

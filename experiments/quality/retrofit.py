@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
-from wordstill.evaluate import SimilarityTask, evaluate
-from wordstill.evaluate.statistics import spearman
-from wordstill.evaluate.suites import EIGHT
+from wordstill.evaluation import SimilarityTask, evaluate
+from wordstill.evaluation.data.catalog import EIGHT
+from wordstill.evaluation.statistics import spearman
 from wordstill.postprocess import Transform
 from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, Lexicon, open_lexicon, retrofitter
 from wordstill.vectors import WordVectors

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wordstill.evaluate import DATASETS, PROTOCOLS, SUITES, Evaluation, Score, evaluate, make_task, words_of
-from wordstill.evaluate.suites import EIGHT
+from wordstill.evaluation import DATASETS, PROTOCOLS, SUITES, Evaluation, Score, evaluate, make_task, words_of
+from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.vectors import WordVectors
 
 SETS = (*SUITES["papers"], *SUITES["probe"])

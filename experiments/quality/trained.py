@@ -25,11 +25,11 @@ import torch
 
 from experiments.quality.scoring import score_facts
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
-from wordstill.evaluate import DATASETS, SUITES
-from wordstill.evaluate.extrinsic.classification import ClassificationTask
-from wordstill.evaluate.extrinsic.config import CnnConfig, ParentConfig, TaggerConfig
-from wordstill.evaluate.extrinsic.parent import ParentTask
-from wordstill.evaluate.extrinsic.tagging import TaggingTask
+from wordstill.evaluation import DATASETS, SUITES
+from wordstill.evaluation.trained.classification import ClassificationTask
+from wordstill.evaluation.trained.config import CnnConfig, ParentConfig, TaggerConfig
+from wordstill.evaluation.trained.finetuned import ParentTask
+from wordstill.evaluation.trained.tagging import TaggingTask
 from wordstill.vectors import WordVectors
 
 MODULE = "experiments.quality.trained"

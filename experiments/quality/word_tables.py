@@ -10,10 +10,10 @@ from typing import Any
 
 from wordstill.baselines import Training, read_baselines, train_on_corpus
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.input_text import open_or_prepare
+from wordstill.corpus.input_text import open_or_prepare
+from wordstill.distillation.run import DistillConfig, Run
 from wordstill.methods import METHODS
 from wordstill.methods.learning.learner import Learner
-from wordstill.run import DistillConfig, Run
 from wordstill.teacher import Teacher
 from wordstill.vectors import WordVectors
 

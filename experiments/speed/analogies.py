@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from experiments.speed.common import Row, met, save, show, use_cores
-from wordstill.evaluate.analogy import AnalogyTask
-from wordstill.evaluate.protocol import Protocol
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.tasks.analogy import AnalogyTask
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "analogies"

@@ -37,7 +37,7 @@ def read_paragraphs(text: Path | None, out: Path) -> list[str]:
         out: Folder for the store that is made on the way.
     """
     from wordstill.corpus import prepare
-    from wordstill.corpus.embedded import embedded_text
+    from wordstill.corpus.sources import embedded_text
 
     corpus = prepare([text or embedded_text()], out)
     return [corpus.text(number) for number in range(len(corpus))]

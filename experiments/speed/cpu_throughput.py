@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 import torch
 
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, read_paragraphs, save, show, use_cores
+from wordstill.core.threads import Crew
 from wordstill.corpus import Corpus, prepare
-from wordstill.crew import Crew
-from wordstill.run import DistillConfig, Run
+from wordstill.distillation.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig, WordStates
-from wordstill.teacher.batches.positions import AnyBatch
-from wordstill.teacher.embedded import NAME, embedded_teacher
-from wordstill.teacher.precision.cpu_linear import SortedLinear
-from wordstill.teacher.precision.tiles import TileLinear
+from wordstill.teacher.amx import TileLinear
+from wordstill.teacher.batches import AnyBatch
+from wordstill.teacher.dtype import SortedLinear
+from wordstill.teacher.loading import NAME, embedded_teacher
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"

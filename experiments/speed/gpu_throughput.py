@@ -23,15 +23,15 @@ import torch
 
 from experiments.speed.common import Row, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.engine import Engine, Stage
-from wordstill.input_text import open_or_prepare
+from wordstill.corpus.input_text import open_or_prepare
+from wordstill.distillation.engine import Engine, Stage
 from wordstill.methods import METHODS, Setup, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, piece_source
-from wordstill.teacher.batches.budget import usual_budget
-from wordstill.teacher.batches.place import Place, gatherer
-from wordstill.teacher.batches.positions import AnyBatch
-from wordstill.teacher.blocks import blocks_of
-from wordstill.teacher.embedded import embedded_teacher
+from wordstill.teacher.batches import AnyBatch
+from wordstill.teacher.gathering import Place, gatherer
+from wordstill.teacher.layers import blocks_of
+from wordstill.teacher.loading import embedded_teacher
+from wordstill.teacher.planning import usual_budget
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from experiments.speed.common import Row, met, save, show, use_cores
-from wordstill.evaluate import DATASETS, SUITES, make_task
+from wordstill.evaluation import DATASETS, SUITES, make_task
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "intrinsic"

@@ -19,7 +19,7 @@ from typing import Any
 
 from experiments.speed.common import Row, met, read_paragraphs, save, show
 from wordstill.corpus import prepare
-from wordstill.teacher.embedded import NAME, embedded_teacher
+from wordstill.teacher.loading import NAME, embedded_teacher
 
 BENCHMARK = "memory"
 TITLE = "Memory"

@@ -26,15 +26,15 @@ import torch
 from experiments.record import machine
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
-from wordstill.engine import Position, Stage
+from wordstill.corpus.input_text import open_or_prepare
+from wordstill.distillation.engine import Position, Stage
+from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import DataError, WordstillError
-from wordstill.evaluate import evaluate, words_of
-from wordstill.evaluate.suites import EIGHT
-from wordstill.input_text import open_or_prepare
-from wordstill.run import DistillConfig, Run
+from wordstill.evaluation import evaluate, words_of
+from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.teacher import Batch, LoadedBatch, Teacher, TeacherConfig
 from wordstill.teacher.device import choose_device
-from wordstill.teacher.embedded import NAME
+from wordstill.teacher.loading import NAME
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "precision"

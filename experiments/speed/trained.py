@@ -20,10 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from experiments.speed.common import Row, met, save, show, use_cores
-from wordstill.evaluate.extrinsic.cnn import ConvolutionalClassifier
-from wordstill.evaluate.extrinsic.config import CnnConfig
-from wordstill.evaluate.extrinsic.crf import Crf
-from wordstill.evaluate.extrinsic.word_table import Sentences, length_sorted
+from wordstill.evaluation.trained.cnn import ConvolutionalClassifier
+from wordstill.evaluation.trained.config import CnnConfig
+from wordstill.evaluation.trained.crf import Crf
+from wordstill.evaluation.trained.word_table import Sentences, length_sorted
 from wordstill.teacher.device import choose_device
 
 BENCHMARK = "trained"

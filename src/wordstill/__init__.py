@@ -9,20 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wordstill.errors import MissingExtra
-from wordstill.evaluate import evaluate
-from wordstill.vectors import WordVectors
+from wordstill.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     from wordstill.corpus import prepare
     from wordstill.distillation import distill
+    from wordstill.evaluation import evaluate
 
 __version__ = "0.1.0"
-_ON_FIRST_USE = {"prepare": "wordstill.corpus", "distill": "wordstill.distillation"}
+_ON_FIRST_USE = {
+    "prepare": "wordstill.corpus",
+    "distill": "wordstill.distillation",
+    "evaluate": "wordstill.evaluation",
+}
 __all__ = ["WordVectors", "__version__", "distill", "evaluate", "prepare"]
 
 
 def __getattr__(name: str) -> Any:
-    # What needs torch or the text tools is imported on first use, so that reading vectors needs numpy only.
+    # What needs torch or the data sets is imported on first use, so that reading vectors needs numpy only.
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

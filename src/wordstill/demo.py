@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from wordstill.corpus import VocabularyConfig, prepare
-from wordstill.corpus.embedded import embedded_text
-from wordstill.distillation import distill
-from wordstill.evaluate import evaluate
-from wordstill.evaluate.report import table
-from wordstill.evaluate.similarity import SimilarityTask
-from wordstill.run import DistillConfig
+from wordstill.corpus.sources import embedded_text
+from wordstill.distillation.distilling import distill
+from wordstill.distillation.run import DistillConfig
+from wordstill.evaluation import evaluate
+from wordstill.evaluation.report.tables import table
+from wordstill.evaluation.tasks.similarity import SimilarityTask
 from wordstill.vectors import WordVectors
 
 SETS = ("wordsim353", "simlex999")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.baselines.text import WordText
+from wordstill.baselines.word_stream import WordText
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.vectors import WordVectors
 

@@ -17,7 +17,7 @@ from wordstill.baselines import (
     train,
     train_on_corpus,
 )
-from wordstill.baselines.text import WordText
+from wordstill.baselines.word_stream import WordText
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, MissingExtra, TrainingError, UsageError
 

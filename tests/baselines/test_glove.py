@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.baselines.cooccurrence import Cooccurrences
-from wordstill.baselines.glove import GloveConfig, GloveModel, gradients_of
-from wordstill.baselines.text import WordText
+from wordstill.baselines.glove import Cooccurrences, GloveConfig, GloveModel, gradients_of
+from wordstill.baselines.word_stream import WordText
 
 CPU = torch.device("cpu")
 

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.baselines.ngrams import Examples, leave_one_out, make_bags, source_gradients_of
-from wordstill.baselines.sent2vec import Sent2vecConfig, Sent2vecModel, row_shares
+from wordstill.baselines.sent2vec import (
+    Examples,
+    Sent2vecConfig,
+    Sent2vecModel,
+    leave_one_out,
+    make_bags,
+    row_shares,
+    source_gradients_of,
+)
 
 CPU = torch.device("cpu")
 SENTENCES = [[3, 1, 4, 1], [5], [2, 6, 5, 3, 5], [1, 1], [0, 2, 0]]

@@ -77,7 +77,7 @@ def test_several_workers(planted, topics_apart):
 
 
 def test_the_loss_is_shown(planted, capsys, monkeypatch):
-    monkeypatch.setattr("wordstill.baselines.progress.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("wordstill.baselines.base.SECONDS_BETWEEN_LOOKS", 0.0)
     Skipgram(SkipgramConfig(dim=10, epochs=2, subsample=0), Training(progress=True)).fit(planted)
     shown = capsys.readouterr().err
     assert "27.0k/27.0k" in shown and "loss " in shown

@@ -52,7 +52,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def run(*arguments: object, **options: object) -> subprocess.Popen[str]:
         environment = os.environ | {"PYTHONPATH": str(Path(wordstill.__file__).parents[1])}
         environment["OMP_NUM_THREADS"] = "1"
-        command = [sys.executable, "-m", "wordstill.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "wordstill", *map(str, arguments)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         started.append(subprocess.Popen(command, env=environment, text=True, **pipes))
         return started[-1]

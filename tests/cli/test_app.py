@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import wordstill
-from wordstill.cli import analogy, distill, evaluate, info, prepare, similar, train
+from wordstill.cli import distill, evaluate, info, prepare, query, train
 from wordstill.cli.app import GPU_MEMORY
 
 COMMANDS = {
@@ -16,8 +16,8 @@ COMMANDS = {
     "distill": distill,
     "train": train,
     "evaluate": evaluate,
-    "similar": similar,
-    "analogy": analogy,
+    "similar": query,
+    "analogy": query,
     "info": info,
 }
 
@@ -108,7 +108,7 @@ def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     given = []
     monkeypatch.setattr("wordstill.cli.distill.show_dry_run", lambda *arguments: given.append(arguments))
     assert cli("distill", "text.txt", "--out", tmp_path / "vectors", "--dry-run").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.run.DistillConfig(), None)]
+    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.run.DistillConfig(), None)]
 
 
 def test_without_torch_distill_says_what_to_install(start, tmp_path):

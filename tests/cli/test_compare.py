@@ -63,7 +63,7 @@ def test_rules_can_be_changed(cli, tables, pairs, tmp_path):
 
 
 def test_without_data_sets(cli, tables, monkeypatch):
-    monkeypatch.setattr(import_module("wordstill.evaluate.compare"), "available", tuple)
+    monkeypatch.setattr(import_module("wordstill.evaluation.comparison"), "available", tuple)
     done = cli("compare", *tables)
     assert done.code == 0, done.err
     assert "No data set was found" in done.out

@@ -108,9 +108,9 @@ def test_fetch_replaces_a_changed_file(cli, real, tmp_path, monkeypatch):
 
 
 def test_fetch_all_says_that_there_is_nothing_to_do(cli, monkeypatch):
-    from wordstill.evaluate import DATASETS
+    from wordstill.evaluation import DATASETS
 
-    locate = import_module("wordstill.evaluate.locate")
+    locate = import_module("wordstill.evaluation.data.locate")
     monkeypatch.setattr(locate, "available", lambda: list(DATASETS))
     done = cli("data", "fetch", "--all")
     assert (done.code, done.out) == (0, "Every set is found already.\n")

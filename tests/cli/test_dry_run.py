@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from wordstill import estimate
+from wordstill.distillation import estimate
 
 PAIRS = [("babar", "bador"), ("babar", "bafir"), ("bador", "bagur"), ("bafir", "baker"), ("bagur", "balor")]
 

@@ -83,7 +83,7 @@ def test_two_reports_do_not_share_a_file(cli, vectors, pairs, tmp_path, monkeypa
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_every_score_of_many_tables_is_visible(cli, pairs, vectors, tmp_path, monkeypatch, width):
-    monkeypatch.setattr("wordstill.cli.reports.PLAIN_WIDTH", width)
+    monkeypatch.setattr("wordstill.cli.evaluation_report.PLAIN_WIDTH", width)
     folder = tmp_path / "tables"
     table = WordVectors.load(vectors / "ase")
     names = [f"{kind}.seed{number}" for kind in ("cbow", "fasttext", "skipgram") for number in range(3)]
@@ -206,7 +206,7 @@ def test_missing_data_names_the_command_that_gets_it(cli, vectors, tmp_path, mon
 
 def test_sets_of_the_default_suite_that_are_missing_are_told(cli, no_data, tmp_path):
     pytest.importorskip("gensim", reason="gensim brings simlex999 and wordsim353")
-    from wordstill.evaluate import words_of
+    from wordstill.evaluation import words_of
 
     words = dict.fromkeys(word.lower() for word in words_of("simlex999"))
     matrix = np.random.default_rng(0).standard_normal((len(words), 5)).astype(np.float32)
@@ -238,7 +238,7 @@ def reviews(tmp_path):
 
 
 def test_the_parent_row_is_of_the_teacher_that_is_named(cli, vectors, reviews, tmp_path, monkeypatch):
-    from wordstill.evaluate.extrinsic.parent import ParentTask
+    from wordstill.evaluation.trained.finetuned import ParentTask
 
     def predict(task, teacher, *rest):
         raise TeacherError(f"asked for {teacher}")

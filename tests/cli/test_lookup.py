@@ -45,7 +45,7 @@ def test_a_teacher_reads_a_word_once(cli, vectors, teacher, tmp_path, monkeypatc
     def refuse(*_):
         raise AssertionError("the teacher was asked again")
 
-    monkeypatch.setattr("wordstill.words_alone.WordsAlone.__call__", refuse)
+    monkeypatch.setattr("wordstill.teacher.isolated_words.WordsAlone.__call__", refuse)
     again = cli("similar", vectors / "decontextual", "zuzur", "-u", "teacher", "-n", "3")
     assert again.out == first.out
 

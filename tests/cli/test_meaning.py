@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.cli.meaning.common import DEFAULT_KIND
+from wordstill.cli.meaning.meaning_options import DEFAULT_KIND
 from wordstill.meaning import Triple, Use, UseStore
 from wordstill.meaning import encoder as library
 from wordstill.meaning.triples import write_triples
@@ -140,11 +140,11 @@ def test_the_usual_kind_is_that_of_the_library():
 
 def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
     from wordstill.errors import DataError
-    from wordstill.meaning.tasks import suite
+    from wordstill.meaning import context_suite
 
-    monkeypatch.setattr(suite, "TASKS", ("usim",))
+    monkeypatch.setattr(context_suite, "TASKS", ("usim",))
     monkeypatch.setattr(
-        suite, "_run", lambda task, reader, found, config: {name: {"usim": 0.5} for name in found}
+        context_suite, "_run", lambda task, reader, found, config: {name: {"usim": 0.5} for name in found}
     )
     triples = tmp_path / "t.jsonl"
     options = ("--masked", world / "masked", "--vectors", world / "vectors", *thresholds)
@@ -159,7 +159,7 @@ def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
         assert (tmp_path / "again.json").exists()
         raise DataError("nobody reads this")
 
-    monkeypatch.setattr(suite.Evaluation, "markdown", reader_gone)
+    monkeypatch.setattr(context_suite.Evaluation, "markdown", reader_gone)
     again = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "again.json")
     assert (again.code, again.out) == (1, "") and "nobody reads this" in again.err
 

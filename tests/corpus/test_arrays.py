@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.corpus.arrays import ArrayWriter, read_array
+from wordstill.corpus.disk_arrays import ArrayWriter, read_array
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])

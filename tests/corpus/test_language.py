@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from wordstill.corpus.language import LanguageTest
+from wordstill.corpus.filters import LanguageTest
 from wordstill.errors import UsageError
 
 pytest.importorskip("lingua", reason="needs lingua-language-detector")

@@ -17,7 +17,7 @@ import pytest
 
 import wordstill
 from wordstill.corpus import Corpus, PrepareConfig, prepare
-from wordstill.corpus.arrays import ArrayWriter
+from wordstill.corpus.disk_arrays import ArrayWriter
 from wordstill.corpus.shards import ShardMaker
 from wordstill.errors import DataError, UsageError, WordstillError
 
@@ -200,7 +200,7 @@ def interrupt(text: Path, out: Path, monkeypatch: pytest.MonkeyPatch, **options:
     """A run that leaves its working folder behind."""
     with monkeypatch.context() as patch:
         # The name wordstill.corpus.prepare is the function, not the module.
-        patch.setattr(sys.modules["wordstill.corpus.prepare"], "merge_shards", lambda *_: 1 / 0)
+        patch.setattr(sys.modules["wordstill.corpus.preparation"], "merge_shards", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prepare([text], out, workers=1, block_bytes=500, **options)
 

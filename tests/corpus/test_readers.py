@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from wordstill.corpus import PrepareConfig
 from wordstill.corpus import paragraphs as paragraphs_module
 from wordstill.corpus import readers as readers_module
-from wordstill.corpus.blocks import group_parts
-from wordstill.corpus.paragraphs import read_paragraphs
+from wordstill.corpus.paragraphs import group_parts, read_paragraphs
 from wordstill.corpus.readers import detect_kind, read_parts
 from wordstill.corpus.sources import find_sources
 from wordstill.errors import DataError

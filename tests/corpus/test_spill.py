@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.corpus import spill
-from wordstill.corpus.spill import SpillCounter, merge_runs, read_run, write_run
+from wordstill.corpus import disk_arrays
+from wordstill.corpus.disk_arrays import SpillCounter, merge_runs, read_run, write_run
 from wordstill.errors import DataError
 
 PAIRS = st.lists(st.tuples(st.binary(max_size=3), st.integers(0, 1 << 40)), max_size=200)
@@ -27,7 +27,7 @@ def test_counts_do_not_depend_on_the_memory_limit(pairs: list[tuple[bytes, int]]
 
 
 def test_more_runs_than_are_merged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "MAX_FAN_IN", 3)
+    monkeypatch.setattr(disk_arrays, "MAX_FAN_IN", 3)
     with SpillCounter(limit=2, folder=tmp_path) as counter:
         for number in range(101):
             counter.add(b"%03d" % (number % 50), number)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.corpus import vocabulary as vocabulary_module
-from wordstill.corpus.spill import SpillCounter
+from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.errors import DataError, UsageError
 
 TEXT = "The cat and the dog. The cat sat.\nthe New York cat, in New York!\nA new york dog.\n"

@@ -15,7 +15,7 @@ from experiments.meaning import distillers, measure
 from experiments.meaning import tasks as task_running
 from experiments.meaning import triples as triple_making
 from wordstill.corpus import PrepareConfig, prepare
-from wordstill.meaning.tasks.suite import Evaluation
+from wordstill.meaning.context_suite import Evaluation
 from wordstill.vectors import WordVectors
 
 ROOT = Path(__file__).parents[2]
@@ -131,10 +131,10 @@ class Refused(Swapped):
 
 @pytest.mark.parametrize(("trip", "seconds"), [(Swapped(), 0), (Refused(), 60)])
 def test_what_round_trips_lack_is_substituted(world, tmp_path, monkeypatch, trip, seconds):
-    from wordstill.meaning import Triples, pairs
+    from wordstill.meaning import Triples, make_triples
 
     monkeypatch.setattr(triple_making, "round_trip", lambda options: trip)
-    monkeypatch.setattr(pairs, "BLOCK", 16)
+    monkeypatch.setattr(make_triples, "BLOCK", 16)
     out, work = tmp_path / "meaning.json", tmp_path / "work"
     arguments = (
         *(world / "store", "--masked", world / "masked", "--vectors", world / "vectors", "--work", work),

@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("torch")
 
 from experiments.meaning import development
-from wordstill.evaluate.pairs import WordPairs
-from wordstill.evaluate.readers.context import ContextPair, ContextParts, Occurrence
+from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, Occurrence
+from wordstill.evaluation.data.similarity_sets import WordPairs
+from wordstill.meaning.occurrence import layer_mean
 from wordstill.meaning.reading import StateReader
-from wordstill.meaning.representation import layer_mean
 
 SENTENCES = [
     "The river turned grey.",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiments.quality import retrofit
-from wordstill.evaluate.pairs import WordPairs
+from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.postprocess.retrofit import Lexicon
 from wordstill.vectors import WordVectors
 

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def no_sync():
-    """Hundreds of small files need not reach the disk; tests/test_files.py looks at that."""
+    """Hundreds of small files need not reach the disk; tests/core/test_files.py looks at that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordstill.files._sync", lambda path: None)
+        patch.setattr("wordstill.core.files._sync", lambda path: None)
         yield

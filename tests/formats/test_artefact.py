@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from wordstill import formats
+from wordstill.core.files import sha256_of
 from wordstill.errors import FormatError, UsageError
-from wordstill.files import sha256_of
-from wordstill.formats import artefact
+from wordstill.formats import artifact
 from wordstill.vectors import WordVectors
 
 WORDS = ["a", "b c", "line\nbreak", "back\\slash", "\\n", "\r", "", "é"]
@@ -65,7 +65,7 @@ def test_opening_maps_the_matrix(folder):
 
 def test_opening_needs_numpy_only(folder):
     check = (
-        "import sys; from wordstill.vectors import WordVectors; "
+        "import sys; from wordstill.vectors.table import WordVectors; "
         f"WordVectors.load({str(folder)!r}).most_similar('a'); "
         "heavy = {'torch', 'scipy', 'gensim', 'pyarrow', 'transformers', 'safetensors'} & set(sys.modules); "
         "assert not heavy, heavy"
@@ -82,22 +82,22 @@ def test_a_large_table_opens_at_once(tmp_path):
 
 
 def test_verify_finds_a_changed_number_and_reading_does_not_look(folder):
-    assert artefact.read(folder, verify=True).words == tuple(WORDS)
+    assert artifact.read(folder, verify=True).words == tuple(WORDS)
     tensors = bytearray((folder / "vectors.safetensors").read_bytes())
     tensors[-1] ^= 1
     (folder / "vectors.safetensors").write_bytes(tensors)
-    artefact.read(folder)
+    artifact.read(folder)
     with pytest.raises(
         FormatError, match=r"vectors\.safetensors is damaged or was changed: SHA-256 \w+, expected \w+"
     ):
-        artefact.read(folder, verify=True)
+        artifact.read(folder, verify=True)
 
 
 def test_the_card_may_be_edited(folder):
     (folder / "README.md").write_text("# Mine")
-    artefact.read(folder, verify=True)
+    artifact.read(folder, verify=True)
     (folder / "README.md").unlink()
-    artefact.read(folder, verify=True)
+    artifact.read(folder, verify=True)
 
 
 def test_every_cut_of_a_data_file_is_found(folder):

@@ -162,10 +162,10 @@ def test_float16_is_kept_or_widened(case, tmp_path):
 def test_rows_beyond_one_block(case, tmp_path, monkeypatch):
     vectors = table(300, 20)
     formats.write(vectors, tmp_path / "whole", case.format)
-    monkeypatch.setattr("wordstill.vectors.ROW_BLOCK", 7)
-    monkeypatch.setattr("wordstill.formats.lines.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("wordstill.vectors.table.ROW_BLOCK", 7)
+    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1000)
     monkeypatch.setattr("wordstill.formats.word2vec_binary.CHUNK_BYTES", 50)
-    monkeypatch.setattr("wordstill.formats.tensors.WRITE_BYTES", 1000)
+    monkeypatch.setattr("wordstill.core.tensors.WRITE_BYTES", 1000)
     monkeypatch.setattr("wordstill.formats.parquet.BATCH_ROWS", 7)
     formats.write(vectors, tmp_path / "blocks", case.format)
     assert contents(tmp_path / "whole") == contents(tmp_path / "blocks")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wordstill import formats
 from wordstill.errors import DataError, FormatError
-from wordstill.formats.fasttext_ngrams import NgramTable, ngram_rows
+from wordstill.formats.fasttext import NgramTable, ngram_rows
 
 WORDS = ["king", "queen", "river", "münchen", "日本", "walking", "walked", "a", "🙂x"]
 OTHERS = ["kings", "x", "münch", "日", "🙂🙂", "unwalkable", "<", ""]

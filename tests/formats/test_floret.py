@@ -5,8 +5,7 @@ import pytest
 
 from wordstill import formats
 from wordstill.errors import FormatError
-from wordstill.formats.floret import FloretTable
-from wordstill.formats.murmur import murmur3_128
+from wordstill.formats.floret import FloretTable, murmur3_128
 from wordstill.vectors import WordVectors
 
 ROWS = np.random.default_rng(5).standard_normal((20, 4)).astype(np.float32)

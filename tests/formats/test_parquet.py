@@ -71,7 +71,7 @@ def test_columns_that_do_not_fit(tmp_path, columns, message):
 
 
 def test_a_bomb_of_equal_rows_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.formats.compression.FREE_BYTES", 1 << 16)
+    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 1 << 16)
     rows = 200_000
     flat = pa.array(np.zeros(rows * 8, np.float32))
     table = pa.table({"word": pa.array(["a"] * rows), "vector": pa.FixedSizeListArray.from_arrays(flat, 8)})
@@ -82,7 +82,7 @@ def test_a_bomb_of_equal_rows_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_bomb_of_long_lists_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.formats.compression.FREE_BYTES", 1 << 16)
+    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 1 << 16)
     dim = 500_000
     flat = pa.array(np.zeros(2 * dim, np.float32))
     lists = pa.ListArray.from_arrays(pa.array([0, dim, 2 * dim], pa.int32()), flat)

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab  # noqa: E402
 from wordstill import formats  # noqa: E402
 from wordstill.errors import FormatError  # noqa: E402
 from wordstill.formats.floret import FloretTable  # noqa: E402
-from wordstill.vectors import WordVectors  # noqa: E402
+from wordstill.vectors.table import WordVectors  # noqa: E402
 
 WORDS = ["the", "queen", "new york", "NOUN", "nsubj", "👩‍💻", "e\u0301", "ORTH"]
 MATRIX = np.random.default_rng(5).standard_normal((8, 5)).astype(np.float32)

@@ -8,8 +8,8 @@ from safetensors.numpy import save_file
 
 from wordstill import formats
 from wordstill.errors import FormatError
-from wordstill.formats import artefact
-from wordstill.formats.fasttext_ngrams import NgramTable
+from wordstill.formats import artifact
+from wordstill.formats.fasttext import NgramTable
 from wordstill.formats.floret import FloretTable
 from wordstill.vectors import WordVectors
 
@@ -24,7 +24,7 @@ def save(path, subwords):
 @pytest.mark.parametrize("subwords", TABLES, ids=["fasttext", "floret"])
 def test_sub_words_come_back_from_our_folder(tmp_path, subwords):
     save(tmp_path / "x", subwords)
-    again = artefact.read(tmp_path / "x", verify=True)
+    again = artifact.read(tmp_path / "x", verify=True)
     for word in ("then", "münchen", "日本", ""):
         np.testing.assert_array_equal(again.subwords.vector(word), subwords.vector(word))
     np.testing.assert_array_equal(again.with_backoff("subwords")["then"], subwords.vector("then"))
@@ -45,7 +45,7 @@ def test_a_changed_number_is_found_and_a_missing_file(tmp_path):
     file.write_bytes(content)
     formats.read(tmp_path / "x")
     with pytest.raises(FormatError, match=r"subwords\.safetensors is damaged or was changed"):
-        artefact.read(tmp_path / "x", verify=True)
+        artifact.read(tmp_path / "x", verify=True)
     file.unlink()
     with pytest.raises(FormatError, match=r"subwords\.safetensors is missing"):
         formats.read(tmp_path / "x")

@@ -137,7 +137,7 @@ def lines(*changes, header=None):
 )
 @pytest.mark.parametrize("block", [200, 8 << 20])
 def test_errors_say_file_and_line(tmp_path, monkeypatch, name, row, text, message, block):
-    monkeypatch.setattr("wordstill.formats.lines.BLOCK_BYTES", block)
+    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", block)
     header = None if name == "glove-text" else "200 3"
     shift = 1 if header else 0
     text = text.decode("latin-1") if isinstance(text, bytes) else text
@@ -196,7 +196,7 @@ def test_memory_stays_near_the_matrix(tmp_path):
     path.write_text("".join(f"w{number} {row}\n" for number in range(rows)))
     matrix_bytes = rows * dim * 4
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordstill.formats.lines.BLOCK_BYTES", 1 << 18)
+        patch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 18)
         tracemalloc.start()
         try:
             formats.read(path)

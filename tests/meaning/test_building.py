@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from wordstill.errors import UsageError
-from wordstill.meaning import building
-from wordstill.meaning.building import BuildConfig, TripleBuilder, in_the_case_of, is_name
-from wordstill.meaning.cosines import WordCosines
+from wordstill.meaning import triple_builder
 from wordstill.meaning.masked import Candidate
+from wordstill.meaning.occurrence import Use
+from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCosines, in_the_case_of, is_name
 from wordstill.meaning.triples import Triple
-from wordstill.meaning.use import Use
 from wordstill.vectors import WordVectors
 
 WORDS = {
@@ -72,16 +71,16 @@ def test_substitution(builder):
 @pytest.mark.parametrize(
     ("use", "predicted", "paraphrase", "how", "reason"),
     [
-        (Use("They zorbed him.", 5, 11), PREDICTED, None, "substituted", building.TARGET_UNKNOWN),
-        (USE, None, None, "substituted", building.NOT_PREDICTED),
-        (USE, PREDICTED[:3] + PREDICTED[4:], None, "substituted", building.NO_NEGATIVE),
-        (USE, PREDICTED[:4], None, "substituted", building.NO_SUBSTITUTE),
-        (USE, [], "x", "given", building.NO_NEGATIVE),
-        (USE, PREDICTED, "  ", "round-trip", building.NO_PARAPHRASE),
-        (USE, PREDICTED, "Nothing like it.", "round-trip", building.NOT_ALIGNED),
+        (Use("They zorbed him.", 5, 11), PREDICTED, None, "substituted", triple_builder.TARGET_UNKNOWN),
+        (USE, None, None, "substituted", triple_builder.NOT_PREDICTED),
+        (USE, PREDICTED[:3] + PREDICTED[4:], None, "substituted", triple_builder.NO_NEGATIVE),
+        (USE, PREDICTED[:4], None, "substituted", triple_builder.NO_SUBSTITUTE),
+        (USE, [], "x", "given", triple_builder.NO_NEGATIVE),
+        (USE, PREDICTED, "  ", "round-trip", triple_builder.NO_PARAPHRASE),
+        (USE, PREDICTED, "Nothing like it.", "round-trip", triple_builder.NOT_ALIGNED),
         (
             Use("We saw Paris.", 7, 12), [Candidate("london", 0.4), Candidate("left", 0.4)],
-            None, "substituted", building.NAME,
+            None, "substituted", triple_builder.NAME,
         ),
     ],
 )  # fmt: skip

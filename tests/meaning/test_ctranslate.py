@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from wordstill.errors import TeacherError
-from wordstill.meaning.ctranslate import CompiledTranslator, load_translator
+from wordstill.meaning.translation import CompiledTranslator, load_translator
 
 
 class Copying:

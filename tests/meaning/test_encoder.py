@@ -10,7 +10,7 @@ from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepar
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError
 from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Use, UseStore, static_table
 from wordstill.meaning.distiller import CPU_ROWS
-from wordstill.meaning.use import word_spans
+from wordstill.meaning.occurrence import word_spans
 
 TEXT = "The old still stands by the river, and the river turned grey."
 

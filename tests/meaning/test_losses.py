@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.meaning.diagnosis import diagnose
-from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, attended
-from wordstill.meaning.losses import Parts, distil, loss
+from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, Parts, attended, distil, loss
+from wordstill.meaning.distiller_training import diagnose
 
 
 def slow_loss(roles: list[Parts], negatives: bool) -> float:

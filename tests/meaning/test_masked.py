@@ -5,7 +5,7 @@ import torch
 
 from wordstill.errors import TeacherError
 from wordstill.meaning.masked import MaskedModel, whole_words
-from wordstill.meaning.use import Use
+from wordstill.meaning.occurrence import Use
 
 USES = [
     Use("The old still stands in the small house.", 8, 13),

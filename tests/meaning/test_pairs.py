@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning import Triples, pairs
-from wordstill.meaning.building import BuildConfig
-from wordstill.meaning.cache import StateCache
+from wordstill.meaning import Triples
+from wordstill.meaning import make_triples as pairs
+from wordstill.meaning.make_triples import PairConfig, make_triples
 from wordstill.meaning.masked import whole_words
-from wordstill.meaning.pairs import PairConfig, make_triples
-from wordstill.meaning.paraphrases import read_paraphrases
 from wordstill.meaning.reading import StateReader
-from wordstill.meaning.sources import Sources
-from wordstill.meaning.targets import TargetConfig
+from wordstill.meaning.state_cache import StateCache
+from wordstill.meaning.targets import Sources, TargetConfig, read_paraphrases
+from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.vectors import WordVectors
 
 CONFIG = PairConfig(
@@ -220,9 +219,9 @@ def test_damaged_triples(triples, tmp_path, change, message):
 
 
 def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
-    from wordstill.meaning import cache
+    from wordstill.meaning import state_cache
 
-    monkeypatch.setattr(cache, "BLOCK", 5)
+    monkeypatch.setattr(state_cache, "BLOCK", 5)
     reader = StateReader(tiny_teacher("bert-uncased"))
     states = StateCache.build(tmp_path / "cache", reader, triples)
     assert len(states) == len(triples)
@@ -236,9 +235,9 @@ def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
 
 
 def test_reading_goes_on_where_it_stopped(triples, tiny_teacher, tmp_path, monkeypatch):
-    from wordstill.meaning import cache
+    from wordstill.meaning import state_cache
 
-    monkeypatch.setattr(cache, "BLOCK", 5)
+    monkeypatch.setattr(state_cache, "BLOCK", 5)
     reader = StateReader(tiny_teacher("bert-uncased"))
     whole = StateCache.build(tmp_path / "whole", reader, triples)
     with pytest.raises(KeyboardInterrupt):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
+from wordstill.meaning.occurrence import Use, word_spans
 from wordstill.meaning.reading import Places, StateReader, _windows
-from wordstill.meaning.use import Use, word_spans
 
 TEXTS = [
     "The old still stands in the small house by the river.",

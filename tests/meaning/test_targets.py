@@ -7,8 +7,8 @@ import pytest
 
 from wordstill.corpus import PrepareConfig, prepare
 from wordstill.errors import DataError, UsageError
+from wordstill.meaning.occurrence import word_spans
 from wordstill.meaning.targets import TargetConfig, corpus_targets, round_robin, sentence_targets
-from wordstill.meaning.use import word_spans
 
 NOUNS = ["river", "house", "still", "party", "bridge", "garden"]
 SENTENCES = [

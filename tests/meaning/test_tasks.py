@@ -9,21 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import UsageError
-from wordstill.evaluate.readers.context import ContextPair, ContextParts, Occurrence
-from wordstill.evaluate.readers.sentences import SentencePairs
-from wordstill.evaluate.statistics import pearson, spearman
-from wordstill.meaning.reading import StateReader
-from wordstill.meaning.representation import layer_mean
-from wordstill.meaning.tasks import TASKS, evaluate, lexical, sentences
-from wordstill.meaning.tasks.scores import (
+from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, Occurrence
+from wordstill.evaluation.data.sentence_sets import SentencePairs
+from wordstill.evaluation.statistics import pearson, spearman
+from wordstill.meaning import context_tasks
+from wordstill.meaning.context_suite import TASKS, EvaluationConfig, _first, evaluate
+from wordstill.meaning.context_tasks import (
     PAPER_GRID,
     accuracy,
     best_threshold,
     harmonic_correlation,
+    sentence_vectors,
     uncentred_pearson,
+    word_vectors,
 )
-from wordstill.meaning.tasks.suite import EvaluationConfig, _first
-from wordstill.meaning.tasks.vectors import sentence_vectors, word_vectors
+from wordstill.meaning.occurrence import layer_mean
+from wordstill.meaning.reading import StateReader
 
 scores = st.lists(st.tuples(st.floats(-1, 1, width=16), st.booleans()), min_size=1, max_size=30)
 
@@ -70,7 +71,7 @@ def place(text, word, number=0):
 def test_the_place_decides_and_not_the_string(reader):
     """The same word twice in one text: a match by string would give a cosine of 1."""
     pair = ContextPair(place(TEXT, "river"), place(TEXT, "river", 1), 1.0, "river")
-    predicted = lexical.predict(reader, REPRESENTATIONS, [pair])
+    predicted = context_tasks.predict(reader, REPRESENTATIONS, [pair])
     assert predicted.cosines["raw"][0] < 0.999
     states = reader.states([pair_use(pair.first), pair_use(pair.second)]).mean(dim=1)
     expected = torch.nn.functional.cosine_similarity(states[0], states[1], dim=0)
@@ -78,7 +79,7 @@ def test_the_place_decides_and_not_the_string(reader):
 
 
 def pair_use(occurrence):
-    from wordstill.meaning.use import Use
+    from wordstill.meaning.occurrence import Use
 
     return Use(occurrence.text, occurrence.start, occurrence.end)
 
@@ -95,10 +96,10 @@ def made_parts(*names):
 
 def test_lost_words_are_left_out_of_a_correlation(reader):
     data = made_parts("all")
-    kept = lexical.usim(reader, REPRESENTATIONS, data)
-    assert kept == lexical.usim(reader, REPRESENTATIONS, ContextParts({"all": data.parts["all"][:-1]}))
+    kept = context_tasks.usim(reader, REPRESENTATIONS, data)
+    assert kept == context_tasks.usim(reader, REPRESENTATIONS, ContextParts({"all": data.parts["all"][:-1]}))
     assert set(kept) == {"raw", "first"}
-    assert lexical.scws(reader, REPRESENTATIONS, data)["raw"]["scws"] == kept["raw"]["usim"]
+    assert context_tasks.scws(reader, REPRESENTATIONS, data)["raw"]["scws"] == kept["raw"]["usim"]
 
 
 def test_lost_words_count_as_different(reader):
@@ -107,7 +108,7 @@ def test_lost_words_count_as_different(reader):
         name: tuple(ContextPair(pair.first, pair.second, float(pair.gold > 1), "x") for pair in pairs)
         for name, pairs in parts.items()
     }
-    figures = lexical.wic(reader, REPRESENTATIONS, ContextParts(binary))["raw"]
+    figures = context_tasks.wic(reader, REPRESENTATIONS, ContextParts(binary))["raw"]
     assert set(figures) == {"wic", "wic-grid"}
     assert 0.5 <= figures["wic"] <= 0.9
 
@@ -117,7 +118,7 @@ def test_cosimlex_in_both_ways(reader):
     changed = tuple(
         ContextPair(pair.second, pair.first, pair.gold * 2 + 1, "x") for pair in data.parts["context2"]
     )
-    figures = lexical.cosimlex(
+    figures = context_tasks.cosimlex(
         reader, REPRESENTATIONS, ContextParts({"context1": data.parts["context1"], "context2": changed})
     )["raw"]
     assert set(figures) == {"cosimlex-1", "cosimlex-1-official", "cosimlex-2", "cosimlex-2-official"}
@@ -134,7 +135,7 @@ def made_sentences(count=24):
 @pytest.mark.parametrize("unit", ["words", "subwords"])
 def test_sts_is_the_mean_of_the_sub_corpora(reader, unit):
     data = made_sentences()
-    figures = sentences.sts(reader, REPRESENTATIONS, data, "sts99", unit)["raw"]
+    figures = context_tasks.sts(reader, REPRESENTATIONS, data, "sts99", unit)["raw"]
     vectors = sentence_vectors(reader, {"raw": layer_mean}, [*data.first, *data.second], unit)["raw"]
     cosines = (vectors[:24] * vectors[24:]).sum(axis=1).astype(np.float64)
     expected = [pearson(data.gold[rows], cosines[rows]) for rows in (slice(0, 12), slice(12, 24))]
@@ -144,7 +145,7 @@ def test_sts_is_the_mean_of_the_sub_corpora(reader, unit):
 
 def test_cosines_between_words(reader):
     data = made_sentences(6)
-    figures = sentences.paws_words(reader, {"raw": layer_mean}, data)["raw"]
+    figures = context_tasks.paws_words(reader, {"raw": layer_mean}, data)["raw"]
     sums, counts = np.zeros(4), np.zeros(4)
     for first, second, gold in zip(data.first, data.second, data.gold):
         words, vectors, bounds = word_vectors(reader, {"raw": layer_mean}, [first, second])
@@ -161,7 +162,7 @@ def test_cosines_between_words(reader):
 
 def test_paws(reader):
     parts = {"dev": made_sentences(), "test": made_sentences()}
-    figures = sentences.paws(reader, REPRESENTATIONS, parts, "words")["raw"]
+    figures = context_tasks.paws(reader, REPRESENTATIONS, parts, "words")["raw"]
     assert figures["paws-wiki"] >= 0.5
 
 

@@ -9,7 +9,7 @@ import torch
 
 from wordstill.errors import DataError, UsageError
 from wordstill.meaning.distiller import DistillerConfig
-from wordstill.meaning.training import TrainConfig, train
+from wordstill.meaning.distiller_training import TrainConfig, train
 
 SHAPE = DistillerConfig(heads=4, feedforward=2, dropout=0.1, scaling="none")
 QUICK = TrainConfig(batch=32, learning_rate=2e-3, warm_up=10, max_epochs=4, distiller=SHAPE)

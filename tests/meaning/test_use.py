@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import UsageError
-from wordstill.meaning.use import Use, word_spans
+from wordstill.meaning.occurrence import Use, word_spans
 
 TEXT = "The well-known party, which isn't art, ended."
 

@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.meaning.building import TripleBuilder
-from wordstill.meaning.cosines import WordCosines, edit_distance, nearly_the_same
-from wordstill.meaning.use import Use
-from wordstill.meaning.wordalign import align_target
+from wordstill.meaning.occurrence import Use
+from wordstill.meaning.triple_builder import (
+    TripleBuilder,
+    WordCosines,
+    align_target,
+    edit_distance,
+    nearly_the_same,
+)
 from wordstill.vectors import WordVectors
 
 # Words with the same letter before the digit have the same meaning; the digit is how near: 1 is nearest.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
-from wordstill.methods.learning.learner_state import STEPS
-from wordstill.run import DistillConfig, Run
+from wordstill.methods.learning.learner import STEPS
 from wordstill.vectors import WordVectors
 
 VARIANTS = {

@@ -13,8 +13,8 @@ from wordstill.methods.learning.rows import EVERY, RowOptimiser, RowTable
 from wordstill.teacher import WordStates
 
 pytest.importorskip("triton", reason="needs triton")
-from wordstill.methods.learning.row_kernels import KernelStep
-from wordstill.methods.sum_kernels import add_rows
+from wordstill.methods.kernels.row_kernels import KernelStep
+from wordstill.methods.kernels.sum_kernels import add_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 KINDS = ("sgd", "adagrad", "adam")

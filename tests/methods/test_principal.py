@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.methods.principal import Principal, PrincipalConfig
-from wordstill.methods.sketches import RowSketches
+from wordstill.methods.principal import Principal, PrincipalConfig, RowSketches
 
 WIDTH = 24
 CPU = torch.device("cpu")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from wordstill.errors import UsageError
+from wordstill.methods import still
 from wordstill.methods import still as module
-from wordstill.methods import still_parts
 from wordstill.methods.still import Still, StillConfig
 
 
@@ -86,7 +86,7 @@ SETTINGS = {
 @pytest.mark.parametrize("rows_at_once", [None, 7])
 def test_it_is_the_equation(text, slow, settings, rows_at_once, monkeypatch):
     if rows_at_once:
-        monkeypatch.setattr(still_parts, "ROWS_AT_ONCE", rows_at_once)
+        monkeypatch.setattr(still, "ROWS_AT_ONCE", rows_at_once)
     check_equation(text, slow, settings)
 
 

@@ -8,9 +8,8 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.learning.contexts import sentence_contexts
-from wordstill.methods.x2static import X2StaticConfig
-from wordstill.teacher.batches.batch import Batch
+from wordstill.methods.x2static import X2StaticConfig, sentence_contexts
+from wordstill.teacher.batch import Batch
 from wordstill.teacher.states import WordStates
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from wordstill.errors import UsageError
-from wordstill.neighbours import unit_rows
 from wordstill.postprocess import Pipeline, average, concatenate
 from wordstill.vectors import WordVectors
+from wordstill.vectors.search import unit_rows
 
 
 def random(rows, dim, seed):

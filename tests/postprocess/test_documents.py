@@ -10,9 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import wordstill
-from wordstill.backoff import BACKOFFS
 from wordstill.postprocess import TRANSFORMS
 from wordstill.postprocess.retrofit import PRESETS
+from wordstill.vectors.oov import BACKOFFS
 
 PAGE = Path(__file__).parents[2] / "docs" / "postprocess.md"
 

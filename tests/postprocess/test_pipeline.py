@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from wordstill.core.tensors import write_tensors
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.tensors import write_tensors
 from wordstill.postprocess import Pipeline
 from wordstill.postprocess.retrofit import Lexicon, retrofitter
 from wordstill.vectors import WordVectors

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from wordstill import vectors as vectors_room
 from wordstill.errors import UsageError
-from wordstill.formats.int8 import quantise as to_int8
+from wordstill.formats.quantized import quantise as to_int8
 from wordstill.postprocess import Pipeline
-from wordstill.postprocess.moments import common_rows, principal
+from wordstill.postprocess.linear_transforms import common_rows, principal
 from wordstill.vectors import WordVectors
+from wordstill.vectors import table as vectors_room
 
 ROWS, DIM = 60, 7
 

@@ -11,7 +11,7 @@ import torch
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.teacher import Teacher
 from wordstill.teacher.device import bfloat16_is_safe
-from wordstill.teacher.subwords.tokenisation import Subwords
+from wordstill.teacher.tokenizer import Subwords
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)

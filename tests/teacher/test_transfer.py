@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.teacher.transfer import send
+from wordstill.teacher.batch import send
 
 CPU = torch.device("cpu")
 

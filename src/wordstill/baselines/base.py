@@ -2,17 +2,90 @@
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.baselines.progress import Meter
-from wordstill.baselines.text import WordText
-from wordstill.methods.ranges import SEEDS, Range, check_ranges
+from wordstill.baselines.word_stream import WordText
+from wordstill.core.settings import SEEDS, Range, check_ranges
+from wordstill.errors import TrainingError
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class Meter:
+    """Counts what has been read, and shows it with the mean loss.
+
+    Args:
+        title: What the bar says.
+        total: How much will be read in all epochs.
+        unit: Of what.
+        show: Whether there is a bar.
+    """
+
+    def __init__(self, title: str, total: int, unit: str, *, show: bool) -> None:
+        from tqdm import tqdm
+
+        self._bar: Any = tqdm(
+            total=total, desc=title, unit=f" {unit}", unit_scale=True, smoothing=0.05, disable=not show
+        )
+        self._looked = time.monotonic()
+        self.done, self.total = 0, total
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+    @property
+    def share(self) -> float:
+        """How much of the training is done, from 0 to 1."""
+        return min(1.0, self.done / max(1, self.total))
+
+    def advance(self, amount: int) -> None:
+        """Count more."""
+        self.done += amount
+        self._bar.update(amount)
+
+    def due(self) -> bool:
+        """Whether it is time to look at the loss, which on a GPU means to wait for it."""
+        if time.monotonic() - self._looked < SECONDS_BETWEEN_LOOKS:
+            return False
+        self._looked = time.monotonic()
+        return True
+
+    def show(self, loss: float) -> None:
+        """Show the mean loss of the latest examples."""
+        self._bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
+
+
+def refuse_divergence(loss: float, *, setting: str, value: float, where: str) -> None:
+    """Stop a training whose loss has run away.
+
+    Args:
+        loss: The latest.
+        setting: Which one to change, such as ``glove:rate``.
+        value: What it is now.
+        where: How far the training has come.
+
+    Raises:
+        TrainingError: The loss is not finite.
+    """
+    if not math.isfinite(loss):
+        raise TrainingError(
+            f"The loss is not finite any more at {where}: the training has diverged. Start again with a "
+            f"smaller {setting} (it is {value:g}), for example {value / 10:g}."
+        )
 
 
 @dataclass(frozen=True)

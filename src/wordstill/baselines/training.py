@@ -13,15 +13,15 @@ from wordstill import __version__
 from wordstill.baselines.base import Baseline, Training
 from wordstill.baselines.glove import Glove
 from wordstill.baselines.sent2vec import Sent2vec
-from wordstill.baselines.text import WordText
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
+from wordstill.baselines.word_stream import WordText
+from wordstill.core.files import refuse_existing, refuse_foreign
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.distillation import REPLACEABLE, write_artefacts
+from wordstill.corpus.input_text import open_or_prepare
+from wordstill.distillation.distilling import REPLACEABLE, write_artefacts
+from wordstill.distillation.recipe import package_version, vocabulary_facts
 from wordstill.errors import DataError, MissingExtra
-from wordstill.files import refuse_existing, refuse_foreign
-from wordstill.input_text import open_or_prepare
 from wordstill.methods.specification import MethodSpec, check_specs, read_specs, settings_of
-from wordstill.recipe import package_version, vocabulary_facts
 from wordstill.teacher.device import choose_device
 from wordstill.vectors import WordVectors
 

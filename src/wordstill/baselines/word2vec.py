@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordstill.baselines.base import Baseline, Trained
-from wordstill.baselines.progress import Meter
-from wordstill.baselines.text import WordText
+from wordstill.baselines.base import Baseline, Meter, Trained
+from wordstill.baselines.word_stream import WordText
+from wordstill.core.settings import Range, check_ranges
 from wordstill.errors import MissingExtra
-from wordstill.methods.ranges import Range, check_ranges
 
 LONGEST = 10_000
 """gensim silently drops what a sentence has beyond so many words."""

@@ -10,7 +10,6 @@ import typer
 
 from wordstill import __version__
 from wordstill.cli import (
-    analogy,
     compare,
     convert,
     data,
@@ -19,8 +18,8 @@ from wordstill.cli import (
     info,
     meaning,
     prepare,
+    query,
     retrofit,
-    similar,
     train,
     transform,
 )
@@ -42,8 +41,8 @@ for name, command, examples in (
     ("distill", distill.command, distill.EXAMPLES),
     ("train", train.command, train.EXAMPLES),
     ("evaluate", evaluate.command, evaluate.EXAMPLES),
-    ("similar", similar.command, similar.EXAMPLES),
-    ("analogy", analogy.command, analogy.EXAMPLES),
+    ("similar", query.similar, query.SIMILAR_EXAMPLES),
+    ("analogy", query.analogy, query.ANALOGY_EXAMPLES),
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),

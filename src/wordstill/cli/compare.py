@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.formatting import show_facts, show_next
+from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import Overwrite, ReportFile, Topn
-from wordstill.cli.tables import open_tables
-from wordstill.cli.wording import show_facts, show_next
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from wordstill.evaluate.compare import SideBySide
+    from wordstill.evaluation.comparison import SideBySide
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
@@ -79,10 +79,9 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Set two tables side by side: neighbours, agreement, and paired tests on similarity sets."""
-    from wordstill.evaluate.compare import compare_tables
-    from wordstill.evaluate.neighbour_table import absent_everywhere
-    from wordstill.evaluate.rules import changed_protocol
-    from wordstill.files import refuse_existing
+    from wordstill.core.files import refuse_existing
+    from wordstill.evaluation.comparison import absent_everywhere, compare_tables
+    from wordstill.evaluation.protocol import changed_protocol
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
@@ -162,8 +161,8 @@ def _table(found: SideBySide) -> Table:
 
 
 def _rows(found: SideBySide) -> Iterator[list[str]]:
-    from wordstill.evaluate.compare import holm
-    from wordstill.evaluate.report_rows import A8_TITLE, NO_FIGURE, title
+    from wordstill.evaluation.comparison import holm
+    from wordstill.evaluation.report.tables import A8_TITLE, NO_FIGURE, title
 
     assert found.evaluation is not None
     tests = found.tests
@@ -187,7 +186,7 @@ def _rows(found: SideBySide) -> Iterator[list[str]]:
 
 
 def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int) -> None:
-    from wordstill.evaluate.neighbour_table import neighbour_table
+    from wordstill.evaluation.comparison import neighbour_table
 
     for word, by_table in neighbour_table(tables, words, topn).items():
         columns = [

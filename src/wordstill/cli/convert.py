@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.formatting import show_facts, show_next, size_text, time_text
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
-from wordstill.cli.wording import show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
     from wordstill.formats.base import Format
@@ -78,7 +78,7 @@ def command(
 ) -> None:
     """Read word vectors in one format and write them in another."""
     from wordstill import formats
-    from wordstill.formats.conversion import TrimConfig, read_word_list, trim
+    from wordstill.formats.trim import TrimConfig, read_word_list, trim
 
     # All that can be refused is refused before a large file is read.
     writes = formats.check_target(target, target_format, overwrite=overwrite, dtype=dtype)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.wording import count_text, show_next
+from wordstill.cli.formatting import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from wordstill.evaluate.registry import Dataset
+    from wordstill.evaluation.data.registry import Dataset
 
 EXAMPLES = """\
 Example: wordstill data list
@@ -39,8 +39,8 @@ def list_sets(
     ] = False,
 ) -> None:
     """List the data sets, and say which are found."""
-    from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.locate import available
+    from wordstill.evaluation import DATASETS
+    from wordstill.evaluation.data.locate import available
 
     found = set(available())
     width = max(map(len, DATASETS))
@@ -94,7 +94,7 @@ def fetch(
 @app.command(epilog="Example: wordstill data check")
 def check(sets: Names = None) -> None:
     """Compare files with their checksums; without names, all that are found."""
-    from wordstill.evaluate.locate import available, problem_of
+    from wordstill.evaluation.data.locate import available, problem_of
 
     names = _known(sets) if sets else available()
     if not names:
@@ -115,14 +115,14 @@ def path(
     ] = None,
 ) -> None:
     """Print where a set lies, or where downloads are kept."""
-    from wordstill.evaluate.locate import cache_folder, locate
+    from wordstill.evaluation.data.locate import cache_folder, locate
 
     typer.echo(cache_folder() if name is None else locate(_known([name])[0]).path)
 
 
 def downloadable(names: Iterable[str]) -> list[str]:
     """The sets among these, or behind these tasks on sets, that can be downloaded."""
-    from wordstill.evaluate import DATASETS
+    from wordstill.evaluation import DATASETS
 
     sets = dict.fromkeys(name if name in DATASETS else name.partition(":")[0] for name in names)
     return [name for name in sets if any(copy.source is not None for copy in DATASETS[name].copies)]
@@ -130,8 +130,8 @@ def downloadable(names: Iterable[str]) -> list[str]:
 
 def _missing() -> list[str]:
     """Every set that is not found."""
-    from wordstill.evaluate import DATASETS
-    from wordstill.evaluate.locate import available
+    from wordstill.evaluation import DATASETS
+    from wordstill.evaluation.data.locate import available
 
     found = set(available())
     if len(found) == len(DATASETS):
@@ -140,8 +140,8 @@ def _missing() -> list[str]:
 
 
 def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
-    from wordstill.evaluate.fetch import fetch as download
-    from wordstill.evaluate.locate import locate, problem_of
+    from wordstill.evaluation.data.fetch import fetch as download
+    from wordstill.evaluation.data.locate import locate, problem_of
 
     # Whoever names a folder wants the files there, wherever else they are.
     if folder is None and problem_of(name) is None:
@@ -153,7 +153,7 @@ def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
 
 def _known(names: list[str] | None) -> list[str]:
     """The names, each once."""
-    from wordstill.evaluate import DATASETS
+    from wordstill.evaluation import DATASETS
 
     if not names:
         raise UsageError("No data set was named. Name one, or give --all; wordstill data list shows them.")

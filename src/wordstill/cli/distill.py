@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from wordstill.cli import options, teacher_options
-from wordstill.cli.dry_run import show_dry_run
-from wordstill.cli.judging import read_development
-from wordstill.cli.result import show_profile, show_result
-from wordstill.cli.stopping import refuse_unreadable_resume, resumable
+from wordstill.cli import options
+from wordstill.cli import options as teacher_options
+from wordstill.cli.development import read_development
+from wordstill.cli.early_exit import refuse_unreadable_resume, resumable
+from wordstill.cli.failures import warn
+from wordstill.cli.formatting import count_text, show_facts, size_text, time_text
+from wordstill.cli.run_report import show_profile, show_result
 from wordstill.errors import MissingExtra
 
 if TYPE_CHECKING:
     from wordstill.corpus import PrepareConfig
-    from wordstill.development import Development
-    from wordstill.run import DistillConfig
+    from wordstill.distillation.early_stopping import Development
+    from wordstill.distillation.estimate import Estimate, Step
+    from wordstill.distillation.recipe import Recipe
+    from wordstill.distillation.run import DistillConfig
+
 
 EXAMPLES = """\
 Example: wordstill distill corpus.txt --out vectors
@@ -170,7 +176,7 @@ def _config(
 ) -> DistillConfig:
     try:
         from wordstill.corpus import Vocabulary, VocabularyConfig
-        from wordstill.run import DistillConfig
+        from wordstill.distillation.run import DistillConfig
         from wordstill.teacher import TeacherConfig
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", "wordstill distill") from error
@@ -194,8 +200,8 @@ def _run(
     progress: bool,
     profile: bool,
 ) -> None:
-    from wordstill.distillation import distill
-    from wordstill.stopwatch import Stopwatch
+    from wordstill.core.progress import Stopwatch
+    from wordstill.distillation.distilling import distill
 
     if resume:
         refuse_unreadable_resume(inputs, out)
@@ -215,3 +221,69 @@ def _run(
     if watch is not None:
         show_profile(watch, seconds)
     show_result(tables, out, seconds)
+
+
+def show_dry_run(
+    inputs: Sequence[str], out: Path, config: DistillConfig, development: Development | None = None
+) -> None:
+    """Show the resolved recipe and what it will take; nothing is written beside temporary files."""
+    from wordstill.distillation.estimate import dry_run
+
+    recipe, estimate = dry_run(inputs, config, development)
+    _show_recipe(recipe)
+    _show_estimate(estimate)
+    if out.exists():
+        warn(f"{out} exists; the run will need --overwrite.")
+    typer.echo("\nNothing was written. Leave --dry-run out to start.")
+
+
+def _show_recipe(recipe: Recipe) -> None:
+    from dataclasses import asdict
+
+    typer.echo("Recipe")
+    for part, value in asdict(recipe).items():
+        if isinstance(value, dict):
+            typer.echo(f" {part}")
+            show_facts({name: _value(inner) for name, inner in value.items()})
+        elif value is not None:
+            typer.echo(f" {part}  {value}")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_value(inner)}" for key, inner in value.items())
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _show_estimate(estimate: Estimate) -> None:
+    prefix = estimate.prefix
+    typer.echo("\nExpected")
+    facts = {"words": f"{estimate.rows:,} words get a vector"}
+    if prefix is not None:
+        facts["words"] = f"at least {estimate.rows:,} words (from the first {size_text(prefix.bytes)})"
+    facts |= {step.title: f"{time_text(step.seconds)}  ({_origin(step)})" for step in estimate.steps}
+    facts["in all"] = time_text(estimate.seconds)
+    least = "at least " if prefix is not None else ""
+    if estimate.memory is not None:
+        facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
+    if estimate.device_memory is not None:
+        facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
+    facts["result"] = f"{least}{size_text(estimate.artefact)} on disk"
+    kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
+    facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"
+    show_facts(facts)
+    if prefix is not None:
+        first, total = size_text(prefix.bytes), size_text(prefix.total)
+        typer.echo(
+            f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
+            "\nThe rest grows with the number of words and is that of the words so far."
+            "\nPrepare the text first to know it exactly."
+        )
+
+
+def _origin(step: Step) -> str:
+    """What of a step's time was measured, and what was scaled from it."""
+    words = f"{count_text(step.words, 'word')}, " if step.words else ""
+    if step.seconds == step.measured:
+        return f"{words}measured"
+    return f"{words}scaled from {step.measured:.1f} s"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.data import downloadable
+from wordstill.cli.evaluation_report import Reports, show
+from wordstill.cli.formatting import show_next
+from wordstill.cli.open_tables import open_tables, with_teacher
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
-from wordstill.cli.reports import Reports, show
-from wordstill.cli.tables import open_tables, with_teacher
-from wordstill.cli.wording import show_next
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from wordstill.evaluate import Evaluation
+    from wordstill.evaluation import Evaluation
 
 EXAMPLES = """\
 Example: wordstill evaluate vectors
@@ -142,8 +142,8 @@ def command(
         raise UsageError("No vectors were named. Give at least one table, or --list for the data sets.")
     if markdown and latex:
         raise UsageError("--markdown and --latex exclude each other: choose one, or --html, which has both.")
-    from wordstill.evaluate import evaluate
-    from wordstill.evaluate.rules import changed_protocol
+    from wordstill.evaluation import evaluate
+    from wordstill.evaluation.protocol import changed_protocol
 
     # Whatever can be refused is refused before hours of training.
     reports = Reports.planned(out, html, words or [], projection, overwrite=overwrite)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.tables import is_prepared_text, open_table, tables_inside
-from wordstill.cli.wording import count_text, show_facts, size_text
+from wordstill.cli.formatting import count_text, show_facts, size_text
+from wordstill.cli.open_tables import is_prepared_text, open_table, tables_inside
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -60,7 +60,7 @@ def _show_store(path: Path, *, verify: bool) -> None:
 
 def _show_table(path: Path, *, verify: bool) -> None:
     from wordstill.formats import FORMATS
-    from wordstill.formats.artefact import ARTEFACT
+    from wordstill.formats.artifact import ARTEFACT
 
     table = open_table(path)
     kind = next(format for format in FORMATS if format.recognises(path))
@@ -82,12 +82,12 @@ def _show_table(path: Path, *, verify: bool) -> None:
 
 
 def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
-    from wordstill.formats import artefact
+    from wordstill.formats import artifact
 
     table.check_finite()
     if not has_checksums:
         return "All numbers are finite; this format records no checksums."
-    artefact.read(path, verify=True)
+    artifact.read(path, verify=True)
     return "All numbers are finite, and all files are as recorded."
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.stopping import repeatable
-from wordstill.cli.wording import count_text, show_facts, show_next, time_text
+from wordstill.cli.early_exit import repeatable
+from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
     from wordstill.corpus import Corpus

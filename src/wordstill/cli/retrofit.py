@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wordstill.cli.formatting import count_text, show_facts, show_next
+from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
-from wordstill.cli.tables import open_table
-from wordstill.cli.wording import count_text, show_facts, show_next
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.formatting import show_facts, show_next, size_text
+from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
-from wordstill.cli.tables import open_table
-from wordstill.cli.wording import show_facts, show_next, size_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Centre, whiten, reduce, trim, join or retrofit vectors."""
-    from wordstill.files import refuse_existing
+    from wordstill.core.files import refuse_existing
 
     if (chain is None) == (apply is None):
         raise UsageError("Give one of --chain and --apply.")

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.corpus.arrays import ArrayWriter
+from wordstill.corpus.disk_arrays import ArrayWriter, merge_runs
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard
-from wordstill.corpus.spill import merge_runs
 from wordstill.errors import DataError, WordstillError
 
 MAP_BUFFER = 1 << 12

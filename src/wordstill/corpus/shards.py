@@ -15,15 +15,13 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.corpus.blocks import Block
+from wordstill.core.files import atomic_file
 from wordstill.corpus.config import PrepareConfig
-from wordstill.corpus.filters import Pieces, get_filter
-from wordstill.corpus.language import LanguageTest
-from wordstill.corpus.paragraphs import Paragraph, read_paragraphs
+from wordstill.corpus.disk_arrays import write_run
+from wordstill.corpus.filters import LanguageTest, Pieces, get_filter
+from wordstill.corpus.paragraphs import Block, Paragraph, read_paragraphs
 from wordstill.corpus.segment import Splitter
-from wordstill.corpus.spill import write_run
 from wordstill.errors import DataError, WordstillError
-from wordstill.files import atomic_file
 
 
 @dataclass

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from wordstill.core.files import disk_errors, refuse_existing
+from wordstill.core.text_io import Reading, without_suffix
 from wordstill.errors import DataError, FormatError, UsageError, unknown_name
-from wordstill.files import disk_errors, refuse_existing
-from wordstill.formats.artefact import ARTEFACT
+from wordstill.formats.artifact import ARTEFACT
 from wordstill.formats.base import Float, Format, as_type
-from wordstill.formats.compression import without_suffix
-from wordstill.formats.fasttext_binary import FASTTEXT_BINARY
+from wordstill.formats.fasttext import FASTTEXT_BINARY
 from wordstill.formats.floret import FLORET
 from wordstill.formats.gensim_native import GENSIM
 from wordstill.formats.glove_text import GLOVE_TEXT
 from wordstill.formats.parquet import PARQUET
 from wordstill.formats.projector import PROJECTOR
-from wordstill.formats.reading import Reading
 from wordstill.formats.sniff import head, not_this
 from wordstill.formats.spacy_vectors import SPACY
 from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS

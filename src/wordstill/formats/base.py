@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.backoff import Subwords
+from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import FormatError, UsageError, WordstillError
-from wordstill.formats.reading import STRICT, Reading
-from wordstill.vectors import Matrix, WordVectors, find_duplicate
+from wordstill.vectors.oov import Subwords
+from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
 

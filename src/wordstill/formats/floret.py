@@ -13,15 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.text_io import STRICT, Reading, create_bytes, open_bytes
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats.base import Format, make_table
-from wordstill.formats.compression import create_bytes, open_bytes
-from wordstill.formats.lines import line_blocks
-from wordstill.formats.murmur import murmur3_128
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import Header, head, not_this
-from wordstill.formats.text import DECIMAL, TextTable
-from wordstill.vectors import Matrix, WordVectors
+from wordstill.formats.text import DECIMAL, TextTable, line_blocks
+from wordstill.vectors.table import Matrix, WordVectors
 
 MAX_HASHES = 4
 NUMBERS = 6
@@ -114,3 +111,42 @@ def recognises(path: Path) -> bool:
 FLORET = Format(
     "floret", (".floret",), read, write, recognises, streamed=True, words=False, keeps_subwords=has_rows
 )
+
+
+MASK = (1 << 64) - 1
+FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
+BLOCK = 16
+
+
+def murmur3_128(data: bytes, seed: int) -> tuple[int, int]:
+    """The two halves of the hash of some bytes."""
+    low = high = seed
+    whole = len(data) // BLOCK * BLOCK
+    for start in range(0, whole, BLOCK):
+        low ^= _stir(int.from_bytes(data[start : start + 8], "little"), FIRST, 31, SECOND)
+        low = (_turn(low, 27) + high) * 5 + 0x52DCE729 & MASK
+        high ^= _stir(int.from_bytes(data[start + 8 : start + BLOCK], "little"), SECOND, 33, FIRST)
+        high = (_turn(high, 31) + low) * 5 + 0x38495AB5 & MASK
+    tail = data[whole:]
+    high ^= _stir(int.from_bytes(tail[8:], "little"), SECOND, 33, FIRST)
+    low ^= _stir(int.from_bytes(tail[:8], "little"), FIRST, 31, SECOND)
+    low, high = low ^ len(data), high ^ len(data)
+    low = low + high & MASK
+    high = high + low & MASK
+    low, high = _finish(low), _finish(high)
+    low = low + high & MASK
+    return low, high + low & MASK
+
+
+def _turn(value: int, bits: int) -> int:
+    return (value << bits | value >> 64 - bits) & MASK
+
+
+def _stir(value: int, before: int, bits: int, after: int) -> int:
+    return _turn(value * before & MASK, bits) * after & MASK
+
+
+def _finish(value: int) -> int:
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & MASK
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & MASK
+    return value ^ value >> 33

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import UsageError
 from wordstill.formats.base import Format
-from wordstill.formats.lines import count_numbers
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import head, header_of
-from wordstill.formats.text import read_table, write_table
+from wordstill.formats.text import count_numbers, read_table, write_table
 from wordstill.vectors import WordVectors
 
 

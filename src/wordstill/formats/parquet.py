@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.files import atomic_path
+from wordstill.core.text_io import STRICT, Reading, refuse_bomb
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.files import atomic_path
 from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
-from wordstill.formats.compression import refuse_bomb
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.formats.sniff import head, not_this
-from wordstill.vectors import Matrix, WordVectors
+from wordstill.vectors.table import Matrix, WordVectors
 
 MAGIC = b"PAR1"
 WORD, VECTOR, COUNT, PROVENANCE = "word", "vector", "count", b"wordstill"

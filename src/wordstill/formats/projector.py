@@ -12,15 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.files import atomic_folder, refuse_foreign
+from wordstill.core.text_io import STRICT, Reading, open_bytes
 from wordstill.errors import FormatError, UsageError
-from wordstill.files import atomic_folder, refuse_foreign
 from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
-from wordstill.formats.compression import open_bytes
-from wordstill.formats.lines import NUMBER, line_blocks, mark_before, skip_mark
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.record import RECORD, read_record, write_record
 from wordstill.formats.sniff import head, not_this
-from wordstill.formats.text import DECIMAL
+from wordstill.formats.text import DECIMAL, NUMBER, line_blocks, mark_before, skip_mark
 from wordstill.vectors import WordVectors
 
 VECTORS, METADATA = "vectors.tsv", "metadata.tsv"

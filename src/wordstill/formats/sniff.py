@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from wordstill.core.text_io import open_bytes
 from wordstill.errors import FormatError
-from wordstill.formats.compression import open_bytes
 
 HEAD_BYTES = 1 << 20
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.files import atomic_folder, refuse_foreign
+from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import FormatError, MissingExtra, UsageError
-from wordstill.files import atomic_folder, refuse_foreign
 from wordstill.formats.base import Format, encode_word, make_table, to_float
 from wordstill.formats.floret import MAX_HASHES, FloretTable
 from wordstill.formats.npy import map_array
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.record import RECORD, read_object, read_record, write_record
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors

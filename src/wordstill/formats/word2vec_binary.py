@@ -9,10 +9,9 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.text_io import STRICT, Reading, create_bytes, open_bytes
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
-from wordstill.formats.compression import create_bytes, open_bytes
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import Header, head, header_of, not_this
 from wordstill.formats.text import follows_header
 from wordstill.vectors import WordVectors

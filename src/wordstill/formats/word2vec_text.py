@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wordstill.core.text_io import STRICT, Reading
 from wordstill.formats.base import Format
-from wordstill.formats.reading import STRICT, Reading
 from wordstill.formats.sniff import head, header_of
 from wordstill.formats.text import follows_header, read_table, write_table
 from wordstill.vectors import WordVectors

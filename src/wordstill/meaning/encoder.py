@@ -1,11 +1,20 @@
-"""Using a trained distiller: the meaning of a word in its sentence, of every word, of whole sentences."""
+"""Using a trained distiller: the meaning of a word in its sentence, of every word, of whole sentences.
+
+A trained encoder on disk, without its teacher.
+
+distillers.safetensors   the weights of both, float32
+config.json              the teacher with its fingerprint, layers, shape, provenance, and a SHA-256
+README.md                what it is and how it is used
+"""
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +23,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
+from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span
-from wordstill.errors import UsageError, unknown_name
-from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, Distillers
+from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
+from wordstill.meaning.amx_distiller import with_tiles
+from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers
+from wordstill.meaning.occurrence import Representation, Use, word_spans
 from wordstill.meaning.reading import Places, StateReader, Unit
-from wordstill.meaning.representation import Representation
-from wordstill.meaning.tile_distiller import with_tiles
-from wordstill.meaning.use import Use, word_spans
-from wordstill.teacher import Teacher
-from wordstill.teacher.precision.half import PROBE_TEXT
-from wordstill.teacher.precision.tiles import NoTiles
+from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher.amx import NoTiles
+from wordstill.teacher.closeness import PROBE_TEXT
+from wordstill.teacher.loading import identity
 
 if TYPE_CHECKING:
-    from wordstill.meaning.store import UseStore
+    from wordstill.meaning.occurrence_store import UseStore
+
 
 Vectors = NDArray[np.float32]
 ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
@@ -92,15 +104,11 @@ class MeaningEncoder:
         dtype: str = "auto",
         teacher: str | Path | Teacher | None = None,
     ) -> MeaningEncoder:
-        """Open what ``save`` wrote; see :func:`wordstill.meaning.artefact.read`."""
-        from wordstill.meaning.artefact import read
-
+        """Open what ``save`` wrote; see :func:`wordstill.meaning.encoder.read`."""
         return read(Path(path), kind=kind, device=device, dtype=dtype, teacher=teacher)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write distillers and settings, but not the teacher; see :mod:`wordstill.meaning.artefact`."""
-        from wordstill.meaning.artefact import write
-
+        """Write distillers and settings, but not the teacher; see :mod:`wordstill.meaning.encoder`."""
         write(self, Path(path), overwrite=overwrite)
 
     @property
@@ -210,3 +218,131 @@ def _wanted_spans(text: str, wanted: set[str] | None) -> list[Span]:
 
 def _array(vectors: Tensor) -> Vectors:
     return vectors.float().cpu().numpy()
+
+
+FORMAT, SCHEMA = "wordstill-meaning", 1
+WEIGHTS, CONFIG, CARD = "distillers.safetensors", "config.json", "README.md"
+
+
+def write(encoder: MeaningEncoder, path: Path, *, overwrite: bool = False) -> None:
+    """Write the folder; one that holds anything else is not replaced."""
+    refuse_existing(path, overwrite=overwrite)
+    refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
+    teacher = encoder.teacher
+    weights = {
+        name: weight.float().cpu().contiguous().numpy()
+        for name, weight in encoder.distillers.state_dict().items()
+    }
+    with atomic_folder(path, overwrite=overwrite) as folder:
+        write_tensors(folder / WEIGHTS, weights, {"format": FORMAT})
+        config = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "teacher": {"name": teacher.config.name, "fingerprint": encoder.reader.identity},
+            "layers": list(encoder.reader.layers),
+            "width": teacher.width,
+            "distiller": asdict(encoder.distillers.config),
+            "provenance": dict(encoder.provenance),
+            "sha256": sha256_of(folder / WEIGHTS),
+        }
+        text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
+        (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+        (folder / CARD).write_text(_card(config), encoding="utf-8")
+
+
+def read(
+    path: Path, *, kind: str, device: str, dtype: str, teacher: str | Path | Teacher | None
+) -> MeaningEncoder:
+    """Open the folder, and load its teacher.
+
+    Args:
+        path: The folder.
+        kind: Which vectors to give.
+        device: Where the teacher runs.
+        dtype: What it calculates in.
+        teacher: Where the teacher is now, or the teacher itself; None looks where it was.
+
+    Raises:
+        FormatError: The folder is not such an encoder, or is damaged.
+        TeacherError: The teacher is not the one that the distillers were trained on.
+    """
+    config = read_config(path)
+    distillers = _distillers(path, config)
+    if not isinstance(teacher, Teacher):
+        name = config["teacher"]["name"] if teacher is None else str(teacher)
+        teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
+    got, expected = identity(teacher.model, teacher.subwords.definition), config["teacher"]["fingerprint"]
+    if got != expected:
+        raise TeacherError(
+            f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
+            f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer are "
+            "others. Give the right teacher."
+        )
+    layers = ",".join(map(str, config["layers"]))
+    return MeaningEncoder(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The settings of a saved encoder."""
+    file = path / CONFIG
+    if not file.is_file():
+        raise FormatError(f"{path} is not a saved encoder: it has no {CONFIG}. Train one with meaning train.")
+    try:
+        config = json.loads(file.read_bytes())
+        known = config["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise FormatError(f'{file} does not say "format": "{FORMAT}"; {path} is not a saved encoder.')
+    if config.get("schema") != SCHEMA:
+        raise FormatError(f"{file}: schema {config.get('schema')!r}, this version reads {SCHEMA}.")
+    fields = ("teacher", "layers", "width", "distiller", "provenance", "sha256")
+    if missing := [name for name in fields if name not in config]:
+        raise FormatError(f"{file} lacks {', '.join(missing)}. The folder is damaged.")
+    return dict(config)
+
+
+def _distillers(path: Path, config: dict[str, Any]) -> Distillers:
+    file = path / WEIGHTS
+    try:
+        got = sha256_of(file)
+        if got != config["sha256"]:
+            raise FormatError(
+                f"{file} is damaged or was changed: SHA-256 {got}, expected {config['sha256']}."
+            )
+        distillers = Distillers(
+            len(config["layers"]), config["width"], DistillerConfig(**config["distiller"])
+        )
+        arrays, _ = map_tensors(file)
+        distillers.load_state_dict(
+            {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        )
+    except (OSError, TypeError, RuntimeError) as error:
+        raise FormatError(f"{path} is not a whole encoder: {error}. Train it again.") from error
+    return distillers
+
+
+def _card(config: dict[str, Any]) -> str:
+    teacher, provenance = config["teacher"], config["provenance"]
+    facts = [
+        f"- teacher: {teacher['name']} (fingerprint {teacher['fingerprint'][:16]}), not included",
+        f"- layers: {', '.join(map(str, config['layers']))}; width {config['width']}",
+    ]
+    facts += [f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in provenance.items()]
+    return "\n".join(
+        [
+            "# Word meaning in context",
+            "",
+            "Two distillers over a frozen language model (Arase & Kajiwara 2021), made by wordstill.",
+            "",
+            *facts,
+            "",
+            "```python",
+            "from wordstill.meaning import MeaningEncoder",
+            "",
+            'encoder = MeaningEncoder.load("this folder")',
+            'encoder.encode("They sat on the bank.", (16, 20))',
+            "```",
+            "",
+        ]
+    )

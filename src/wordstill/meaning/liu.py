@@ -19,12 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from wordstill.core.ragged import Ints
 from wordstill.errors import DataError
+from wordstill.meaning.occurrence import layer_mean, word_spans
 from wordstill.meaning.reading import Places, StateReader
-from wordstill.meaning.representation import layer_mean
-from wordstill.meaning.use import word_spans
 from wordstill.methods.sums import RowSums
-from wordstill.teacher.ragged import Ints
 from wordstill.vectors import WordVectors
 
 OCCURRENCES = 100

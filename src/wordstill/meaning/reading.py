@@ -13,17 +13,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.errors import UsageError, unknown_name
-from wordstill.meaning.identity import identity
-from wordstill.meaning.use import Use, word_spans
+from wordstill.meaning.occurrence import Use, word_spans
 from wordstill.teacher import Batch, Teacher
-from wordstill.teacher.batches.assembly import Assembler
-from wordstill.teacher.batches.planning import within_budget
+from wordstill.teacher.alignment import align
+from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.layers import resolve_layers
-from wordstill.teacher.ragged import Ints, offsets_of, owners, ranges
+from wordstill.teacher.loading import identity
+from wordstill.teacher.planning import within_budget
 from wordstill.teacher.states import WordStates
-from wordstill.teacher.subwords.alignment import align
-from wordstill.teacher.subwords.piece_table import TextPieceTable
+from wordstill.teacher.subwords import TextPieceTable
 
 Unit = Literal["words", "subwords"]
 UNITS = ("words", "subwords")

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import Ints
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.use import Use, word_spans
-from wordstill.teacher.ragged import Ints
+from wordstill.meaning.occurrence import Use, word_spans
+
+
+def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
+    """Sentences and their paraphrases; further columns are not read, blank lines are left out.
+
+    Raises:
+        DataError: The file cannot be read, or a line has no two sentences.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The paraphrases {path} cannot be read: {error}.") from error
+    sentences: list[str] = []
+    others: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        columns = [" ".join(column.split()) for column in line.split("\t")]
+        if len(columns) < 2 or not all(columns[:2]):
+            raise DataError(
+                f"{path}:{number}: expected a sentence, a tab and its paraphrase, got {line.rstrip()[:60]!r}."
+            )
+        sentences.append(columns[0])
+        others.append(columns[1])
+    if not sentences:
+        raise DataError(f"{path} has no paraphrases.")
+    return sentences, others
+
 
 SENTENCES_AT_ONCE = 1 << 16
 
@@ -150,3 +182,36 @@ def _place(corpus: Corpus, tokens: list[int], forms: list[str], word: int) -> tu
         word -= last - first
         position += len(form)
     raise IndexError(f"{word} words too many")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Targets with what their positives are made from."""
+
+    uses: list[Use]
+    paraphrases: list[str] | None
+    """Ready-made ones."""
+    hash: str
+    """Identifies the text they come from."""
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, count: int, config: TargetConfig) -> Sources:
+        """At most so many targets in a prepared text."""
+        return cls(corpus_targets(corpus, count, config), None, corpus.hash)
+
+    @classmethod
+    def of_file(cls, path: str | Path, count: int, config: TargetConfig) -> Sources:
+        """At most so many targets in a file of paraphrases.
+
+        Raises:
+            DataError: The file cannot be read, or none of its sentences has a target.
+        """
+        sentences, others = read_paraphrases(path)
+        chosen = sentence_targets(sentences, count, config)
+        if not chosen:
+            raise DataError(
+                f"No sentence of {path} has {config.min_words} to {config.max_words} words "
+                "and a word that occurs in it once. Choose other lengths."
+            )
+        content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
+        return cls([use for _, use in chosen], [others[row] for row, _ in chosen], content)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordstill.core.files import atomic_file, sha256_of
 from wordstill.errors import DataError
-from wordstill.files import atomic_file, sha256_of
-from wordstill.meaning.use import Use
+from wordstill.meaning.occurrence import Use
 
 FORMAT, SCHEMA = "wordstill-triples", 1
 ROLES = ("original", "positive", "negative")

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordstill.methods.learning.window_config import PRINTED, WindowConfig
-from wordstill.methods.learning.window_learner import WindowLearner
+from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "attended"}

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from wordstill.core.settings import Range, check_ranges
 from wordstill.errors import UsageError
 from wordstill.methods.learning.objectives import Losses, PairwiseRule
-from wordstill.methods.learning.window_config import PRINTED, WindowConfig
-from wordstill.methods.learning.window_learner import WindowLearner
-from wordstill.methods.ranges import Range, check_ranges
+from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0}

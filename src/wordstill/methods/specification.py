@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from wordstill.core.settings import read_value
 from wordstill.errors import UsageError, unknown_name
 from wordstill.methods.base import Method, Setup
-from wordstill.settings import read_value
 from wordstill.teacher.layers import resolve_layers
 
 LAYER = "layer"

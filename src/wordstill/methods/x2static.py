@@ -11,17 +11,44 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.settings import Range, check_ranges
 from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
-from wordstill.methods.learning.contexts import Averaged, sentence_contexts
-from wordstill.methods.learning.learner import Learner
-from wordstill.methods.learning.learner_config import LearnerConfig
+from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import joined
 from wordstill.methods.learning.whitening import RunningWhitener
-from wordstill.methods.ranges import Range, check_ranges
 from wordstill.methods.sums import occurrences
 from wordstill.teacher.states import WordStates
+
+Averaged = Literal["subwords", "words"]
+
+
+def sentence_contexts(
+    states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool
+) -> Tensor:
+    """[n, d] contexts of words, given by their numbers in the batch [n].
+
+    Args:
+        states: What the teacher said.
+        words: Whose contexts.
+        layer: Which layer's states.
+        averaged: What the mean is over.
+        leave_out: Leave out the word itself; its context is zeros where nothing is left.
+    """
+    if averaged == "words":
+        everything = len(states.word_ids)
+        return states.windows(layer, everything, everything, include_self=not leave_out)[words]
+    sentence = states.word_sentence[words]
+    means = states.sentences(layer)[sentence]
+    if not leave_out:
+        return means
+    batch = states.loaded
+    size = (batch.sentence_last - batch.sentence_first)[sentence, None]
+    part = (batch.word_last - batch.word_first)[words, None]
+    rest = means * size - states.words(layer)[words] * part
+    return torch.where(size > part, rest / (size - part).clamp(min=1), 0.0)
+
 
 Start = Literal["zeros", "uniform"]
 RANGES = {"whiten": Range(0, 1)}

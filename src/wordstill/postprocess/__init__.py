@@ -3,6 +3,6 @@
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import average, concatenate
 from wordstill.postprocess.pipeline import Pipeline
-from wordstill.postprocess.table import TRANSFORMS
+from wordstill.postprocess.registry import TRANSFORMS
 
 __all__ = ["TRANSFORMS", "Pipeline", "Transform", "average", "concatenate"]

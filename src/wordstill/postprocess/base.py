@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
-from wordstill.vectors import Matrix, WordVectors
+from wordstill.vectors.table import Matrix, WordVectors
 
 RECORD = "transforms"
 """Where a table's provenance lists what was done to it, in order."""

@@ -11,12 +11,12 @@ from typing import Any, Self, get_type_hints
 
 import numpy as np
 
+from wordstill.core.files import atomic_path, disk_errors, refuse_existing
+from wordstill.core.settings import read_value
+from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError, unknown_name
-from wordstill.files import atomic_path, disk_errors, refuse_existing
-from wordstill.formats.tensors import map_tensors, write_tensors
 from wordstill.postprocess.base import Transform, record_of
-from wordstill.postprocess.table import TRANSFORMS
-from wordstill.settings import read_value
+from wordstill.postprocess.registry import TRANSFORMS
 from wordstill.vectors import WordVectors
 
 KIND = "wordstill transforms"

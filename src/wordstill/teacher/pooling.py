@@ -78,7 +78,7 @@ def _rows_of(first: Tensor, lengths: Tensor, rows: int) -> Tensor:
 
 def _kernel() -> Callable[[Tensor, Tensor, Tensor, bool], Tensor] | None:
     try:
-        from wordstill.teacher.pooling_kernels import range_sums
+        from wordstill.teacher.kernels.pooling_kernels import range_sums
     except ImportError:
         return None
     return range_sums

@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError, in_one_line, unknown_name
-from wordstill.teacher.attention.packing import pack_if_same
-from wordstill.teacher.batches.bare import trial_batch
-from wordstill.teacher.batches.batch import Batch
-from wordstill.teacher.batches.loaded import LoadedBatch, Loader
+from wordstill.teacher.assembly import trial_batch
+from wordstill.teacher.batch import Batch, LoadedBatch, Loader
+from wordstill.teacher.closeness import PROBE_TEXT
 from wordstill.teacher.device import choose_device
-from wordstill.teacher.fingerprint import fingerprint
-from wordstill.teacher.finite import FiniteWatch
+from wordstill.teacher.dtype import in_precision
 from wordstill.teacher.forward import Forward
-from wordstill.teacher.limits import text_limit
-from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.precision.half import PROBE_TEXT
-from wordstill.teacher.precision.kinds import in_precision
-from wordstill.teacher.ragged import Ints
-from wordstill.teacher.states import WordStates
-from wordstill.teacher.subwords.tokenisation import Subwords
+from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
+from wordstill.teacher.packing import pack_if_same
+from wordstill.teacher.states import FiniteWatch, WordStates
+from wordstill.teacher.tokenizer import Subwords, text_limit
 
 ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8

@@ -8,8 +8,8 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.learning.noise import Noise
-from wordstill.methods.learning.pairs import Windows
+from wordstill.methods.learning.negatives import Noise
+from wordstill.methods.learning.windows import Windows
 
 NAMES = ("bert-skipgram", "context-to-vec")
 

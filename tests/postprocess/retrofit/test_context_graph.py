@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from wordstill.postprocess.retrofit.context_graph import log_kernel, log_normaliser
+from wordstill.postprocess.retrofit.retrofitting import log_kernel, log_normaliser
 
 
 @pytest.mark.parametrize("nu", [0.5, 1, 10, 100, 200, 300])

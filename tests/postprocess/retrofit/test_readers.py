@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import DataError, UsageError
-from wordstill.postprocess.retrofit import lines, open_lexicon, read_lexicon, readers
+from wordstill.postprocess.retrofit import lexicon as lines
+from wordstill.postprocess.retrofit import lexicon as readers
+from wordstill.postprocess.retrofit import open_lexicon, read_lexicon
 
 
 def links(lexicon):

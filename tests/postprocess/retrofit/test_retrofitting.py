@@ -13,7 +13,7 @@ import pytest
 
 from wordstill.errors import DataError, UsageError
 from wordstill.postprocess import Pipeline
-from wordstill.postprocess.centre import Centre
+from wordstill.postprocess.linear_transforms import Centre
 from wordstill.postprocess.retrofit import (
     PRESETS,
     ContextGraph,
@@ -24,9 +24,9 @@ from wordstill.postprocess.retrofit import (
     read_lexicon,
     retrofitter,
 )
-from wordstill.postprocess.retrofit.context_graph import log_kernel
 from wordstill.postprocess.retrofit.graph import Graph
 from wordstill.postprocess.retrofit.relaxation import in_row_order
+from wordstill.postprocess.retrofit.retrofitting import log_kernel
 from wordstill.vectors import WordVectors
 
 CONFIGS = {

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from wordstill.cli.meaning import encode, evaluate, pairs, similar, table, train
+from wordstill.cli.meaning import (
+    meaning_encode,
+    meaning_evaluate,
+    meaning_pairs,
+    meaning_similar,
+    meaning_table,
+    meaning_train,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -12,11 +19,11 @@ app = typer.Typer(
     help="Distil what a word means in its sentence: make pairs, train, encode, evaluate.",
 )
 for name, command, examples in (
-    ("pairs", pairs.command, pairs.EXAMPLES),
-    ("train", train.command, train.EXAMPLES),
-    ("encode", encode.command, encode.EXAMPLES),
-    ("similar", similar.command, similar.EXAMPLES),
-    ("table", table.command, table.EXAMPLES),
-    ("evaluate", evaluate.command, evaluate.EXAMPLES),
+    ("pairs", meaning_pairs.command, meaning_pairs.EXAMPLES),
+    ("train", meaning_train.command, meaning_train.EXAMPLES),
+    ("encode", meaning_encode.command, meaning_encode.EXAMPLES),
+    ("similar", meaning_similar.command, meaning_similar.EXAMPLES),
+    ("table", meaning_table.command, meaning_table.EXAMPLES),
+    ("evaluate", meaning_evaluate.command, meaning_evaluate.EXAMPLES),
 ):
     app.command(name, epilog=examples)(command)

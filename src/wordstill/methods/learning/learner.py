@@ -5,26 +5,137 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from wordstill.core.settings import Range, check_ranges
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
-from wordstill.methods.learning.learner_config import LearnerConfig
-from wordstill.methods.learning.learner_state import BATCHES, STEPS, WORDS, Best, Clock, Moment, Positives
-from wordstill.methods.learning.noise import Noise
+from wordstill.methods.kernels.replay import Replayed
+from wordstill.methods.learning.negatives import Noise, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
-from wordstill.methods.learning.replay import Replayed
-from wordstill.methods.learning.rows import RowOptimiser, RowTable
-from wordstill.teacher.finite import FiniteWatch
-from wordstill.teacher.states import WordStates
+from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser, RowTable
+from wordstill.methods.sums import Accumulator
+from wordstill.teacher.states import FiniteWatch, WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.methods.learning.pair_kernels import PairStep
+    from wordstill.methods.kernels.pair_kernels import PairStep
+
+
+RANGES = {
+    "negatives": Range(1, 10_000),
+    "shared": Range(0, 1_000_000),
+    "subsample": Range(0, 1),
+    "noise_power": Range(0, 100),
+    "rate": Range(0, 1e6, above=True),
+    "final_rate": Range(0, 1),
+    "balance": Range(0, 100),
+    "batch": Range(1, 10_000_000),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """Settings that every learner has; the defaults are those of ``fixed``, which methods share."""
+
+    layer: int
+    """Which layer's states."""
+    negatives: int
+    """Negatives for each target; for each centre in methods with windows."""
+    shared: int = 1024
+    """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
+    example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
+    example."""
+    corrected: bool = True
+    """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
+    spent on learning how rare positives are."""
+    subsample: float
+    """Threshold above which frequent targets are thinned out; 0 keeps all."""
+    noise_power: float = 1.0
+    """Power of the counts by which negatives are drawn."""
+    noise_source: NoiseSource = "subsampled"
+    """``subsampled`` draws by the counts that are left once targets are thinned out."""
+    mask_hits: bool = True
+    """Leave out negatives that are the target itself."""
+    optimiser: OptimiserKind = "sgd"
+    rate: float = 0.05
+    """Learning rate at the start."""
+    final_rate: float = 1.0
+    """Share of the rate that is left at the end; it falls evenly with the words read."""
+    balance: float = 1.0
+    """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
+    moves as far as any other, and all its occurrences count alike."""
+    batch: int
+    """Examples in a step."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, RANGES)
+
+
+BATCHES, WORDS, STEPS = range(3)
+
+
+class Moment(NamedTuple):
+    """How far a learner had come."""
+
+    steps: int
+    words: int
+    rate: float
+
+
+class Clock:
+    """How far a learner has come: batches, words and steps. On the host, so that a look never waits."""
+
+    def __init__(self) -> None:
+        self.counts = torch.zeros(3, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [3]."""
+        return {"counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
+
+class Positives:
+    """How often each word was a positive; words that never were have no vector."""
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+
+    def add(self, rows: Tensor, present: Tensor | None = None) -> None:
+        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
+        times = torch.ones_like(rows) if present is None else present.long()
+        self.counts.index_add_(0, rows.flatten(), times.flatten())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [rows]."""
+        return {"counts": self.counts}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
+
+class Best:
+    """The best table so far by a judge's score, and after which epoch it was; 0 before any."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.weights = torch.zeros_like(like)
+        self.score = torch.full((1,), -torch.inf, dtype=torch.float64)
+        self.epoch = torch.zeros(1, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The table, its score and its epoch."""
+        return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
+
+    def merge(self, other: Accumulator) -> None:
+        """Left alone: a learner cannot be merged, and its table says so."""
+
 
 SEED_STRIDE = 0x9E3779B97F4A7C15
 
@@ -173,8 +284,7 @@ class Learner(Method):
         kernels = self.rows.kernels
         if rule is None or kernels is None:
             return None
-        from wordstill.methods.learning.own_kernels import OwnStep
-        from wordstill.methods.learning.shared_kernels import SharedStep
+        from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
 
         kind = SharedStep if self.config.shared else OwnStep
         return kind(kernels, self.positives.counts, self._offsets, rule, self.pace, self.loss)

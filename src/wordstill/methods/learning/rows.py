@@ -13,7 +13,7 @@ from wordstill.methods.learning.objectives import Losses
 from wordstill.methods.sums import Accumulator
 
 if TYPE_CHECKING:
-    from wordstill.methods.learning.row_kernels import KernelStep
+    from wordstill.methods.kernels.row_kernels import KernelStep
 
 OptimiserKind = Literal["sgd", "adagrad", "adam"]
 EVERY = slice(None)
@@ -173,7 +173,7 @@ def _kernels(table: RowTable) -> KernelStep | None:
     if not table.weights.is_cuda or table.weights.dtype != torch.float32:
         return None
     try:
-        from wordstill.methods.learning.row_kernels import KernelStep
+        from wordstill.methods.kernels.row_kernels import KernelStep
     except ImportError:
         return None
     return KernelStep(table)

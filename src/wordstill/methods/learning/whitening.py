@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from wordstill.methods.linear import symmetric_power
+from wordstill.methods.linear_algebra import symmetric_power
 from wordstill.methods.sums import Accumulator, Moments
 
 FIRST_LOOK = 256

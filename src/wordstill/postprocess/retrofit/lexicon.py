@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import math
+import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wordstill.core.files import sha256_of
+from wordstill.core.text_io import open_bytes, without_suffix
+from wordstill.errors import DataError, unknown_name
 
 Link = tuple[str, str, float]
 
@@ -73,3 +83,142 @@ def _once(
         return low[:0], high[:0], weights[:0]
     kept = order[starts]
     return low[kept], high[kept], np.maximum.reduceat(weights[order], starts)
+
+
+LONGEST_LINE = 1 << 24
+"""Bytes; a longer line is no line of a lexicon, and is refused before it fills the memory."""
+
+
+def numbered_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """The lines with their numbers from 1, without line ends; errors name the file and the line."""
+    try:
+        with open_bytes(path) as handle:
+            number = 0
+            while line := handle.readline(LONGEST_LINE + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                yield number, _decoded(line, encoding, f"{path}:{number}")
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _decoded(line: bytes, encoding: str, place: str) -> str:
+    if len(line) > LONGEST_LINE:
+        raise DataError(f"{place}: a line of more than {LONGEST_LINE:,} bytes; this is no lexicon.")
+    if b"\x00" in line:
+        raise DataError(f"{place}: a zero byte; this is no text. Expected a lexicon in UTF-8.")
+    try:
+        return line.decode(encoding).removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place}: not UTF-8 ({error.reason}). Convert the file to UTF-8.") from None
+
+
+LexiconFormat = Literal["neighbours", "groups", "pairs"]
+
+PAIR_SUFFIXES = (".csv", ".tsv")
+TABS, BLANKS = re.compile(r"\t"), re.compile(r"[ \t]+")
+LARGEST_GROUP = 5000
+"""Words; every two of a group are linked, so a larger one would fill the memory."""
+
+
+def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
+    """Read a lexicon from a file in UTF-8.
+
+    Args:
+        path: The file.
+        format: ``neighbours``: a word and then its neighbours on each line, as in the files of Faruqui et al.
+            2015. ``groups``: words on each line that all belong together. ``pairs``: two words and a weight,
+            which may be missing, separated by commas or tabs. None takes ``pairs`` for ``.csv`` and ``.tsv``
+            and ``neighbours`` for any other file. Words of the first two are separated by blanks, or by tabs
+            if the first line has one, so that words can hold blanks.
+    """
+    by_name = "pairs" if without_suffix(path.name).lower().endswith(PAIR_SUFFIXES) else "neighbours"
+    chosen = format or by_name
+    if chosen not in get_args(LexiconFormat):
+        raise unknown_name("format of a lexicon", chosen, get_args(LexiconFormat))
+    lexicon = Lexicon.from_links(_READERS[chosen](path))
+    if not len(lexicon):
+        raise DataError(f"{path} links no words. Expected {_EXPECTED[chosen]}.")
+    origin = {"file": path.name, "sha256": sha256_of(path), "format": chosen, "links": len(lexicon)}
+    return Lexicon(lexicon.words, lexicon.first, lexicon.second, lexicon.weights, origin)
+
+
+def _neighbours(path: Path) -> Iterator[Link]:
+    for _, (head, *others) in _word_lines(path):
+        yield from ((head, other, 1.0) for other in others)
+
+
+def _groups(path: Path) -> Iterator[Link]:
+    for place, words in _word_lines(path):
+        if len(words) > LARGEST_GROUP:
+            raise DataError(
+                f"{place}: a group of {len(words):,} words; the most is {LARGEST_GROUP:,}. Split it, or give "
+                "a word with its neighbours on each line instead."
+            )
+        yield from ((one, other, 1.0) for one, other in combinations(words, 2))
+
+
+def _word_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The words of each line that has any, with its place."""
+    delimiter: re.Pattern[str] | None = None
+    for number, line in numbered_lines(path):
+        if not line.strip(" \t"):
+            continue
+        if delimiter is None:
+            delimiter = TABS if "\t" in line.strip(" \t") else BLANKS
+        words = [word.strip(" ") for word in delimiter.split(line)]
+        yield f"{path}:{number}", [word for word in words if word]
+
+
+def _pairs(path: Path) -> Iterator[Link]:
+    delimiter: str | None = None
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        first_line = delimiter is None
+        if delimiter is None:
+            delimiter = "\t" if "\t" in line else ","
+        place = f"{path}:{number}"
+        fields = _fields(line, delimiter, place)
+        if first_line and len(fields) == 3 and not _is_number(fields[2]):
+            continue
+        yield _pair(fields, place)
+
+
+def _fields(line: str, delimiter: str, place: str) -> list[str]:
+    try:
+        row = next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{place}: not comma-separated values ({error}): {line[:80]!r}.") from None
+    return [field.strip() for field in row]
+
+
+def _pair(fields: list[str], place: str) -> Link:
+    if len(fields) not in (2, 3) or not fields[0] or not fields[1]:
+        raise DataError(f"{place}: expected two words and perhaps a weight, but got {fields!r}.")
+    text = fields[2] if len(fields) == 3 else "1"
+    weight = float(text) if _is_number(text) else math.nan
+    if not 0 < weight < math.inf:
+        raise DataError(f"{place}: expected a finite weight above 0 but got {text!r}.")
+    return fields[0], fields[1], weight
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_READERS: Mapping[str, Callable[[Path], Iterator[Link]]] = {
+    "neighbours": _neighbours,
+    "groups": _groups,
+    "pairs": _pairs,
+}
+_EXPECTED: Mapping[str, str] = {
+    "neighbours": "lines of a word and its neighbours",
+    "groups": "lines of words that belong together",
+    "pairs": "lines of two words and perhaps a weight",
+}

@@ -24,8 +24,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.postprocess.retrofit.distances import Distances, LinkDistances
-from wordstill.postprocess.retrofit.graph import Csr, Floats, Links
+from wordstill.postprocess.retrofit.graph import Csr, Distances, Floats, LinkDistances, Links
 
 Order = Literal["jacobi", "gauss-seidel"]
 

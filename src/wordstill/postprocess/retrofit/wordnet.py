@@ -10,12 +10,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any, Literal, get_args
 
-from wordstill.errors import DataError
-from wordstill.postprocess.retrofit.lexicon import Lexicon, Link
-from wordstill.postprocess.retrofit.lines import numbered_lines
-from wordstill.postprocess.retrofit.relations import Relation, across, checked_relations, mutual, spelt
+from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
+from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, numbered_lines, read_lexicon
+
+Relation = Literal["synonyms", "hypernyms", "antonyms"]
+
+
+def checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
+    """The relations, each once, if all of them are known."""
+    if not relations:
+        raise UsageError(f"No relation was named. Give at least one of {', '.join(get_args(Relation))}.")
+    for name in relations:
+        if name not in get_args(Relation):
+            raise unknown_name("relation", name, get_args(Relation))
+    return tuple(name for name in get_args(Relation) if name in relations)
+
+
+def mutual(lemmas: Sequence[str]) -> Iterator[Link]:
+    """Links between every two lemmas."""
+    return ((one, other, 1.0) for one, other in combinations(lemmas, 2))
+
+
+def across(lemmas: Sequence[str], others: Sequence[str]) -> Iterator[Link]:
+    """Links from each lemma to each of the others."""
+    return ((one, other, 1.0) for one, other in product(lemmas, others))
+
+
+def spelt(lemma: str) -> str:
+    """A lemma with blanks where a WordNet has underscores."""
+    return lemma.replace("_", " ")
+
 
 FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 HYPERNYMS = ("@", "@i")
@@ -129,3 +157,86 @@ def _end(synset: _Synset, number: int) -> tuple[str, ...]:
     if number > len(synset.lemmas):
         raise DataError(f"{synset.place}: has {len(synset.lemmas)} words, but word {number} is pointed to.")
     return synset.lemmas[number - 1 : number] if number else synset.lemmas
+
+
+def read_wn(name: str, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
+    """Read a wordnet of any language, as in `read_wordnet`.
+
+    Args:
+        name: What ``wn`` calls it, such as ``oewn:2024``; it must have been downloaded or added before.
+        relations: Some of ``synonyms``, ``hypernyms`` and ``antonyms``.
+    """
+    wanted = checked_relations(relations)
+    try:
+        import wn
+    except ImportError as error:
+        raise MissingExtra("wn", "retrofit", "Reading a wordnet by name") from error
+    try:
+        wordnet = wn.Wordnet(name)
+    except wn.Error as error:
+        raise DataError(
+            f"The package wn has no wordnet {name!r} ({error}). Get it with: python -m wn download {name}"
+        ) from None
+    lexicon = Lexicon.from_links(_wn_package_links(wordnet, wanted), {"wn": name, "relations": list(wanted)})
+    if not len(lexicon):
+        raise DataError(f"The wordnet {name!r} links no words by {' or '.join(wanted)}.")
+    return lexicon
+
+
+def _wn_package_links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link]:
+    lemmas = _Lemmas()
+    for synset in wordnet.synsets():
+        if "synonyms" in relations:
+            yield from mutual(lemmas.of(synset))
+        if "hypernyms" in relations:
+            for above in synset.get_related("hypernym", "instance_hypernym"):
+                yield from across(lemmas.of(synset), lemmas.of(above))
+        if "antonyms" in relations:
+            for opposite in synset.get_related("antonym"):
+                yield from across(lemmas.of(synset), lemmas.of(opposite))
+    if "antonyms" in relations:
+        for sense in wordnet.senses():
+            for opposite in sense.get_related("antonym"):
+                yield spelt(sense.word().lemma()), spelt(opposite.word().lemma()), 1.0
+
+
+class _Lemmas:
+    """The lemmas of synsets, each asked for once, since every question goes to a database."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+
+    def of(self, synset: Any) -> list[str]:
+        if synset.id not in self._known:
+            self._known[synset.id] = [spelt(lemma) for lemma in synset.lemmas()]
+        return self._known[synset.id]
+
+
+WN = "wn:"
+
+
+def open_lexicon(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    relations: Sequence[str] = ("synonyms",),
+) -> Lexicon:
+    """Read a lexicon.
+
+    Args:
+        source: A file of words (see `read_lexicon`), a folder of a WordNet database, or ``wn:`` and the name
+            of a wordnet, such as ``wn:oewn:2024``.
+        format: The format of a file; None chooses it by the suffix.
+        relations: Which relations of a wordnet are links; files have none to choose from.
+    """
+    if str(source).startswith(WN):
+        return read_wn(str(source).removeprefix(WN), relations)
+    path = Path(source)
+    if path.is_dir():
+        return read_wordnet(path, relations)
+    if not path.is_file():
+        raise DataError(
+            f"There is no lexicon {str(source)!r}. Give a file, a WordNet folder, or {WN}NAME for a wordnet "
+            "of the package wn."
+        )
+    return read_lexicon(path, format)

@@ -1,0 +1,159 @@
+"""``wordstill meaning pairs``."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
+from wordstill.cli.meaning.meaning_options import Device, Precision, needs_models
+from wordstill.cli.open_tables import open_table
+from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.meaning import Triples
+    from wordstill.meaning.make_triples import PairConfig
+    from wordstill.meaning.targets import Sources
+    from wordstill.meaning.translation import RoundTrip
+
+EXAMPLES = """\
+Example: wordstill meaning pairs store --masked ./bert --vectors vectors --out triples.jsonl
+
+Example: wordstill meaning pairs store --masked ./bert --vectors glove.txt --there ./en-de --back ./de-en -o t
+
+Example: wordstill meaning pairs --paraphrases pairs.tsv --masked ./bert --vectors vectors -o t.jsonl"""
+
+CHOICE = "Which words and sentences"
+TESTS = "When words have the same meaning"
+
+
+def command(
+    masked: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Masked language model, a name or a folder.", show_default=False),
+    ],
+    vectors: Annotated[
+        Path,
+        typer.Option(metavar="TABLE", help="Static vectors for the tests of similarity.", show_default=False),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to make.", show_default=False)
+    ],
+    store: Annotated[
+        Path | None, typer.Argument(metavar="[STORE]", help="A prepared text.", show_default=False)
+    ] = None,
+    paraphrases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ready-made: a sentence, a tab and its paraphrase per line.",
+            show_default=False,
+        ),
+    ] = None,
+    there: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Translator from the language of the text.", show_default=False),
+    ] = None,
+    back: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Translator back into it.", show_default=False)
+    ] = None,
+    count: Annotated[int, typer.Option(metavar="N", min=1, help="Targets to choose.")] = 100_000,
+    sample: Annotated[int, typer.Option(metavar="N", min=0, help="Triples to show.")] = 3,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    overwrite: Overwrite = False,
+    progress: ShowProgress = None,
+    min_words: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=CHOICE)] = 15,
+    max_words: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=CHOICE)] = 50,
+    vocabulary: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most frequent words.", rich_help_panel=CHOICE)
+    ] = 50_000,
+    skipped: Annotated[
+        float, typer.Option(metavar="PART", help="Of them, left out.", rich_help_panel=CHOICE)
+    ] = 0.001,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=CHOICE)] = 0,
+    similarity: Annotated[
+        float, typer.Option(metavar="COS", help="Least cosine; 0.6 is for fastText.", rich_help_panel=TESTS)
+    ] = 0.6,
+    probability: Annotated[
+        float, typer.Option(metavar="P", help="Least probability of a prediction.", rich_help_panel=TESTS)
+    ] = 0.003,
+) -> None:
+    """Make training triples: a word, the same meaning in other words, another word in its place.
+
+    Positives come from ready-made paraphrases, from translating there and back, or, with neither, from
+    replacing the word alone. A command that was stopped goes on where it was when it is given again.
+    """
+    with needs_models("wordstill meaning pairs"):
+        from wordstill.meaning.make_triples import PairConfig, make_triples
+        from wordstill.meaning.masked import MaskedModel
+        from wordstill.meaning.targets import TargetConfig
+        from wordstill.meaning.triple_builder import BuildConfig
+
+    config = PairConfig(
+        count,
+        TargetConfig(min_words, max_words, vocabulary, skipped, seed),
+        BuildConfig(similarity, probability),
+    )
+    table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
+    trip = _round_trip(there, back, device, dtype)
+    start = time.monotonic()
+    sources = _sources(store, paraphrases, config)
+    from tqdm import tqdm
+
+    with tqdm(total=len(sources.uses), unit=" targets", disable=not wants_progress(progress)) as bar:
+        triples = make_triples(
+            sources,
+            model,
+            table,
+            out,
+            config,
+            paraphraser=trip,
+            overwrite=overwrite,
+            report=lambda done, _: bar.update(done - bar.n),
+        )
+    _report(triples, out, time.monotonic() - start, sample)
+
+
+def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -> Sources:
+    from wordstill.corpus import Corpus
+    from wordstill.meaning.targets import Sources
+
+    if (store is None) == (paraphrases is None):
+        raise UsageError("Give either a prepared text (wordstill prepare) or --paraphrases FILE.")
+    if paraphrases is not None:
+        return Sources.of_file(paraphrases, config.count, config.targets)
+    assert store is not None
+    return Sources.of_corpus(Corpus.open(store), config.count, config.targets)
+
+
+def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
+    from wordstill.meaning.translation import RoundTrip, load_translator
+
+    if there is None and back is None:
+        return None
+    if there is None or back is None:
+        raise UsageError("A round trip needs two translators: give --there and --back.")
+    first, second = (load_translator(name, device=device, dtype=dtype) for name in (there, back))
+    return RoundTrip(first, second)
+
+
+def _report(triples: Triples, out: Path, seconds: float, sample: int) -> None:
+    header = triples.header
+    typer.echo(f"Made {count_text(len(triples), 'triple')} in {time_text(seconds)}: {out}")
+    facts = {
+        "targets": f"{header['targets']:,}",
+        "rate": f"{len(triples) / max(seconds, 1e-3):,.0f} triples/s",
+    }
+    facts |= {f"positives {how}": f"{number:,}" for how, number in header["positives"].items()}
+    facts |= {f"dropped, {reason}": f"{number:,}" for reason, number in header["dropped"].items()}
+    show_facts(facts)
+    step = max(1, len(triples) // max(1, sample))
+    for number in range(0, min(len(triples), step * sample), step):
+        typer.echo(f"\n{triples[number].shown()}")
+    show_next(f"wordstill meaning train {shlex.quote(str(out))} --out meaning")

@@ -1,0 +1,49 @@
+"""``wordstill meaning similar``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordstill.cli.meaning.meaning_options import (
+    DEFAULT_KIND,
+    Device,
+    EncoderPath,
+    Kind,
+    Precision,
+    TeacherPlace,
+    load_encoder,
+    read_span,
+)
+from wordstill.cli.options import Topn
+
+EXAMPLES = "Example: wordstill meaning similar meaning uses 'They sat on the bank.' 16:20"
+
+
+def command(
+    encoder: EncoderPath,
+    uses: Annotated[
+        Path, typer.Argument(metavar="USES", help="A folder that meaning encode made.", show_default=False)
+    ],
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="Any text.", show_default=False)],
+    span: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLACE", help="START:END in characters, or the number of a word.", show_default=False
+        ),
+    ],
+    topn: Topn = 10,
+    kind: Kind = DEFAULT_KIND,
+    teacher: TeacherPlace = None,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+) -> None:
+    """Show the uses with the nearest meanings to that of a word in a sentence."""
+    place = read_span(span)
+    model = load_encoder(encoder, teacher, device, dtype, kind)
+    from wordstill.meaning import UseStore
+
+    for use, cosine in model.most_similar(sentence, place, UseStore.load(uses), topn):
+        typer.echo(f"{cosine:8.4f}  {use.excerpt()}")

@@ -1,0 +1,54 @@
+"""``wordstill meaning table``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordstill.cli.formatting import show_next
+from wordstill.cli.meaning.meaning_options import (
+    DEFAULT_KIND,
+    Device,
+    EncoderPath,
+    Kind,
+    Precision,
+    TeacherPlace,
+    load_encoder,
+)
+from wordstill.cli.options import NewFolder, Overwrite, output_folder
+
+EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
+
+
+def command(
+    encoder: EncoderPath,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
+    out: NewFolder,
+    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5,
+    max_vocab: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")
+    ] = None,
+    kind: Kind = DEFAULT_KIND,
+    teacher: TeacherPlace = None,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a static table: the mean of the meanings of each word in a text."""
+    from wordstill.core.files import refuse_existing
+    from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
+
+    refuse_existing(output_folder(out), overwrite=overwrite)
+    corpus = Corpus.open(store)
+    model = load_encoder(encoder, teacher, device, dtype, kind)
+    from wordstill.meaning import static_table
+
+    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count, max_size=max_vocab))
+    vectors = static_table(model, corpus, vocabulary)
+    vectors.save(out, overwrite=overwrite)
+    typer.echo(f"Made {len(vectors):,} words x {vectors.dim}: {out}")
+    place = shlex.quote(str(out))
+    show_next(f"wordstill similar {place} {shlex.quote(vectors.words[0])}", f"wordstill evaluate {place}")

@@ -1,0 +1,66 @@
+"""Opening tables of vectors that a user names, with advice where the name leads to something else."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+def open_table(path: Path) -> WordVectors:
+    """The one table at a path."""
+    from wordstill.vectors import WordVectors
+
+    inner = tables_inside(path)
+    if inner:
+        names = ", ".join(str(table) for table in inner)
+        raise UsageError(f"{path} holds {len(inner)} tables; name one of them: {names}.")
+    if is_prepared_text(path):
+        raise UsageError(
+            f"{path} is a prepared text, not vectors. Make them: wordstill distill {path} --out vectors"
+        )
+    return WordVectors.load(path)
+
+
+def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
+    """Tables by name; a folder that holds several gives all of them."""
+    places = [table for path in paths for table in tables_inside(path) or [path]]
+    short = [place.name for place in places]
+    names = short if len(set(short)) == len(short) else [str(place) for place in places]
+    return {name: open_table(place) for name, place in zip(names, places)}
+
+
+def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, WordVectors]:
+    """The same tables, with another model as the one that they were distilled from."""
+    named = {name: copy.copy(table) for name, table in tables.items()}
+    for table in named.values():
+        table.provenance = {**table.provenance, "teacher": {"name": teacher}}
+    return named
+
+
+def tables_inside(path: Path) -> list[Path]:
+    """The tables in a folder that a distillation with several methods made; none for any other path."""
+    from wordstill.formats.artifact import ARTEFACT
+
+    if not path.is_dir() or ARTEFACT.recognises(path):
+        return []
+    return sorted((inner for inner in path.iterdir() if ARTEFACT.recognises(inner)), key=_by_number)
+
+
+def is_prepared_text(path: Path) -> bool:
+    """Whether a path is a store."""
+    from wordstill.corpus import is_store
+
+    return is_store(path)
+
+
+def _by_number(path: Path) -> list[str | int]:
+    """Layer 10 comes after layer 9; texts and numbers take turns, so like is compared with like."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]

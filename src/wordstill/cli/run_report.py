@@ -1,0 +1,76 @@
+"""What is shown after a distillation or a training."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from wordstill.cli.failures import warn
+from wordstill.cli.formatting import count_text, show_facts, show_next, size_text, time_text
+
+if TYPE_CHECKING:
+    from wordstill.core.progress import Stopwatch
+    from wordstill.vectors import WordVectors
+
+SAMPLE_WORDS = 5
+SAMPLE_NEIGHBOURS = 4
+SHORTEST = 4
+"""Letters of a word that is shown: shorter ones are mostly function words."""
+
+
+def show_result(
+    tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled"
+) -> None:
+    """Say where the vectors are, show some neighbours, and name the next commands."""
+    places = {label: out if len(tables) == 1 else out / label for label in tables}
+    typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
+    show_facts(
+        {
+            label: f"{places[label]}  {len(table):,} words x {table.dim}, {size_text(table.matrix.nbytes)}"
+            for label, table in tables.items()
+        }
+    )
+    label, table = next(iter(tables.items()))
+    _warn_of_cut(table)
+    samples = content_words(table)
+    if samples:
+        typer.echo(f"\nNearest words in {label}:")
+        found = table.neighbours(samples, SAMPLE_NEIGHBOURS)
+        show_facts(
+            {word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored}
+        )
+    place = shlex.quote(str(places[label]))
+    example = shlex.quote(samples[0] if samples else table.words[0])
+    show_next(
+        f"wordstill similar {place} {example}",
+        f"wordstill evaluate {shlex.quote(str(out))}",
+        f"wordstill info {place}",
+    )
+
+
+def show_profile(watch: Stopwatch, seconds: float) -> None:
+    """Say where the time of a run went, and what share of it each part had."""
+    parts = watch.seconds | {"all else": max(0.0, seconds - sum(watch.seconds.values()))}
+    typer.echo("Where the time went:")
+    show_facts({name: f"{spent:8.2f} s  {spent / seconds:6.1%}" for name, spent in parts.items()})
+    typer.echo()
+
+
+def content_words(table: WordVectors) -> list[str]:
+    """Some words that are frequent, but not the most frequent ones, which say nothing in any language."""
+    first = min(200, len(table) // 10)
+    last = min(2000, len(table))
+    candidates = [word for word in table.words[first:last] if word.isalpha() and len(word) >= SHORTEST]
+    step = max(1, len(candidates) // SAMPLE_WORDS)
+    return candidates[::step][:SAMPLE_WORDS]
+
+
+def _warn_of_cut(table: WordVectors) -> None:
+    if cut := table.provenance.get("cut_sentences"):
+        limit = table.provenance["teacher"]["max_length"]
+        verb = "was" if cut == 1 else "were"
+        warn(f"{count_text(cut, 'sentence')} {verb} longer than {limit} sub-words and lost the end.")

@@ -1,0 +1,177 @@
+"""One-dimensional ``.npy`` files written as streams, so that no array has to fit into memory.
+
+Counting more distinct keys than fit into memory: sorted runs on disk, merged as streams.
+
+A run is a file of byte strings in ascending order, each with a count, in chunks that are read one at a time.
+No file stays open between two chunks, so that thousands of runs can be merged.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+
+from wordstill.core.files import disk_errors
+from wordstill.errors import DataError
+
+
+class ArrayWriter:
+    """Appends to a ``.npy`` file; the file is a valid array once the writer is closed."""
+
+    def __init__(self, path: Path, dtype: type[np.generic]) -> None:
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.length = 0
+        self._file = path.open("w+b")
+        self._write_header()
+
+    def extend(self, values: ArrayLike) -> None:
+        """Add numbers at the end."""
+        numbers = np.ascontiguousarray(values, dtype=self.dtype)
+        self._file.write(numbers.data)
+        self.length += len(numbers)
+
+    def close(self) -> None:
+        """Write the final length."""
+        self._write_header()
+        self._file.close()
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._file.close()
+
+    def _write_header(self) -> None:
+        # numpy pads the header for an axis of any length, so that it can be written again in place.
+        self._file.seek(0)
+        header = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self._file, header)
+        self._file.seek(0, 2)
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """The array of a ``.npy`` file, mapped into memory and read-only; no pickle is ever read."""
+    # A plain view: indexing an instance of np.memmap costs several times as much.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+CHUNK_ENTRIES = 1024
+MAX_FAN_IN = 512
+
+Entry = tuple[bytes, int]
+
+
+class SpillCounter:
+    """A counter of byte strings that keeps at most ``limit`` of them in memory.
+
+    Use as a context manager: the temporary files vanish with it.
+    """
+
+    def __init__(self, limit: int = 2_000_000, folder: Path | None = None) -> None:
+        self._limit = limit
+        self._counts: dict[bytes, int] = {}
+        self._runs: list[Path] = []
+        self._written = 0
+        self._folder = tempfile.TemporaryDirectory(prefix="wordstill-", dir=folder)
+
+    def __enter__(self) -> SpillCounter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def add(self, key: bytes, count: int) -> None:
+        """Count ``key`` ``count`` times more."""
+        counts = self._counts
+        counts[key] = counts.get(key, 0) + count
+        if len(counts) >= self._limit:
+            self._spill()
+
+    def __iter__(self) -> Iterator[Entry]:
+        """All keys in ascending order with their counts."""
+        self._reduce_runs()
+        streams: list[Iterable[Entry]] = [read_run(path) for path in self._runs]
+        streams.append(sorted(self._counts.items()))
+        return _summed(streams)
+
+    def _spill(self) -> None:
+        self._runs.append(self._new_run(sorted(self._counts.items())))
+        self._counts.clear()
+
+    def _reduce_runs(self) -> None:
+        while len(self._runs) > MAX_FAN_IN:
+            first, self._runs = self._runs[:MAX_FAN_IN], self._runs[MAX_FAN_IN:]
+            self._runs.append(self._new_run(_summed([read_run(path) for path in first])))
+            for path in first:
+                path.unlink()
+
+    def _new_run(self, entries: Iterable[Entry]) -> Path:
+        path = Path(self._folder.name) / f"{self._written}.run"
+        self._written += 1
+        with disk_errors(path), path.open("wb") as file:
+            write_run(file, entries)
+        return path
+
+
+def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
+    """Write entries, which are in ascending order of their distinct keys."""
+    stream = iter(entries)
+    while chunk := list(islice(stream, CHUNK_ENTRIES)):
+        keys = [key for key, _ in chunk]
+        lengths = np.fromiter(map(len, keys), dtype="<i8", count=len(keys))
+        counts = np.fromiter((count for _, count in chunk), dtype="<i8", count=len(keys))
+        file.write(np.array([len(keys), lengths.sum()], dtype="<i8").tobytes())
+        file.write(lengths.tobytes() + counts.tobytes())
+        file.write(b"".join(keys))
+
+
+def read_run(path: Path) -> Iterator[Entry]:
+    """The entries of a run in ascending order."""
+    position = 0
+    while True:
+        with path.open("rb") as file:
+            file.seek(position)
+            header = file.read(16)
+            if not header:
+                return
+            entries, size = np.frombuffer(header, dtype="<i8").tolist() if len(header) == 16 else (0, 1)
+            body = file.read(16 * entries + size)
+            position = file.tell()
+        if len(body) != 16 * entries + size:
+            raise DataError(
+                f"{path} is cut short at byte {position}. Delete the folder it is in and start again."
+            )
+        numbers = np.frombuffer(body, dtype="<i8", count=2 * entries)
+        ends = np.cumsum(numbers[:entries]) + 16 * entries
+        starts = ends - numbers[:entries]
+        for start, end, count in zip(starts.tolist(), ends.tolist(), numbers[entries:].tolist()):
+            yield body[start:end], count
+
+
+def merge_runs(runs: Sequence[Path]) -> Iterator[tuple[bytes, int, int]]:
+    """Entries of all runs in ascending order: key, number of its run, count."""
+
+    def numbered(number: int, path: Path) -> Iterator[tuple[bytes, int, int]]:
+        return ((key, number, count) for key, count in read_run(path))
+
+    return heapq.merge(*(numbered(number, path) for number, path in enumerate(runs)))
+
+
+def _summed(streams: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
+    for key, group in groupby(heapq.merge(*streams), key=itemgetter(0)):
+        yield key, sum(count for _, count in group)

@@ -1,0 +1,278 @@
+"""Work on blocks in several processes, with a bounded number of blocks under way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import asdict
+from itertools import chain, islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from wordstill.core.files import disk_errors, refuse_existing, remove, sync_folder
+from wordstill.core.resume import settings_folder
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.merge import merge_shards
+from wordstill.corpus.paragraphs import Block, group_parts
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
+from wordstill.corpus.shards import Shard, ShardMaker, Tally
+from wordstill.corpus.sources import Source, find_sources
+from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, write_meta
+from wordstill.errors import DataError, MissingExtra, UsageError, WordstillError
+
+PARENT_POLL_SECONDS = 1.0
+
+Result = tuple[Block, Tally]
+
+
+def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Generator[Result]:
+    """Make the shards of all blocks, in no particular order of completion.
+
+    When the run is stopped, blocks under way are given up at once; after an error they are finished first.
+
+    Raises:
+        WordstillError: A block cannot be read, or a process died.
+    """
+    if workers == 1:
+        for block in blocks:
+            yield block, make(block)
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    lifeline = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline)
+    )
+    try:
+        yield from _bounded(pool, blocks, workers + 1)
+    except (KeyboardInterrupt, GeneratorExit):
+        lifeline[1].close()
+        pool.shutdown(cancel_futures=True)
+        _remove_unfinished(make.folder)
+        raise
+    except BrokenProcessPool as error:
+        raise WordstillError(
+            "A worker process was ended from outside, perhaps for want of memory. What is finished is kept: "
+            f"start again with fewer workers than {workers} or smaller blocks."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for end in lifeline:
+            end.close()
+
+
+_worker: Callable[[Block], Tally]
+
+
+def _bounded(pool: ProcessPoolExecutor, blocks: Iterable[Block], limit: int) -> Iterator[Result]:
+    under_way: dict[Future[Tally], Block] = {}
+    for block in blocks:
+        under_way[pool.submit(_work, block)] = block
+        if len(under_way) >= limit:
+            yield from _finished(under_way)
+    while under_way:
+        yield from _finished(under_way)
+
+
+def _finished(under_way: dict[Future[Tally], Block]) -> Iterator[Result]:
+    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield under_way.pop(future), future.result()
+
+
+def _start_worker(
+    make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
+) -> None:
+    global _worker
+    _worker = make
+    # A forked process has the parent's end, too, and would keep its own lifeline open.
+    far_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent, lifeline), daemon=True).start()
+
+
+def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
+    """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
+    while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
+        pass
+    os._exit(1)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Delete what processes were writing when they were ended."""
+    for path in folder.glob(".*.tmp-*"):
+        path.unlink(missing_ok=True)
+
+
+def _work(block: Block) -> Tally:
+    return _worker(block)
+
+
+BLOCK_BYTES = 16 << 20
+
+
+def prepare(
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    config: PrepareConfig | None = None,
+    *,
+    splitter: Splitter | None = None,
+    segmenter: Segmenter | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    block_bytes: int = BLOCK_BYTES,
+    progress: bool = False,
+) -> Corpus:
+    """Read text and write it as a memory-mapped store.
+
+    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. A run that
+    was killed goes on where it stopped when it is started again: its work is in the folder ``OUT.partial``.
+
+    Args:
+        inputs: Files, folders, glob patterns, or ``-`` for the standard input.
+        out: Folder of the store.
+        config: What the input is and what is kept of it; None takes the defaults.
+        splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
+            are sentences.
+        segmenter: Where words are; None takes rules for languages that write blanks between words.
+        workers: Processes; None takes one for every core.
+        overwrite: Replace ``out`` if it exists.
+        block_bytes: Text that a process works on at once; its memory is some fifteen times as large.
+        progress: Show a bar with the rate and the time left.
+
+    Raises:
+        UsageError: ``out`` exists, or a setting is wrong.
+        DataError: Input is missing, broken or without any text that is kept; the disk is full.
+    """
+    out = Path(out)
+    refuse_existing(out, overwrite=overwrite)
+    _refuse_foreign(out)
+    if block_bytes < 1 or (workers is not None and workers < 1):
+        raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
+    config = config or PrepareConfig()
+    sources = find_sources(inputs)
+    splitter = splitter or _default_splitter(config)
+    segmenter = segmenter or WordSegmenter()
+    settings = _content_settings(config, splitter, segmenter)
+    reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
+    with disk_errors(out), settings_folder(out, reading) as folder:
+        make = ShardMaker(config, splitter, folder / "shards")
+        blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
+        tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
+        _check_text(sum(tallies, Tally()), sources, folder)
+        store = _write_store(folder, tallies, segmenter, settings, sources)
+        _publish(store, out)
+    return Corpus.open(out)
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Overwriting deletes a folder with all that is in it, so it must be a store."""
+    empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not empty and not (out / META_FILE).is_file():
+        raise UsageError(
+            f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output."
+        )
+
+
+def _default_splitter(config: PrepareConfig) -> Splitter:
+    return LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
+
+
+def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segmenter) -> dict[str, Any]:
+    """The settings that shape the content and are part of its hash, whatever kind of file it came from."""
+    return {
+        "splitter": splitter.name,
+        "segmenter": segmenter.name,
+        "sentences_per_line": config.sentences_per_line,
+        "filter": config.filter,
+        "language": config.language,
+    }
+
+
+def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any) -> list[Tally]:
+    """Make the shards that are not there yet; the tallies of all shards, in the order of the blocks."""
+    tallies: dict[int, Tally] = {}
+
+    def unfinished() -> Iterable[Block]:
+        for block in blocks:
+            tally = Shard(make.folder, block.index).finished(block.digest())
+            if tally is None:
+                yield block
+            else:
+                tallies[block.index] = tally
+
+    missing = iter(unfinished())
+    first = list(islice(missing, 2))
+    made = make_shards(make, chain(first, missing), workers if len(first) > 1 else 1)
+    # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
+    with closing(made):
+        for block, tally in made:
+            tallies[block.index] = tally
+            if bar is not None:
+                bar.update(max(0, block.consumed - bar.n))
+    if bar is not None:
+        bar.update(max(0, (bar.total or 0) - bar.n))
+        bar.close()
+    return [tallies[index] for index in sorted(tallies)]
+
+
+def _bar(sources: Sequence[Source], *, enabled: bool) -> Any:
+    if not enabled:
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise MissingExtra("tqdm", "distill", "A progress bar") from None
+    sizes = [source.size for source in sources if source.size is not None]
+    total = sum(sizes) if len(sizes) == len(sources) else None
+    return tqdm(total=total, unit="B", unit_scale=True, desc="prepare")
+
+
+def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
+    if total.paragraphs:
+        return
+    remove(folder)
+    names = ", ".join(source.name for source in sources[:3]) + (", ..." if len(sources) > 3 else "")
+    dropped = total.dropped_by_filter + total.dropped_by_language
+    if not dropped:
+        raise DataError(f"No text in {names}: there are no paragraphs, only blanks or nothing.")
+    raise DataError(
+        f"All {dropped} paragraphs of {names} were dropped, {total.dropped_by_language} by the language "
+        f"filter and {total.dropped_by_filter} by the paragraph filter. Choose another filter, or none."
+    )
+
+
+def _write_store(
+    folder: Path,
+    tallies: list[Tally],
+    segmenter: Segmenter,
+    settings: dict[str, Any],
+    sources: Sequence[Source],
+) -> Path:
+    store = folder / "store"
+    remove(store)
+    store.mkdir()
+    shards = [Shard(folder / "shards", index) for index in range(len(tallies))]
+    forms, words = merge_shards(shards, store, segmenter)
+    total = asdict(sum(tallies, Tally()))
+    glued = total.pop("glued")
+    counts = {**total, "forms": forms, "words": words}
+    write_meta(
+        store, settings=settings, counts=counts, glued=glued, sources=[source.name for source in sources]
+    )
+    return store
+
+
+def _publish(store: Path, out: Path) -> None:
+    sync_folder(store)
+    if out.exists():
+        remove(out)
+    store.replace(out)

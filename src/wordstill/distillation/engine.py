@@ -1,0 +1,247 @@
+"""The loop: batches go through the teacher once, and every method observes the states."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from torch import Tensor
+
+from wordstill.core.progress import Stopwatch, Unwatched, trim_heap
+from wordstill.core.resume import CheckpointFile, Progress
+from wordstill.core.threads import Crew, prefetch
+from wordstill.errors import Interrupted
+from wordstill.methods.base import Method
+from wordstill.teacher import Batch, LoadedBatch, Teacher, WordStates
+
+Position = tuple[int, int]
+_Loaded = tuple[Position, LoadedBatch]
+_Read = tuple[Position, LoadedBatch, WordStates]
+BATCHES_BETWEEN_TRIMS = 16
+STATUS_SECONDS = 2.0
+
+
+class Batches(Protocol):
+    """A source of batches that can start in the middle."""
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | LoadedBatch]]:
+        """Batches from a position on, each with the position after it."""
+        ...
+
+
+class Stage:
+    """Batches of one kind, and the methods that observe them.
+
+    Args:
+        title: What the progress bar says.
+        batches: Where the batches come from.
+        methods: Who observes them.
+        alone: Whether the batches are words alone rather than running text.
+        words: How many words they hold, for the time left.
+        enough: Asked at its end; if it says yes, later stages are left out.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        batches: Batches,
+        methods: list[Method],
+        *,
+        alone: bool,
+        words: int,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.title, self.batches, self.methods, self.words = title, batches, methods, words
+        self.alone, self.enough = alone, enough
+        self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
+
+    def observe(self, states: WordStates, watch: Stopwatch) -> None:
+        """Show a batch's states to every method."""
+        for method in self.methods:
+            with watch.part(method.name):
+                if self.alone:
+                    method.observe_alone(states)
+                else:
+                    method.observe(states)
+
+
+class Engine:
+    """Runs stages one after another, with checkpoints.
+
+    Args:
+        teacher: Reads the batches.
+        methods: All methods by label; their states are saved.
+        stages: What to read, in order.
+        checkpoint: Where to save the state; None saves nothing.
+        every: Seconds between two checkpoints.
+        watch: Measures where the time goes; None does not.
+    """
+
+    def __init__(
+        self,
+        teacher: Teacher,
+        methods: Mapping[str, Method],
+        stages: list[Stage],
+        checkpoint: CheckpointFile | None = None,
+        every: float = 120.0,
+        watch: Stopwatch | None = None,
+    ) -> None:
+        self.teacher, self.methods, self.stages = teacher, methods, stages
+        self.checkpoint, self.every = checkpoint, every
+        self.watch = watch or Unwatched()
+
+    def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
+        """Read everything that has not been read yet, and save; returns the final count.
+
+        Raises:
+            Interrupted: Ctrl-C or SIGTERM came; the state is saved.
+            DataError: The checkpoint to resume from is damaged or of another run, or the disk is full.
+            TrainingError: A method's numbers have run away; the last good state stays saved.
+        """
+        progress = self._restore() if resume else Progress()
+        if progress.stage == len(self.stages):
+            return progress
+        with stop_requested() as stop:
+            for number in range(progress.stage, len(self.stages)):
+                progress = self._run_stage(self.stages[number], progress, stop, show_progress)
+                last = self.stages[number].enough()
+                after = len(self.stages) if last else number + 1
+                progress = replace(progress, stage=after, position=(0, 0), words=0)
+                if last:
+                    break
+            # What comes after the reading may fail for want of space, and then need not be read again.
+            self._save(progress)
+            if stop.is_set():
+                raise self._interrupted(self.stages[-1], self.stages[-1].words)
+        return progress
+
+    def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
+        saved = shown = time.monotonic()
+        coming = stage.batches.since(progress.position)
+        loaded = ((after, self.teacher.load(batch)) for after, batch in coming)
+        with (
+            _bar(stage, progress, show) as bar,
+            closing(prefetch(loaded)) as batches,
+            closing(self._read(batches, stage.layers)) as read,
+        ):
+            for number, (position, batch, states) in enumerate(read, 1):
+                stage.observe(states, self.watch)
+                if number % BATCHES_BETWEEN_TRIMS == 0 and self.teacher.device.type == "cpu":
+                    trim_heap()
+                progress = replace(
+                    progress,
+                    position=position,
+                    words=progress.words + batch.running,
+                    cut=progress.cut + batch.cut,
+                )
+                bar.update(batch.running)
+                shown = self._show_status(stage, bar, shown) if show else shown
+                if stop.is_set() or time.monotonic() - saved >= self.every:
+                    self.teacher.verify(stage.layers)
+                    with self.watch.part("checkpoints"):
+                        self._save(progress)
+                    saved = time.monotonic()
+                if stop.is_set():
+                    raise self._interrupted(stage, progress.words)
+        self.teacher.verify(stage.layers)
+        return progress
+
+    def _read(self, batches: Iterable[_Loaded], layers: tuple[int, ...]) -> Generator[_Read, None, None]:
+        """Batches and their states, in the order in which they come."""
+        size = self.teacher.readers()
+        with Crew[_Loaded, _Read](lambda item: (*item, self.teacher.encode(item[1], layers)), size) as crew:
+            for item in self.watch.each("waiting for batches", batches):
+                with self.watch.part("teacher"):
+                    ready = crew.do(item)
+                yield from ready
+            yield from self.watch.each("teacher", crew.rest())
+
+    def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
+        """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""
+        if time.monotonic() - shown < STATUS_SECONDS:
+            return shown
+        status = {method.name: method.status() for method in stage.methods}
+        several = sum(map(bool, status.values())) > 1
+        parts = [f"{name} {text}" if several else text for name, text in status.items() if text]
+        bar.set_postfix_str(", ".join(parts), refresh=False)
+        return time.monotonic()
+
+    def _interrupted(self, stage: Stage, words: int) -> Interrupted:
+        return Interrupted(stage.title, words, stage.words, saved=self.checkpoint is not None)
+
+    def _save(self, progress: Progress) -> None:
+        if self.checkpoint is None:
+            return
+        for method in self.methods.values():
+            # The last good checkpoint stays where numbers have run away.
+            method.verify()
+        states = {
+            f"{label}/{key}": tensor
+            for label, method in self.methods.items()
+            for key, tensor in method.state_dict().items()
+        }
+        self.checkpoint.save(progress, states)
+
+    def _restore(self) -> Progress:
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is None:
+            return Progress()
+        progress, states = saved
+        for label, method in self.methods.items():
+            method.load_state_dict(_below(states, f"{label}/"))
+        return progress
+
+
+@contextmanager
+def stop_requested() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread can set handlers, and only it gets signals.
+        yield stop
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(signals, before):
+            # A handler that was not set from Python is not known here.
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+class _Bar(Protocol):
+    """What is needed of a progress bar."""
+
+    def update(self, n: float) -> object:
+        """Count more words."""
+        ...
+
+    def set_postfix_str(self, s: str, refresh: bool) -> object:
+        """Show a few words behind the bar."""
+        ...
+
+
+def _bar(stage: Stage, progress: Progress, show: bool) -> AbstractContextManager[_Bar]:
+    from tqdm import tqdm
+
+    bar: AbstractContextManager[_Bar] = tqdm(
+        total=stage.words,
+        initial=progress.words,
+        desc=stage.title,
+        unit=" words",
+        unit_scale=True,
+        smoothing=0.05,
+        disable=not show,
+    )
+    return bar
+
+
+def _below(states: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with a prefix, without it."""
+    return {key.removeprefix(prefix): value for key, value in states.items() if key.startswith(prefix)}

@@ -1,0 +1,230 @@
+"""What a distillation will take in time, memory and disk, from a short probe of the real thing."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+
+from wordstill.core.progress import Stopwatch, Unwatched
+from wordstill.corpus import PrepareConfig
+from wordstill.corpus.input_text import is_one_store
+from wordstill.corpus.paragraphs import Block, read_paragraphs
+from wordstill.corpus.preparation import BLOCK_BYTES
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.sources import find_sources
+from wordstill.distillation.early_stopping import Development
+from wordstill.distillation.engine import Stage
+from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.run import DistillConfig, Run
+from wordstill.teacher import Batch, LoadedBatch
+
+PROBE_SECONDS = 5.0
+PROBE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the run; ``words`` are those it reads."""
+
+    title: str
+    seconds: float
+    measured: float
+    """Seconds of the probe; ``seconds`` are scaled from them unless both are the same."""
+    words: int = 0
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The beginning of unprepared text, in bytes of the files as stored, compressed or not."""
+
+    bytes: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take. Sizes are in bytes; with a prefix they are those of its ``rows`` words."""
+
+    rows: int
+    """Words that get a vector; with a prefix a lower bound."""
+    steps: tuple[Step, ...]
+    memory: int | None
+    """Peak of the process; None on Windows, which does not report it."""
+    device_memory: int | None
+    """Peak on the GPU; None without one."""
+    artefact: int
+    checkpoint: int
+    store: int = 0
+    """Prepared text beside the result, scaled to the whole; 0 where the input is a store already."""
+    prefix: Prefix | None = None
+    """What was probed; None if it was the whole text."""
+
+    @property
+    def seconds(self) -> float:
+        """Time of the whole run."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def working(self) -> int:
+        """Disk needed only during the run; a new checkpoint is complete before the old one is deleted."""
+        return self.store + 2 * self.checkpoint
+
+
+def dry_run(
+    inputs: Sequence[str | Path],
+    config: DistillConfig,
+    development: Development | None = None,
+    *,
+    probe_bytes: int = PROBE_BYTES,
+    probe_seconds: float = PROBE_SECONDS,
+) -> tuple[Recipe, Estimate]:
+    """Resolve the recipe and estimate the run; only temporary files are written.
+
+    A store is opened, and text of up to ``probe_bytes`` is prepared whole. Of longer text only the beginning
+    is prepared: time and disk for the text are scaled by bytes, and the vocabulary is a lower bound. Whether
+    the whole vocabulary has the words of the development set is then left to the run.
+    """
+    config.check_development(development)
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        watch, stored, prefix, share = Stopwatch(), is_one_store(inputs), None, 1.0
+        with watch.part("reading"):
+            beginning = None if stored else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
+        if beginning is not None:
+            inputs, prefix = [beginning[0]], beginning[1]
+            share = prefix.bytes / prefix.total
+            config = replace(config, prepare=replace(config.prepare, format="text", encoding="utf-8"))
+            development = development and replace(development, check_words=lambda words: None)
+        run = Run.load(
+            inputs,
+            config,
+            Path(folder) / "work",
+            progress=False,
+            checkpoints=False,
+            development=development,
+            watch=watch,
+        )
+        # The probe is prepared by one process; of the whole text every core takes blocks of its own.
+        processes = min(os.cpu_count() or 1, math.ceil(probe_bytes / share / BLOCK_BYTES)) if prefix else 1
+        preparing = watch.seconds["preparing the text"] + (watch.seconds["reading"] if prefix else 0)
+        loading = watch.seconds["loading the teacher"] + watch.seconds["vocabulary and sub-words"]
+        title = "check the prepared text" if stored else "prepare the text"
+        first = (
+            Step(title, preparing / share / processes, preparing),
+            Step("load the teacher", loading, loading),
+        )
+        probed = estimate(run, share, limit=probe_seconds)
+        size = 0 if stored else sum(file["bytes"] for file in run.corpus.meta["files"].values())
+        whole = replace(probed, steps=first + probed.steps, store=round(size / share), prefix=prefix)
+        return (_open_recipe(run, share) if prefix else run.recipe), whole
+
+
+def estimate(run: Run, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> Estimate:
+    """Send some batches of every stage through the teacher and the methods, and scale by words.
+
+    Args:
+        run: The run. Its methods have observed some batches afterwards, so it must not be started.
+        share: Part of the whole text that the run's corpus is.
+        limit: Seconds for the probe; a teacher so slow that one batch takes longer gets that batch.
+    """
+    stages = run.engine.stages
+    steps = [_probe(run, stage, limit / len(stages), 1 if stage.alone else share) for stage in stages]
+    reading, start = _peak_memory(), time.monotonic()
+    tables = [method.finish() for method in run.methods.values()]
+    finishing = time.monotonic() - start
+    finished, rows = _peak_memory(), len(run.vocabulary)
+    states = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
+    checkpoint = sum(tensor.nbytes for tensor in states)
+    on_gpu = run.teacher.device.type == "cuda"
+    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+    more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
+    word_bytes = sum(len(word.encode()) + 1 for word in run.vocabulary.keys)
+    return Estimate(
+        rows=rows,
+        steps=(*steps, Step("finish", finishing, finishing)),
+        memory=reading + more if reading else None,
+        device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
+        artefact=sum(rows * (4 * table.dim + 8) + word_bytes for table in tables),
+        checkpoint=checkpoint,
+    )
+
+
+def _beginning(
+    inputs: Sequence[str | Path], config: PrepareConfig, folder: Path, limit: int
+) -> tuple[Path, Prefix] | None:
+    """The first ``limit`` bytes of text as a plain file; None if there is no more than that.
+
+    None also for a pipe, which can be read only once and has no known length: it is prepared whole.
+    """
+    sources = find_sources(inputs)
+    if any(source.size is None for source in sources):
+        return None
+    # Errors about the text as a whole show this name.
+    path = folder / f"beginning of {Path(sources[0].name).name}.txt"
+    end = "\n\n" if config.sentences_per_line else "\n"
+    read = consumed = 0
+    with path.open("w", encoding="utf-8") as file:
+        for part in read_parts(sources, config, max(1, limit // 4)):
+            if read >= limit:
+                return path, Prefix(consumed, sum(source.size or 0 for source in sources))
+            file.writelines("\n".join(lines) + end for lines in read_paragraphs(Block(0, (part,)), config))
+            read, consumed = read + len(part.payload), part.consumed
+    return None
+
+
+def _probe(run: Run, stage: Stage, limit: float, share: float) -> Step:
+    """Time some batches of a stage, of which the run has a share."""
+    words, seconds = 0, 0.0
+    window = _first_window(stage)
+    for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
+        if turn == 1 and seconds < limit / 2:
+            # The first batch pays for allocations and kernels; it counts only if it took the time of all.
+            words, seconds = 0, 0.0
+        start = time.monotonic()
+        stage.observe(run.teacher.encode(window[number], stage.layers), Unwatched())
+        if run.teacher.device.type == "cuda":
+            torch.cuda.synchronize()
+        seconds += time.monotonic() - start
+        words += window[number].running
+        if seconds > limit:
+            break
+    total = round(stage.words / share)
+    return Step(stage.title, total * seconds / max(words, 1), seconds, total)
+
+
+def _first_window(stage: Stage) -> list[Batch | LoadedBatch]:
+    """The batches of the first window, which go from long texts to short ones."""
+    found = []
+    for position, batch in stage.batches.since((0, 0)):
+        found.append(batch)
+        if position[1] == 0:
+            break
+    return found
+
+
+def _open_recipe(run: Run, share: float) -> Recipe:
+    """The recipe of a run on a prefix, without what only the whole text determines."""
+    words, size = f"about {round(run.corpus.n_words / share):,}", f"at least {len(run.vocabulary):,}"
+    return replace(
+        run.recipe,
+        corpus=run.recipe.corpus | {"hash": "known when the text is prepared", "words": words},
+        vocabulary=run.recipe.vocabulary | {"size": size},
+    )
+
+
+def _peak_memory() -> int:
+    """The most memory that this process has had so far, in bytes; 0 on Windows, which does not report it."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

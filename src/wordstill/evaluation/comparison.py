@@ -1,0 +1,233 @@
+"""The nearest words of some words, table by table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_file, refuse_existing
+from wordstill.errors import DataError, UsageError
+from wordstill.evaluation.data.locate import available
+from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
+from wordstill.evaluation.result import Comparison, Evaluation
+from wordstill.evaluation.statistics import Interval, checked_seed, spearman
+from wordstill.evaluation.suite import evaluate
+from wordstill.vectors.search import nearest
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+SHOWN = ("light", "while", "bank", "quickly", "king", "mouse")
+"""Words that the papers show, and some with several senses."""
+TOPN = 6
+
+Neighbours = dict[str, dict[str, list[tuple[str, float]] | None]]
+"""By word, then by table: words with cosines, best first; None where the table lacks the word."""
+
+
+def neighbour_table(
+    tables: Mapping[str, WordVectors],
+    words: Sequence[str] = SHOWN,
+    topn: int = TOPN,
+    *,
+    protocol: str | Protocol = "default",
+) -> Neighbours:
+    """Look the neighbours of words up in every table; words that no table has are left out."""
+    rules = resolve(protocol)
+    found: Neighbours = {word: {} for word in words}
+    for name, vectors in tables.items():
+        rows = dict(zip(words, rules.rows(words, vectors).tolist()))
+        known = [word for word in words if rows[word] != ABSENT]
+        nearest = iter(vectors.neighbours([vectors.words[rows[word]] for word in known], topn=topn))
+        for word in words:
+            found[word][name] = next(nearest) if rows[word] != ABSENT else None
+    return {word: by_table for word, by_table in found.items() if any(by_table.values())}
+
+
+def absent_everywhere(
+    tables: Mapping[str, WordVectors], words: Sequence[str], *, protocol: str | Protocol = "default"
+) -> list[str]:
+    """The words that no table has."""
+    rules = resolve(protocol)
+    present = np.any([rules.rows(words, vectors) != ABSENT for vectors in tables.values()], axis=0)
+    return [word for word, there in zip(words, present) if not there]
+
+
+COMMON_WORDS = 20_000
+RANDOM_PAIRS = 10_000
+FEWEST_WORDS = 3
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How much of what one table says the other says too, over words that both have."""
+
+    shared: int
+    """Words that are in both tables."""
+    topn: int
+    words: tuple[str, ...]
+    """Words whose neighbours were compared, drawn from the most frequent ones."""
+    overlaps: tuple[float, ...]
+    """For each of them, the share of its ``topn`` nearest shared words that both tables give it."""
+    cosines: float
+    """Spearman's correlation between the two tables' cosines of random pairs of those words."""
+
+    @property
+    def overlap(self) -> float:
+        """The mean share of common neighbours."""
+        return float(np.mean(self.overlaps))
+
+    @property
+    def interval(self) -> Interval:
+        """95 %, of the mean share over draws of words."""
+        spread = 1.96 * float(np.std(self.overlaps)) / max(1, len(self.overlaps)) ** 0.5
+        return Interval(max(0.0, self.overlap - spread), min(1.0, self.overlap + spread))
+
+    def least(self, count: int) -> list[tuple[str, float]]:
+        """The words that the tables agree least on, the more frequent first among equals."""
+        order = np.argsort(self.overlaps, kind="stable")[:count]
+        return [(self.words[place], self.overlaps[place]) for place in order]
+
+
+def agreement(
+    first: WordVectors, second: WordVectors, *, topn: int = 10, sample: int = 1000, seed: int = 0
+) -> Agreement:
+    """Compare the neighbours and cosines of two tables.
+
+    Args:
+        first: A table.
+        second: Another one; of any dimension.
+        topn: How many neighbours count.
+        sample: How many words to compare at most, drawn from the 20,000 most frequent that both have.
+        seed: Of the draw.
+    """
+    shared = [word for word in first.words if word in second]
+    if len(shared) < FEWEST_WORDS:
+        raise DataError(
+            f"The tables share {len(shared)} of their {len(first):,} and {len(second):,} words; a comparison "
+            f"needs at least {FEWEST_WORDS}. Are they of one language, and both in lower case or not?"
+        )
+    sides = [table.subset(shared).unit for table in (first, second)]
+    random = np.random.default_rng(seed)
+    common = _most_common(first, shared)
+    drawn = np.sort(random.permutation(len(common))[:sample])
+    rows = common[drawn]
+    topn = min(topn, len(shared) - 1)
+    found = [_neighbours(side, rows, topn) for side in sides]
+    overlaps = [len(np.intersect1d(one, other)) / topn for one, other in zip(*found)]
+    pairs = rows[random.integers(0, len(rows), size=(2, RANDOM_PAIRS))]
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    cosines = [np.einsum("ij,ij->i", *side[pairs]).astype(np.float64) for side in sides]
+    words = tuple(shared[row] for row in rows.tolist())
+    return Agreement(len(shared), topn, words, tuple(overlaps), spearman(*cosines))
+
+
+def _most_common(table: WordVectors, shared: list[str]) -> NDArray[np.int64]:
+    """Places in ``shared`` of the most frequent words, the most frequent first; without counts, the first."""
+    order = np.arange(len(shared))
+    if table.counts is not None:
+        counts = table.counts[[table.index(word) for word in shared]]
+        order = np.argsort(-counts, kind="stable")
+    return order[:COMMON_WORDS]
+
+
+def _neighbours(unit: NDArray[np.float32], rows: NDArray[np.int64], topn: int) -> list[NDArray[np.int64]]:
+    exclude = [[row] for row in rows.tolist()]
+    return [found[0] for found in nearest(unit, unit[rows], topn, exclude)]
+
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """All that a comparison of two tables found."""
+
+    names: tuple[str, str]
+    agreement: Agreement
+    evaluation: Evaluation | None
+    """The scores of both tables, or None if no data set was found."""
+
+    @property
+    def tests(self) -> list[Comparison]:
+        """A paired test for each set: the second table against the first."""
+        return [] if self.evaluation is None else self.evaluation.comparisons(self.names[0])
+
+    def to_json(self) -> str:
+        """The comparison as JSON text."""
+        agreed = self.agreement
+        content: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "tables": list(self.names),
+            "shared_words": agreed.shared,
+            "neighbours": {
+                "topn": agreed.topn,
+                "overlap": agreed.overlap,
+                "interval": agreed.interval._asdict(),
+                "words": dict(zip(agreed.words, agreed.overlaps)),
+            },
+            "cosines": {"spearman": agreed.cosines},
+            "tests": [
+                {**asdict(test), "interval": test.interval._asdict(), "p_holm": adjusted}
+                for test, adjusted in zip(self.tests, holm([test.p_value for test in self.tests]))
+            ],
+            "evaluation": None if self.evaluation is None else json.loads(self.evaluation.to_json()),
+        }
+        return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write everything to a JSON file."""
+        target = Path(path)
+        refuse_existing(target, overwrite=overwrite)
+        with atomic_file(target) as handle:
+            handle.write(self.to_json().encode())
+
+
+def compare_tables(
+    first: WordVectors,
+    second: WordVectors,
+    names: tuple[str, str] = ("first", "second"),
+    *,
+    sets: Sequence[str | Path] | None = None,
+    protocol: str | Protocol = "default",
+    topn: int = 10,
+    sample: int = 1000,
+    seed: int = 0,
+) -> SideBySide:
+    """Compare two tables.
+
+    Args:
+        first: The table that the other is compared with.
+        second: The other one.
+        names: What to call them.
+        sets: Data sets or files of pairs to test them on; None takes the similarity sets that are found.
+        protocol: Rules for looking words up.
+        topn: How many neighbours of a word count.
+        sample: Of how many words at most.
+        seed: Of the draws of words and of the bootstrap.
+    """
+    if names[0] == names[1]:
+        raise UsageError(f"Both tables are called {names[0]!r}; a comparison needs two names.")
+    seed = checked_seed(seed)
+    agreed = agreement(first, second, topn=topn, sample=sample, seed=seed)
+    if sets is None and not available():
+        return SideBySide(names, agreed, None)
+    tables = {names[0]: first, names[1]: second}
+    return SideBySide(names, agreed, evaluate(tables, sets, protocol, seed))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values that allow for there being several tests (Holm 1979), in the same order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted

@@ -1,0 +1,1 @@
+"""Data sets by checksum: the registry, finding and fetching files, and their readers."""

@@ -1,0 +1,67 @@
+"""The table of data sets.
+
+A new set is one row in the module of its kind and, for each file, one line of ``SHA256SUMS``. A set may lie
+in several files with the same content (``copies``); the first found is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wordstill.errors import unknown_name
+from wordstill.evaluation.data.analogy_sets import ANALOGY
+from wordstill.evaluation.data.category_sets import CATEGORIES
+from wordstill.evaluation.data.context_sets import CONTEXT
+from wordstill.evaluation.data.registry import Dataset
+from wordstill.evaluation.data.sentence_sets import SENTENCES
+from wordstill.evaluation.data.similarity_sets import SIMILARITY
+from wordstill.evaluation.data.text_sets import TEXTS
+
+__all__ = ["DATASETS"]
+
+
+DATASETS: Mapping[str, Dataset] = {
+    row.name: row for row in (*SIMILARITY, *ANALOGY, *CATEGORIES, *SENTENCES, *TEXTS, *CONTEXT)
+}
+
+
+EIGHT = (
+    "rg65",
+    "wordsim353",
+    "wordsim353-similarity",
+    "wordsim353-relatedness",
+    "simlex999",
+    "simverb3500",
+    "rareword",
+    "men",
+)
+"""The similarity sets whose mean is quoted most often."""
+
+_RELATIONAL = ("google", "msr", "semeval2012")
+_CONCEPTS = ("ap", "battig", "esslli-1a", "esslli-2c")
+
+
+def _of(*kinds: str) -> tuple[str, ...]:
+    return tuple(name for name, row in DATASETS.items() if row.task in kinds)
+
+
+SUITES: Mapping[str, tuple[str, ...]] = {
+    "similarity": _of("similarity"),
+    "intrinsic": _of("similarity", "analogy", "relation", "categorisation"),
+    "sentences": _of("sts"),
+    "papers": (*EIGHT, *_RELATIONAL, *_CONCEPTS, *_of("sts")),
+    "trained": ("cr", "mr", "mpqa", "subj", "trec", "sst5", "conll2000", "ud-ewt", "ptb-sample", "wnut17"),
+    "probe": tuple(f"{name}:probe" for name in ("cr", "mr", "mpqa", "subj", "trec", "sst5")),
+}
+"""Names by suite. ``papers`` holds what the papers report of tables as they are; ``trained`` holds what they
+report of classifiers and taggers on top, which takes hours instead of a minute, and ``probe`` a quick
+stand-in for the classifiers."""
+
+DEFAULT_SUITE = "similarity"
+
+
+def suite_sets(name: str) -> tuple[str, ...]:
+    """The sets of a suite."""
+    if name not in SUITES:
+        raise unknown_name("suite", name, SUITES)
+    return SUITES[name]

@@ -1,0 +1,190 @@
+"""Finding the files of a data set and making sure that they are the right ones."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordstill.core.files import sha256_of, user_cache
+from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
+from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.data.registry import Copy, Dataset, Holder
+
+DATA_VARIABLE = "WORDSTILL_DATA"
+
+OWN_READERS: Mapping[str, str] = {
+    "similarity": "wordstill.evaluation.data.similarity_sets:read_own_pairs",
+    "analogy": "wordstill.evaluation.data.analogy_sets:read_own_questions",
+    "categorisation": "wordstill.evaluation.data.category_sets:read_own_categories",
+    "sts": "wordstill.evaluation.data.sentence_sets:read_own_sentences",
+    "classification": "wordstill.evaluation.data.text_sets:read_own_labelled",
+    "probe": "wordstill.evaluation.data.text_sets:read_own_labelled",
+    "parent": "wordstill.evaluation.data.text_sets:read_own_labelled",
+    "tagging": "wordstill.evaluation.data.text_sets:read_own_tagged",
+}
+"""What reads a user's own file, by the kind of task."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A file or folder that exists and, for a set of the registry, has the expected bytes."""
+
+    name: str
+    path: Path
+    source: str
+    """The holder and the path below it, without the machine's own folders."""
+    sha256: str
+    reader: Callable[[Path], Any]
+
+
+def locate(name: str | Path, kind: str = "similarity") -> Located:
+    """Find a set of the registry by name, or a user's own file by path.
+
+    A set of the registry is looked for in ``$WORDSTILL_DATA``, then inside gensim's package where that has
+    it, then in the user's cache folder. The first copy found must have the registered checksums: a wrong one
+    is an error, not a reason to look further.
+
+    Args:
+        name: The name or the path.
+        kind: As what an own file is read: the name of a task.
+    """
+    # A path is a file, whatever sets are called.
+    if isinstance(name, Path) or name not in DATASETS:
+        return _own_file(str(name), kind)
+    dataset = DATASETS[name]
+    found = next((place for place in _places(dataset) if place.complete), None)
+    if found is None:
+        raise _missing(dataset)
+    if wrong := found.wrong():
+        raise DataError(
+            f"Data set {dataset.name!r}: {wrong}. Replace it with the one from {dataset.address}, or take it "
+            f"away and run: wordstill data fetch {dataset.name}"
+        )
+    return Located(name, found.path, found.source, found.copy.sha256, found.copy.reader)
+
+
+def available() -> list[str]:
+    """The names of the sets of the registry whose files exist, in the order of the table."""
+    return [name for name, row in DATASETS.items() if any(place.complete for place in _places(row))]
+
+
+def problem_of(name: str) -> str | None:
+    """What is wrong with the files of a set: that they are missing or changed; None if they are right."""
+    try:
+        locate(name)
+    except (DataError, MissingExtra) as error:
+        return str(error)
+    return None
+
+
+def data_folder() -> Path | None:
+    """The folder that ``$WORDSTILL_DATA`` names, None where it is not set."""
+    value = os.environ.get(DATA_VARIABLE)
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"${DATA_VARIABLE} is {value!r}, which is not a folder. Correct it or unset it.")
+    return folder
+
+
+def cache_folder() -> Path:
+    """Where downloaded sets are kept."""
+    return user_cache("data")
+
+
+@dataclass(frozen=True)
+class _Place:
+    copy: Copy
+    root: Path
+    source: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.copy.path
+
+    @property
+    def complete(self) -> bool:
+        return all((self.root / path).is_file() for path in self.copy.files)
+
+    def wrong(self) -> str | None:
+        """Which file has other bytes than the published one."""
+        for path, expected in self.copy.files.items():
+            got = _checksum(self.root / path)
+            if got != expected:
+                return f"{self.root / path} is not the published file: expected sha256 {expected}, got {got}"
+        return None
+
+
+def _places(dataset: Dataset) -> Iterator[_Place]:
+    roots = (
+        (Holder.FOLDER, DATA_VARIABLE, data_folder),
+        (Holder.GENSIM, "gensim", _gensim_folder),
+        (Holder.FOLDER, "cache", cache_folder),
+    )
+    for holder, label, folder in roots:
+        root = folder()
+        for copy in dataset.copies:
+            if copy.holder is holder and root is not None:
+                yield _Place(copy, root, f"{label}:{copy.path}")
+
+
+def _gensim_folder() -> Path | None:
+    spec = importlib.util.find_spec("gensim")
+    if spec is None:
+        return None
+    # Made from its spec but not executed: importing gensim takes a second, and its files need no code.
+    return Path(str(importlib.resources.files(importlib.util.module_from_spec(spec))))
+
+
+def _missing(dataset: Dataset) -> DataError | MissingExtra:
+    """The error for a set that is nowhere; where only a package is lacking, the one that says which."""
+    if _gensim_folder() is None and any(copy.holder is Holder.GENSIM for copy in dataset.copies):
+        return MissingExtra(
+            "gensim",
+            "eval",
+            f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,",
+        )
+    looked = ", ".join(str(place.path) for place in _places(dataset))
+    if any(copy.source is not None for copy in dataset.copies):
+        remedy = f"Get it with: wordstill data fetch {dataset.name}"
+    else:
+        remedy = "It cannot be downloaded as a file: put it there by hand"
+    return DataError(
+        f"Data set {dataset.name!r} ({dataset.title}) was not found. Looked for: {looked}. {remedy}; or set "
+        f"{DATA_VARIABLE} to the folder that holds {dataset.copies[0].path}. It comes from {dataset.address}."
+    )
+
+
+def _own_file(name: str, kind: str) -> Located:
+    path = Path(name).expanduser()
+    if path.is_file():
+        return Located(name, path, f"file:{name}", _checksum(path), _own_reader(kind))
+    if len(path.parts) > 1 or path.suffix or path.exists():
+        raise DataError(
+            f"There is no file {str(path)!r}. Give the name of a data set or the path of a file of your own."
+        )
+    raise unknown_name("data set", name, DATASETS, "The path of your own file can be given too.")
+
+
+def _own_reader(kind: str) -> Callable[[Path], Any]:
+    if kind not in OWN_READERS:
+        raise UsageError(
+            f"A file of your own cannot be read for the task {kind!r}; it can for {', '.join(OWN_READERS)}."
+        )
+    module, _, function = OWN_READERS[kind].partition(":")
+    reader: Callable[[Path], Any] = getattr(importlib.import_module(module), function)
+    return reader
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error

@@ -1,0 +1,103 @@
+"""What the registry says of a data set: who made it, which bytes it is, and how they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CHECKSUMS = "SHA256SUMS"
+
+
+class Holder(StrEnum):
+    """Who holds a copy."""
+
+    FOLDER = "folder"
+    """A data folder: ``$WORDSTILL_DATA`` or the user's cache."""
+    GENSIM = "gensim"
+    """The test data inside gensim's package."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One file, or one folder of files, that holds a set."""
+
+    path: str
+    """Relative to the holder's folder."""
+    reader: Callable[[Path], Any]
+    """Turns the file or folder into what the set's task works on."""
+    source: str | None = None
+    """Where it lies in the upstream repository; ``archive.zip!folder`` for what lies inside an archive; None
+    for a file that was made from something else and so cannot be downloaded."""
+    holder: Holder = Holder.FOLDER
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 by path, for files that the package's own list does not hold."""
+    without: tuple[str, ...] = ()
+    """Files of the folder that belong to another copy."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Every file of the copy, relative to the holder's folder, with its SHA-256."""
+        if self.checksums:
+            return self.checksums
+        listed = _listed()
+        if self.path in listed:
+            return {self.path: listed[self.path]}
+        inside = f"{self.path}/"
+        return {
+            path: checksum
+            for path, checksum in listed.items()
+            if path.startswith(inside) and path.removeprefix(inside) not in self.without
+        }
+
+    @property
+    def sha256(self) -> str:
+        """Of the file; for a folder, of its list of files and checksums, as ``sha256sum`` prints it."""
+        files = self.files
+        if list(files) == [self.path]:
+            return files[self.path]
+        listing = "".join(f"{checksum}  {path}\n" for path, checksum in sorted(files.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A row of the table."""
+
+    name: str
+    title: str
+    size: int
+    """Items, as published."""
+    citation: str
+    licence: str
+    """What the files or the holding repository state."""
+    upstream: str
+    """The public repository and commit of the first copy, as ``owner/name@commit``."""
+    copies: tuple[Copy, ...]
+    task: str | None = "similarity"
+    """Which task scores it: a name of the table of tasks; None for data that others work with."""
+    home: str | None = None
+    """The authors' own page, or the paper's where there is none."""
+    caveat: str | None = None
+    """What to know before comparing figures."""
+
+    @property
+    def address(self) -> str:
+        """Where the set can be had."""
+        repository, commit = self.upstream.split("@")
+        return f"https://github.com/{repository}/tree/{commit}"
+
+
+@cache
+def _listed() -> Mapping[str, str]:
+    """SHA-256 by path of every file that the registry knows."""
+    text = (
+        importlib.resources.files("wordstill.evaluation.data").joinpath(CHECKSUMS).read_text(encoding="utf-8")
+    )
+    rows = (line.split("  ", 1) for line in text.splitlines())
+    return {path: checksum for checksum, path in rows}

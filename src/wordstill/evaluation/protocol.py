@@ -1,0 +1,266 @@
+"""Under which rules a table of vectors is scored; a new protocol is one row of ``PROTOCOLS``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+Oov = Literal["skip", "mean", "zero", "backoff"]
+Case = Literal["fallback", "lower", "exact", "ignore"]
+Solver = Literal["3cosadd", "3cosmul"]
+Asked = Literal["fourth", "third"]
+QuestionWords = Literal["published", "lower", "stripped"]
+RelationMeasure = Literal["cosine", "dot"]
+Clusters = Literal["kmeans", "best"]
+Sentence = Literal["mean", "sif"]
+Average = Literal["corpora", "pairs"]
+
+ABSENT = -1
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How words are looked up, what happens to those not found, and which variant of a task is used."""
+
+    name: str
+    oov: Oov = "skip"
+    """``skip`` leaves an item with an absent word out; ``mean`` gives the absent word the mean of all
+    vectors; ``zero`` gives the item the similarity 0, or counts it as wrong; ``backoff`` asks the table's own
+    back-offs, or the usual ones (another case; parts of words), and leaves the item out if they give none."""
+    case: Case = "fallback"
+    """``fallback`` tries the word as published, then in lower case; ``exact`` and ``lower`` try only one;
+    ``ignore`` takes the first word of the table that is the same in capitals."""
+    max_vocab: int | None = None
+    """Only the first so many words of the table count as present; None for all."""
+    analogy: Solver = "3cosadd"
+    """How a question is answered: by the largest b - a + c, or b times c over a."""
+    analogy_asks: Asked = "fourth"
+    """Which word of a question is looked for."""
+    analogy_words: QuestionWords = "published"
+    """Whether the words of questions are put in lower case first, or also lose their punctuation."""
+    analogy_vocab: int | None = None
+    """As ``max_vocab``, for analogies only: for the words of questions and for answers."""
+    relation: RelationMeasure = "cosine"
+    """How a pair is compared with the typical pairs of a relation: cosine of differences of unit vectors, or
+    dot product of plain ones."""
+    clusters: Clusters = "kmeans"
+    """``kmeans`` is seeded and over unit vectors; ``best`` is the best of six clusterings of plain ones."""
+    sentence: Sentence = "mean"
+    """How the vector of a sentence is made of those of its words."""
+    average: Average = "corpora"
+    """Whether every sub-corpus counts once, or as often as it has pairs."""
+
+    def __post_init__(self) -> None:
+        for field, choices in _CHOICES.items():
+            if getattr(self, field) not in get_args(choices):
+                kind = _KINDS.get(field, field.replace("_", " "))
+                raise unknown_name(kind, str(getattr(self, field)), get_args(choices))
+        for field in ("max_vocab", "analogy_vocab"):
+            value = getattr(self, field)
+            if value is not None and value < 1:
+                raise UsageError(f"{field} must be at least 1, or None for all words, but is {value}.")
+
+    def rows(self, words: Iterable[str], vectors: WordVectors) -> NDArray[np.int64]:
+        """The row of each word in the table, ``ABSENT`` for those that the rules do not find."""
+        limit = self.limit(vectors)
+        if self.case == "ignore":
+            folded = folded_rows(vectors, limit)
+            return np.array([folded.get(word.upper(), ABSENT) for word in words], dtype=np.int64)
+        return np.array([self._row(word, vectors, limit) for word in words], dtype=np.int64)
+
+    def limit(self, vectors: WordVectors) -> int:
+        """How many rows of the table count."""
+        return len(vectors) if self.max_vocab is None else min(self.max_vocab, len(vectors))
+
+    def describe(self, tasks: Collection[str] = ()) -> str:
+        """The rules in a few sentences, to stand under every table of figures.
+
+        Args:
+            tasks: Kinds of tasks whose own rules are told too; what concerns other kinds only is left out.
+        """
+        kinds, absent = _OOV_SENTENCES[self.oov]
+        concerned = not tasks or not set(kinds).isdisjoint(tasks)
+        sentences = [absent if concerned else "", _CASE_SENTENCES[self.case]]
+        if self.max_vocab is not None:
+            sentences.append(f"Only the first {self.max_vocab:,} words of a table count as present.")
+        sentences += [
+            sentence
+            for kinds, rules, sentence in _OOV_IN_TEXTS
+            if self.oov in rules and not set(kinds).isdisjoint(tasks)
+        ]
+        for task, names in _TASK_FIELDS.items():
+            if task in tasks:
+                sentences += [_SENTENCES[field][str(getattr(self, field))] for field in names]
+        if "analogy" in tasks and self.analogy_vocab is not None:
+            sentences.append(f"In analogies only the first {self.analogy_vocab:,} words count.")
+        return " ".join(sentence for sentence in sentences if sentence)
+
+    def _row(self, word: str, vectors: WordVectors, limit: int) -> int:
+        for form in self._forms(word):
+            if form in vectors and (row := vectors.index(form)) < limit:
+                return row
+        return ABSENT
+
+    def _forms(self, word: str) -> tuple[str, ...]:
+        if self.case == "exact":
+            return (word,)
+        return (word.lower(),) if self.case == "lower" else (word, word.lower())
+
+
+def folded_rows(vectors: WordVectors, limit: int) -> dict[str, int]:
+    """The first row of each word of the table in capitals."""
+    return {word.upper(): row for row, word in reversed(list(enumerate(vectors.words[:limit])))}
+
+
+_CHOICES: Mapping[str, object] = {
+    "oov": Oov,
+    "case": Case,
+    "analogy": Solver,
+    "analogy_asks": Asked,
+    "analogy_words": QuestionWords,
+    "relation": RelationMeasure,
+    "clusters": Clusters,
+    "sentence": Sentence,
+    "average": Average,
+}
+_KINDS = {"oov": "out-of-vocabulary rule", "case": "case rule"}
+_PAIRED = ("similarity", "analogy", "relation")
+_OF_WORDS = (*_PAIRED, "categorisation")
+_WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging")
+_OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
+    "skip": (_OF_WORDS, "Items with a word that is not in the table are left out of its figure."),
+    "mean": (
+        _WITH_TABLE,
+        "A word that is not in the table gets the mean of all its vectors; no item is left out.",
+    ),
+    "zero": (
+        _PAIRED,
+        "An item with a word that is not in the table gets the similarity 0 or counts as wrong; none is left "
+        "out.",
+    ),
+    "backoff": (
+        _WITH_TABLE,
+        "A word that is not in the table gets a vector of the table's back-offs, or of words with like "
+        "letters; items for which there is none are left out.",
+    ),
+}
+"""The kinds of tasks that a rule concerns as it is told here, and how it is told."""
+_OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
+    (("sts",), ("skip", "backoff"), "Of a sentence the words without a vector are left out."),
+    (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
+    (("tagging",), ("skip", "backoff"), "Taggers see zeros, and the letters, of a word without a vector."),
+    (("categorisation",), ("zero",), "A word to be clustered that is not in the table is zeros."),
+    (("sts",), ("zero",), "A pair of sentences of which one has no word in the table has the similarity 0."),
+    (
+        ("classification", "probe", "tagging"),
+        ("zero",),
+        "In texts that are learnt from, a word that is not in the table is zeros.",
+    ),
+)
+"""Kinds of tasks, rules, and what these mean there."""
+_CASE_SENTENCES: Mapping[Case, str] = {
+    "fallback": "Words are looked up as published, then in lower case.",
+    "lower": "Words are looked up in lower case.",
+    "exact": "Words are looked up exactly as published.",
+    "ignore": "Words are looked up without regard to case.",
+}
+_TASK_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "analogy": ("analogy", "analogy_asks", "analogy_words"),
+    "relation": ("relation",),
+    "categorisation": ("clusters",),
+    "sts": ("sentence", "average"),
+}
+_SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "analogy": {
+        "3cosadd": "Analogies are answered by 3CosAdd, without the words of the question.",
+        "3cosmul": "Analogies are answered by 3CosMul, without the words of the question.",
+    },
+    "analogy_asks": {"fourth": "", "third": "The third word of an analogy is asked for, not the fourth."},
+    "analogy_words": {
+        "published": "",
+        "lower": "Words of analogies are in lower case.",
+        "stripped": "Words of analogies are in lower case and without punctuation.",
+    },
+    "relation": {
+        "cosine": "Relations compare differences of unit vectors by their cosine.",
+        "dot": "Relations compare differences of vectors by their dot product.",
+    },
+    "clusters": {
+        "kmeans": "Clusters are those of seeded k-means over unit vectors.",
+        "best": "Purity is the best of six clusterings, chosen on the classes themselves.",
+    },
+    "sentence": {
+        "mean": "A sentence is the mean of its words' vectors.",
+        "sif": "A sentence is the SIF-weighted mean of its words' vectors without the common component.",
+    },
+    "average": {
+        "corpora": "STS figures are means over sub-corpora.",
+        "pairs": "STS figures are means over sub-corpora, weighted by their pairs.",
+    },
+}
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol("default"),
+        # facebookresearch/MUSE, used by X2Static: pairs in lower case, the first 200,000 words of the table.
+        Protocol("muse", case="lower", max_vocab=200_000, analogy_asks="third"),
+        # kudkudak/word-embeddings-benchmarks, used by Context-to-Vec.
+        Protocol("web", oov="mean", case="exact", analogy_words="stripped", relation="dot", clusters="best"),
+        # What the sets' authors ran: word2vec's compute-accuracy, the weighted mean of the STS tasks.
+        Protocol("official", case="ignore", analogy_vocab=30_000, average="pairs"),
+    )
+}
+
+
+def resolve(protocol: str | Protocol) -> Protocol:
+    """The protocol of that name, or the protocol itself."""
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol not in PROTOCOLS:
+        raise unknown_name("protocol", protocol, PROTOCOLS)
+    return PROTOCOLS[protocol]
+
+
+ALL_WORDS = "all"
+
+
+def changed_protocol(name: str, rules: Sequence[str]) -> Protocol:
+    """A named protocol with some rules changed; its own name then says which.
+
+    Args:
+        name: Of the protocol.
+        rules: Texts such as ``oov=backoff`` or ``max_vocab=200000``.
+    """
+    known = [field.name for field in fields(Protocol) if field.name != "name"]
+    changed: dict[str, Any] = {}
+    for rule in rules:
+        key, equals, value = rule.partition("=")
+        if not equals:
+            raise UsageError(f"--rule {rule!r} must be NAME=VALUE, for example oov=backoff.")
+        if key not in known:
+            raise unknown_name("rule", key, known)
+        changed[key] = _number(value, key) if key.endswith("vocab") else value
+    base = resolve(name)
+    if not changed:
+        return base
+    label = ", ".join(f"{key}={ALL_WORDS if value is None else value}" for key, value in changed.items())
+    return replace(base, name=f"{name} with {label}", **changed)
+
+
+def _number(text: str, key: str) -> int | None:
+    if text == ALL_WORDS:
+        return None
+    if not text.isdecimal():
+        raise UsageError(f"{key} must be a number of words, or {ALL_WORDS}, but is {text!r}.")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Evaluations as tables, pages and plots, beside published results."""

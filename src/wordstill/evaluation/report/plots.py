@@ -1,0 +1,285 @@
+"""Plots as SVG text, drawn by hand: no package is needed, and a page that holds them needs no other file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from wordstill.errors import MissingExtra, unknown_name
+from wordstill.evaluation.lookup import Lookup
+from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.statistics import Floats
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+COLOURS = ("#2a6f97", "#e07a1f", "#4d8b31", "#9b2226", "#6a4c93", "#1b998b", "#8d6b48", "#c2185b")
+GREY = "#9aa0a6"
+FONT = 'font-family="system-ui, sans-serif" font-size="12"'
+LETTER = 6.6
+"""About how wide a letter is."""
+
+
+class Bar(NamedTuple):
+    """A bar of a bar chart."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    published: bool = False
+
+
+class Point(NamedTuple):
+    """A labelled point of a map."""
+
+    label: str
+    x: float
+    y: float
+
+
+class Line(NamedTuple):
+    """A line of a curve: corpus sizes and figures."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+def colour(number: int) -> str:
+    """The colour of the table of that number."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> str:
+    """Horizontal bars with intervals; published ones are grey."""
+    left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
+    row, top = 22, 6
+    height = top + row * len(items) + 8
+    low = min(0.0, *(item.low if item.low is not None else item.value for item in items))
+    high = max(1.0, *(item.high if item.high is not None else item.value for item in items))
+    scale = (width - left - 60) / (high - low)
+    zero = left - low * scale
+    parts = [_line(zero, 0, zero, height, GREY)]
+    for number, item in enumerate(items):
+        middle = top + row * number + row / 2
+        end = zero + item.value * scale
+        start, stop = sorted((zero, end))
+        fill = GREY if item.published else colours[number % len(colours)]
+        parts.append(_text(left - 8, middle + 4, item.label, anchor="end"))
+        parts.append(
+            f'<rect x="{start:.1f}" y="{middle - 7:.1f}" width="{max(stop - start, 0.5):.1f}" height="14" '
+            f'fill="{fill}"/>'
+        )
+        reach = stop
+        if item.low is not None and item.high is not None:
+            first, last = zero + item.low * scale, zero + item.high * scale
+            parts.append(_line(first, middle, last, middle, "#202124"))
+            parts += [_line(x, middle - 4, x, middle + 4, "#202124") for x in (first, last)]
+            reach = max(reach, last)
+        parts.append(_text(reach + 6, middle + 4, f"{item.value:.1f}"))
+    return _svg(width, height, parts)
+
+
+def curves(lines: Sequence[Line], *, width: int = 720, height: int = 320) -> str:
+    """Figures over corpus sizes, whose axis is logarithmic."""
+    xs = [math.log10(x) for line in lines for x, _ in line.points]
+    ys = [y for line in lines for _, y in line.points]
+    left, right, top, bottom = 50.0, width - 190.0, 14.0, height - 34.0
+    x_low, x_high = _spread(min(xs), max(xs), 0.2)
+    y_low, y_high = _spread(min(ys), max(ys), 2.0)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = left + (math.log10(x) - x_low) / (x_high - x_low) * (right - left)
+        return across, bottom - (y - y_low) / (y_high - y_low) * (bottom - top)
+
+    parts = [_line(left, bottom, right, bottom, GREY), _line(left, top, left, bottom, GREY)]
+    for value in _round_values(y_low, y_high):
+        level = place(10**x_low, value)[1]
+        parts += [
+            _line(left, level, right, level, "#eceff1"),
+            _text(left - 6, level + 4, f"{value:g}", anchor="end"),
+        ]
+    free = left
+    for x in sorted({x for line in lines for x, _ in line.points}):
+        across, label = place(x, y_low)[0], size_text(x)
+        if across - len(label) * LETTER / 2 >= free:
+            parts.append(_text(across, bottom + 16, label, anchor="middle"))
+            free = across + len(label) * LETTER / 2 + LETTER
+    for number, line in enumerate(lines):
+        spots = [place(x, y) for x, y in line.points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(number)}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour(number)}"/>' for x, y in spots]
+        key = top + 18 * number + 8
+        parts += [
+            _line(right + 14, key, right + 34, key, colour(number), 3),
+            _text(right + 40, key + 4, line.label),
+        ]
+    return _svg(width, height, parts)
+
+
+def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: int = 400) -> str:
+    """Pairs of points, joined by lines."""
+    points = [point for pair in pairs for point in pair]
+    x_low, x_high = _spread(min(p.x for p in points), max(p.x for p in points), 1e-6)
+    y_low, y_high = _spread(min(p.y for p in points), max(p.y for p in points), 1e-6)
+    margin = 46
+
+    def place(point: Point) -> tuple[float, float]:
+        across = margin + (point.x - x_low) / (x_high - x_low) * (width - 2 * margin - 30)
+        return across, height - 24 - (point.y - y_low) / (y_high - y_low) * (height - 48)
+
+    parts = []
+    for first, second in pairs:
+        parts.append(_line(*place(first), *place(second), "#b0bec5"))
+        for number, point in enumerate((first, second)):
+            x, y = place(point)
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
+            parts.append(_text(x + 6, y + 4, point.label))
+    return _svg(width, height, parts)
+
+
+def size_text(words: float) -> str:
+    """A number of words in its usual unit."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if words >= size:
+            return f"{words / size:.3g} {unit}"
+    return f"{words:.0f}"
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Two to six round numbers, the same step apart, inside a range."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _spread(low: float, high: float, least: float) -> tuple[float, float]:
+    """A range with some room on both sides, also where there is one value only."""
+    room = max(0.06 * (high - low), least)
+    return low - room, high + room
+
+
+def _svg(width: float, height: float, parts: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'style="max-width:{width:.0f}px;width:100%" role="img" {FONT}>{"".join(parts)}</svg>'
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float = 1) -> str:
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
+        f'stroke-width="{width:g}"/>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#202124">{escape(text)}</text>'
+
+
+Projection = Literal["pca", "tsne"]
+Pairs = Sequence[tuple[str, str]]
+
+FEWEST_PAIRS = 3
+PERPLEXITY = 5.0
+
+RELATIONS: Mapping[str, Pairs] = {
+    "gender": (
+        ("man", "woman"),
+        ("king", "queen"),
+        ("father", "mother"),
+        ("son", "daughter"),
+        ("brother", "sister"),
+        ("uncle", "aunt"),
+        ("husband", "wife"),
+        ("boy", "girl"),
+        ("actor", "actress"),
+        ("prince", "princess"),
+    ),
+    "capital": (
+        ("france", "paris"),
+        ("germany", "berlin"),
+        ("italy", "rome"),
+        ("spain", "madrid"),
+        ("japan", "tokyo"),
+        ("russia", "moscow"),
+        ("greece", "athens"),
+        ("poland", "warsaw"),
+    ),
+    "comparative": (
+        ("big", "bigger"),
+        ("small", "smaller"),
+        ("fast", "faster"),
+        ("slow", "slower"),
+        ("long", "longer"),
+        ("strong", "stronger"),
+        ("high", "higher"),
+        ("old", "older"),
+    ),
+}
+"""Pairs by relation; a new one is one row."""
+
+
+def relation_points(
+    vectors: WordVectors,
+    pairs: Pairs,
+    projection: Projection = "pca",
+    *,
+    protocol: str | Protocol = "default",
+    seed: int = 0,
+) -> list[tuple[Point, Point]]:
+    """The places of the pairs that the table has; none if it has fewer than three.
+
+    Args:
+        vectors: The table.
+        pairs: Words that stand in one relation.
+        projection: ``pca`` keeps parallel differences parallel; ``tsne`` shows neighbourhoods only.
+        protocol: How words are looked up.
+        seed: Of t-SNE.
+    """
+    check_projection(projection)
+    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol))
+    known = [pair for pair in pairs if found.known[found.numbers(pair)].all()]
+    if len(known) < FEWEST_PAIRS:
+        return []
+    words = [word for pair in known for word in pair]
+    rows = found.unit()[found.numbers(words)]
+    places = _principal(rows) if projection == "pca" else _neighbourhoods(rows, seed)
+    points = [Point(word, float(x), float(y)) for word, (x, y) in zip(words, places)]
+    return list(zip(points[::2], points[1::2]))
+
+
+def check_projection(name: str) -> None:
+    """Refuse a projection that does not exist, or that needs a package which is not installed."""
+    if name not in get_args(Projection):
+        raise unknown_name("projection", name, get_args(Projection))
+    if name == "tsne" and find_spec("sklearn") is None:
+        raise MissingExtra("scikit-learn", "eval", "A t-SNE plot")
+
+
+def _principal(rows: Floats) -> Floats:
+    """The first two principal components, each with its largest part positive; shape (words, 2)."""
+    centred = rows - rows.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    places = np.zeros((len(rows), 2))
+    kept = min(2, len(sizes))
+    places[:, :kept] = left[:, :kept] * sizes[:kept]
+    signs = np.sign(places[np.abs(places).argmax(axis=0), [0, 1]])
+    placed: Floats = places * np.where(signs == 0, 1.0, signs)
+    return placed
+
+
+def _neighbourhoods(rows: Floats, seed: int) -> Floats:
+    from sklearn.manifold import TSNE
+
+    perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
+    model = TSNE(n_components=2, perplexity=perplexity, init="pca", metric="cosine", random_state=seed)
+    return np.asarray(model.fit_transform(rows), dtype=np.float64)

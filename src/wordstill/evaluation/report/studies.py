@@ -1,0 +1,152 @@
+"""Studies over several tables of one kind: of the layers of a teacher, and of the size of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import DataError
+from wordstill.evaluation.report.plots import Line
+from wordstill.evaluation.score import Items, points
+
+if TYPE_CHECKING:
+    from wordstill.evaluation.result import Evaluation
+
+FEWEST_LAYERS = 2
+FEWEST_SIZES = 2
+
+
+@dataclass(frozen=True)
+class LayerChoice:
+    """What choosing a layer on one set gives. All figures are in points and of the test half."""
+
+    dataset: str
+    chosen: str
+    """The table that is best on the development half."""
+    chosen_value: float
+    oracle: str
+    """The table that is best on the test half itself, which is what the papers report."""
+    oracle_value: float
+    overall_value: float | None
+    """Of the table that is best on the mean of all development halves."""
+
+
+@dataclass(frozen=True)
+class LayerStudy:
+    """The layers of a teacher, chosen on one half of every set and scored on the other."""
+
+    layers: Mapping[str, int]
+    """The layer of each table."""
+    overall: str
+    """The table that is best on the mean of all development halves."""
+    oracle_overall: str
+    """The table that is best on the mean of all test halves."""
+    choices: tuple[LayerChoice, ...]
+
+
+def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
+    """Choose among tables of different layers, on one half of every set.
+
+    Args:
+        evaluation: Of tables that tell their method and layer, on any sets. Of several methods, the one with
+            the most layers is studied.
+        seed: Of the halves; all tables are scored on the same ones.
+    """
+    layers = _layers(evaluation)
+    if len(set(layers.values())) < FEWEST_LAYERS:
+        raise DataError(
+            f"A study of layers needs tables of one method with at least {FEWEST_LAYERS} layers, but got "
+            f"{len(set(layers.values()))}. Make them with: wordstill distill TEXT --method ase:layer=all "
+            "--out vectors"
+        )
+    halves = {name: _halves(evaluation, name, list(layers), seed) for name in evaluation.sets}
+    usable = {name: figures for name, figures in halves.items() if figures is not None}
+    if not usable:
+        raise DataError("No set has a figure for every layer on both of its halves.")
+    means = {
+        table: [np.mean([figures[table][half] for figures in usable.values()]) for half in (0, 1)]
+        for table in layers
+    }
+    overall = max(layers, key=lambda table: means[table][0])
+    choices = tuple(_choice(name, figures, overall) for name, figures in usable.items())
+    return LayerStudy(layers, overall, max(layers, key=lambda table: means[table][1]), choices)
+
+
+def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
+    """The study of layers, None where the tables or the sets do not allow one."""
+    try:
+        return layer_study(evaluation, evaluation.seed)
+    except DataError:
+        return None
+
+
+def learning_curves(evaluation: Evaluation, name: str) -> list[Line]:
+    """Figures on one set over the size of the text, a line for each method with several sizes."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for table, facts in evaluation.facts.items():
+        score = evaluation.scores[table].get(name)
+        if score is None or score.value is None or not facts.corpus_words or facts.method is None:
+            continue
+        label = facts.method if facts.layer is None else f"{facts.method}, layer {facts.layer}"
+        lines.setdefault(label, []).append((float(facts.corpus_words), score.value))
+    return [
+        Line(label, tuple(sorted(spots)))
+        for label, spots in lines.items()
+        if len({size for size, _ in spots}) >= FEWEST_SIZES
+    ]
+
+
+def _layers(evaluation: Evaluation) -> dict[str, int]:
+    """The layer of each table of the method that has the most layers."""
+    methods: dict[str, dict[str, int]] = {}
+    for name, facts in evaluation.facts.items():
+        if facts.layer is not None and facts.method is not None:
+            methods.setdefault(facts.method, {})[name] = facts.layer
+    return max(methods.values(), key=lambda layers: len(set(layers.values())), default={})
+
+
+def _choice(name: str, figures: Mapping[str, tuple[float, float]], overall: str) -> LayerChoice:
+    chosen = max(figures, key=lambda table: figures[table][0])
+    oracle = max(figures, key=lambda table: figures[table][1])
+    return LayerChoice(name, chosen, figures[chosen][1], oracle, figures[oracle][1], figures[overall][1])
+
+
+def _halves(
+    evaluation: Evaluation, name: str, tables: list[str], seed: int
+) -> dict[str, tuple[float, float]] | None:
+    """Figures of every table on the development and the test half; None unless all have both."""
+    figures = {}
+    for table in tables:
+        score = evaluation.scores[table].get(name)
+        if score is None or score.items is None or score.value is None:
+            return None
+        first = _first_half(score.items, seed)
+        dev, test = (points(score.items.only(half).value()) for half in (first, ~first))
+        if dev is None or test is None:
+            return None
+        figures[table] = (dev, test)
+    return figures
+
+
+def _first_half(items: Items, seed: int) -> NDArray[np.bool_]:
+    """Which items are in the development half: of every group the same share.
+
+    Sets share pairs, and splits of a set all of them. A pair that has a key is in the same half of every set,
+    so that no layer is scored on what another set's half has chosen it by.
+    """
+    if items.keys is not None:
+        digests = (blake2b(f"{seed}\t{key}".encode(), digest_size=1).digest() for key in items.keys)
+        return np.array([digest[0] % 2 == 0 for digest in digests], dtype=np.bool_)
+    size = len(items.predicted)
+    order = np.random.default_rng(seed).permutation(size)
+    groups = np.zeros(size, dtype=np.int64) if items.groups is None else items.groups
+    first = np.zeros(size, dtype=np.bool_)
+    for group in np.unique(groups):
+        members = order[groups[order] == group]
+        first[members[: len(members) // 2]] = True
+    return first

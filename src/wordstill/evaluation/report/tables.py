@@ -1,0 +1,296 @@
+"""An evaluation as rows of text: what every report says, however it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from wordstill.evaluation.data.catalog import DATASETS, EIGHT
+from wordstill.evaluation.report.published import best_published
+from wordstill.evaluation.report.studies import LayerStudy
+from wordstill.evaluation.result import Evaluation
+from wordstill.evaluation.score import Score
+from wordstill.evaluation.tasks.base import TRAINING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+A8_TITLE = "Mean of the eight (A8)"
+PUBLISHED_TITLE = "best published"
+NO_FIGURE = "–"
+NAMES = 2
+"""Columns before the first figure: the set and the measure."""
+SAME_ITEMS = 0.01
+"""Figures are over the same items if their numbers of items differ by no more than this share."""
+
+
+def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]:
+    """The main table: the head, then a row for each set, then the mean of the eight."""
+    more = [PUBLISHED_TITLE] if published else []
+    rows = [["set", "measure", *evaluation.scores, *more]]
+    for name in evaluation.sets:
+        row = [title(name), _measure(evaluation, name), *map(cell, column(evaluation, name))]
+        rows.append([*row, best_cell(name)] if published else row)
+    means = evaluation.a8
+    if means:
+        shown = (
+            f"{means[name]:.1f} {_covered(evaluation, name)}" if name in means else NO_FIGURE
+            for name in evaluation.scores
+        )
+        rows.append([A8_TITLE, "mean", *shown, *(NO_FIGURE for _ in more)])
+    return rows
+
+
+def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
+    """The row and column in ``cells`` of the best figure of each set.
+
+    A set has none where figures are over different items of it: the best may be over the easiest ones.
+    """
+    best = set()
+    for row, name in enumerate(evaluation.sets, start=1):
+        scored = {
+            number: score
+            for number, score in enumerate(column(evaluation, name), start=NAMES)
+            if score is not None and score.value is not None
+        }
+        if len(scored) > 1 and _same_items(list(scored.values())):
+            highest = max(score.value or 0.0 for score in scored.values())
+            best |= {(row, number) for number, score in scored.items() if score.value == highest}
+    return frozenset(best)
+
+
+def notes(evaluation: Evaluation, *, published: bool = False) -> str:
+    """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
+    sentences = [
+        "Figure × 100, [95 % bootstrap interval over items], items with every word in the table / all items."
+    ]
+    if "sts" in evaluation.tasks:
+        sentences.append("A pair of sentences is covered if the table has a word of each.")
+    if not {*TRAINING, "probe"}.isdisjoint(evaluation.tasks):
+        sentences.append(
+            "Of tasks that train, ± is the standard deviation over seeds, and coverage is of running words."
+        )
+    if best_cells(evaluation):
+        sentences.append("Bold is the best figure of a row whose figures are over the same items, to 1 %.")
+    sentences.append(evaluation.protocol.describe(evaluation.tasks))
+    if uneven(evaluation):
+        sentences.append(
+            "Coverage differs between tables, so figures in one row are not over the same items."
+        )
+    if published:
+        sentences.append(
+            "Published figures come from other evaluators, words and rules; they are told for orientation."
+        )
+    if evaluation.missing:
+        sentences.append(
+            f"Not found, so not scored: {', '.join(evaluation.missing)} "
+            "(wordstill data fetch --all gets them)."
+        )
+    return " ".join(sentences)
+
+
+def column(evaluation: Evaluation, name: str) -> list[Score | None]:
+    """The scores of every table on one set."""
+    return [scores.get(name) for scores in evaluation.scores.values()]
+
+
+def title(name: str) -> str:
+    """The name of a set as it is printed."""
+    base, _, kind = name.rpartition(":")
+    if base in DATASETS:
+        return f"{DATASETS[base].title} ({kind})"
+    return DATASETS[name].title if name in DATASETS else name
+
+
+def cell(score: Score | None) -> str:
+    """A figure with its interval or deviation and its coverage."""
+    if score is None:
+        return NO_FIGURE
+    if score.value is None or score.interval is None:
+        return f"no figure: {score.problem}"
+    used, total = score.coverage
+    spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
+    interval = f"[{score.interval.low:.1f}, {score.interval.high:.1f}]"
+    return f"{score.value:.1f}{spread} {interval} {used}/{total}"
+
+
+def best_cell(name: str) -> str:
+    """The highest published figure of a set and whose it is."""
+    best = best_published(name)
+    return NO_FIGURE if best is None else f"{best.value:.1f} {best.row.model}"
+
+
+def difference_rows(evaluation: Evaluation) -> list[list[str]]:
+    """The paired tests against the first table: a row for each set, a column for each other table.
+
+    Only the head is left where nothing could be tested.
+    """
+    others = list(evaluation.scores)[1:]
+    tests = {(one.dataset, one.first): one for one in evaluation.comparisons()}
+    rows = [["set", *others]]
+    for name in dict.fromkeys(dataset for dataset, _ in tests):
+        found = (tests.get((name, other)) for other in others)
+        shown = (
+            NO_FIGURE
+            if one is None
+            else f"{one.difference:+.1f} [{one.interval.low:+.1f}, {one.interval.high:+.1f}], "
+            f"p {one.p_value:.3f}, {one.n}"
+            for one in found
+        )
+        rows.append([title(name), *shown])
+    return rows
+
+
+def layer_rows(study: LayerStudy) -> list[list[str]]:
+    """A study of layers."""
+    overall = f"layer {study.layers[study.overall]}, best overall on the development halves"
+    rows = [["set", "chosen on the development half", overall, "best on the test half itself"]]
+    for choice in study.choices:
+        rows.append(
+            [
+                title(choice.dataset),
+                f"{choice.chosen_value:.1f} (layer {study.layers[choice.chosen]})",
+                NO_FIGURE if choice.overall_value is None else f"{choice.overall_value:.1f}",
+                f"{choice.oracle_value:.1f} (layer {study.layers[choice.oracle]})",
+            ]
+        )
+    return rows
+
+
+def uneven(evaluation: Evaluation) -> bool:
+    """Whether the figures of some set are over different items."""
+    return not all(
+        _same_items([score for score in column(evaluation, name) if score is not None])
+        for name in evaluation.sets
+    )
+
+
+def _same_items(scores: list[Score]) -> bool:
+    # A relation is one item, but scored over those of its pairs that are covered.
+    sizes = [score.coverage.used if score.task == "relation" else score.n for score in scores]
+    return max(sizes, default=0) - min(sizes, default=0) <= SAME_ITEMS * max(sizes, default=0)
+
+
+def _covered(evaluation: Evaluation, table: str) -> str:
+    """The coverage of the eight sets together."""
+    covered = [evaluation.scores[table][name].coverage for name in EIGHT]
+    return f"{sum(one.used for one in covered)}/{sum(one.total for one in covered)}"
+
+
+def _measure(evaluation: Evaluation, name: str) -> str:
+    return next(score.metric for score in column(evaluation, name) if score is not None)
+
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+}
+
+Write = Callable[[str], str]
+
+
+def table(evaluation: Evaluation, *, published: bool = False) -> Table:
+    """A table that rich can print: one row for each set, one column for each table of vectors."""
+    from rich.markup import escape
+
+    rows = _written(evaluation, escape, lambda figure: f"[bold]{figure}[/bold]", published=published)
+    return _rich(rows, NAMES, caption=escape(notes(evaluation, published=published)))
+
+
+def difference_table(evaluation: Evaluation) -> Table | None:
+    """The paired tests against the first table, for rich; None if there are none."""
+    from rich.markup import escape
+
+    rows = [[escape(text) for text in row] for row in difference_rows(evaluation)]
+    if len(rows) == 1:
+        return None
+    first = next(iter(evaluation.scores))
+    return _rich(
+        rows,
+        names=1,
+        title=f"Differences from {escape(first)}, over the items of both tables",
+        caption=escape("Difference × 100, [95 % interval] and p of a paired bootstrap, items."),
+    )
+
+
+def layer_table(study: LayerStudy) -> Table:
+    """A study of layers as a table that rich can print."""
+    from rich.markup import escape
+
+    rows = [[escape(text) for text in row] for row in layer_rows(study)]
+    return _rich(rows, names=1, title="Layers, scored on the other half")
+
+
+def markdown(evaluation: Evaluation, *, published: bool = False) -> str:
+    """The same table in Markdown, with the rules under it."""
+    head, *rows = _written(evaluation, _md, lambda figure: f"**{figure}**", published=published)
+    rule = ["---"] * NAMES + ["---:"] * (len(head) - NAMES)
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+    return "\n".join([*lines, "", notes(evaluation, published=published), ""])
+
+
+def latex(evaluation: Evaluation, *, published: bool = False) -> str:
+    """The same table in LaTeX, for the package booktabs."""
+    rows = _written(evaluation, _tex, lambda figure: f"\\textbf{{{figure}}}", published=published)
+    head, *body = (" & ".join(row) + r" \\" for row in rows)
+    lines = [
+        r"% Needs \usepackage{booktabs}.",
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{'l' * NAMES}{'r' * (len(rows[0]) - NAMES)}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        rf"\caption{{{_tex(notes(evaluation, published=published))}}}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _written(evaluation: Evaluation, plain: Write, bold: Write, *, published: bool) -> list[list[str]]:
+    """The cells in some language; of the best of a set the figure is bold."""
+    best = best_cells(evaluation)
+    rows = []
+    for number, row in enumerate(cells(evaluation, published=published)):
+        written = []
+        for place, text in enumerate(row):
+            figure, blank, rest = text.partition(" ")
+            marked = (number, place) in best
+            written.append(bold(plain(figure)) + blank + plain(rest) if marked else plain(text))
+        rows.append(written)
+    return rows
+
+
+def _rich(rows: Sequence[Sequence[str]], names: int, title: str | None = None, caption: str = "") -> Table:
+    from rich.table import Table
+
+    head, *body = rows
+    shown = Table(title=title, title_justify="left", caption=caption or None, caption_justify="left")
+    for number, name in enumerate(head):
+        shown.add_column(name, justify="left" if number < names else "right")
+    for row in body:
+        shown.add_row(*row)
+    return shown
+
+
+def _md(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _tex(text: str) -> str:
+    return "".join(LATEX_SPECIAL.get(letter, letter) for letter in " ".join(text.split()))

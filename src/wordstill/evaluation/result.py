@@ -1,0 +1,177 @@
+"""The result of an evaluation: scores of tables on sets, comparisons between them, and how both are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wordstill.core.files import atomic_file, refuse_existing
+from wordstill.evaluation.data.catalog import EIGHT
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.report.studies import layers_if_any
+from wordstill.evaluation.score import POINTS, Score, compare
+from wordstill.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+SCHEMA_VERSION = 2
+FILE_NAME = "evaluation.json"
+
+
+class TableFacts(NamedTuple):
+    """What a table says of itself, as far as a report shows it."""
+
+    words: int
+    dimensions: int
+    method: str | None = None
+    layer: int | None = None
+    corpus_words: int | None = None
+
+    @classmethod
+    def of(cls, vectors: WordVectors) -> TableFacts:
+        """Read the facts of a table."""
+        method, corpus = (_mapping(vectors.provenance.get(part)) for part in ("method", "corpus"))
+        return cls(
+            len(vectors),
+            vectors.dim,
+            str(method["name"]) if "name" in method else None,
+            _whole(method.get("layer")),
+            _whole(corpus.get("words")),
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A paired test between two tables on the items of a set that both have a figure for."""
+
+    dataset: str
+    first: str
+    second: str
+    difference: float
+    """Of the first less that of the second, in points."""
+    interval: Interval
+    p_value: float
+    n: int
+    """Items that both tables have a figure for."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of every table on every set, with the rules that they were made under."""
+
+    scores: Mapping[str, Mapping[str, Score]]
+    """By the name of the table, then by the name of the set."""
+    protocol: Protocol
+    seed: int
+    missing: tuple[str, ...] = ()
+    """Sets of the suite that were not found."""
+    facts: Mapping[str, TableFacts] = field(default_factory=dict)
+    """What the tables say of themselves."""
+
+    @property
+    def sets(self) -> list[str]:
+        """The names of the sets, in the order in which they were asked for."""
+        return list(dict.fromkeys(name for scores in self.scores.values() for name in scores))
+
+    @property
+    def tasks(self) -> list[str]:
+        """The kinds of tasks."""
+        return list(dict.fromkeys(score.task for scores in self.scores.values() for score in scores.values()))
+
+    @property
+    def a8(self) -> dict[str, float]:
+        """The mean of the eight usual similarity sets, for those tables that have a figure for all eight."""
+        means = {}
+        for table, scores in self.scores.items():
+            values = [scores[name].value for name in EIGHT if name in scores]
+            figures = [value for value in values if value is not None]
+            if len(figures) == len(EIGHT):
+                means[table] = sum(figures) / len(EIGHT)
+        return means
+
+    def comparisons(self, baseline: str | None = None) -> list[Comparison]:
+        """Paired tests of every other table against one, by default the first."""
+        if baseline is None:
+            return self._against_first
+        return self._against(baseline)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain record for each table and set: ready to print, or to make a data frame of."""
+        return [
+            {"table": table, **score.to_dict()}
+            for table, by_set in self.scores.items()
+            for score in by_set.values()
+        ]
+
+    def to_json(self) -> str:
+        """The evaluation as JSON text, with the version of its schema."""
+        means, study = self.a8, layers_if_any(self)
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "protocol": asdict(self.protocol) | {"description": self.protocol.describe(self.tasks)},
+            "bootstrap": {"seed": self.seed, "resamples": RESAMPLES, "confidence": CONFIDENCE},
+            "missing": list(self.missing),
+            "tables": {
+                table: {
+                    "a8": means.get(table),
+                    "facts": self.facts[table]._asdict() if table in self.facts else None,
+                    "scores": [score.to_dict() for score in by_set.values()],
+                }
+                for table, by_set in self.scores.items()
+            },
+            "comparisons": [asdict(one) | {"interval": one.interval._asdict()} for one in self.comparisons()],
+            "layer_study": None if study is None else asdict(study),
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write ``evaluation.json`` into a folder, or a file of any name; returns where it was written."""
+        target = Path(path)
+        if target.is_dir():
+            target = target / FILE_NAME
+        refuse_existing(target, overwrite=overwrite)
+        with atomic_file(target) as handle:
+            handle.write(self.to_json().encode())
+        return target
+
+    @cached_property
+    def _against_first(self) -> list[Comparison]:
+        return self._against(next(iter(self.scores))) if self.scores else []
+
+    def _against(self, first: str) -> list[Comparison]:
+        found = []
+        for name in self.sets:
+            for second in self.scores:
+                if second != first and (made := self._compared(name, second, first)):
+                    found.append(made)
+        return found
+
+    def _compared(self, name: str, first: str, second: str) -> Comparison | None:
+        one, other = (self.scores[table].get(name) for table in (first, second))
+        if one is None or other is None or one.items is None or other.items is None:
+            return None
+        # Under the rules mean and zero a table that knows no word still has items, all of them wrong.
+        if one.value is None or other.value is None:
+            return None
+        if one.items.predicted.shape != other.items.predicted.shape:
+            return None
+        test = compare(one.items, other.items, self.seed)
+        if test is None:
+            return None
+        low, high = test.interval
+        both = int((one.items.scored & other.items.scored).sum())
+        interval = Interval(POINTS * low, POINTS * high)
+        return Comparison(name, first, second, POINTS * test.difference, interval, test.p_value, both)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

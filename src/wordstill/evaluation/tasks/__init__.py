@@ -1,0 +1,1 @@
+"""Tasks that score vectors as they are; a task is one class and one row."""

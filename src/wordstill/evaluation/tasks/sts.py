@@ -1,0 +1,136 @@
+"""Semantic similarity of sentences that are made of static vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.sentence_sets import SentencePairs
+from wordstill.evaluation.lookup import Lookup, unit
+from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.score import FEWEST_ITEMS, POINTS, Coverage, Items, Part, Score, make_score, points
+from wordstill.evaluation.statistics import Floats
+from wordstill.vectors.sentences import (
+    common_directions,
+    sif_weights,
+    weighted_means,
+    without_directions,
+    word_frequencies,
+)
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+SIF_WEIGHT = 1e-3
+DECIMALS = 12
+
+
+class StsTask:
+    """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores.
+
+    A sentence is the mean of the vectors of its words, or SIF of `wordstill.vectors.sentences` with
+    a = 0.001, less the common component of the set's sentences.
+
+    Args:
+        dataset: The name of a set of the registry, the path of an own file of sentences, or a loaded set.
+    """
+
+    kind = "sts"
+    metric = "pearson"
+
+    def __init__(self, dataset: str | Path | Loaded[SentencePairs]) -> None:
+        self.dataset = Loaded[SentencePairs].load(dataset, self.kind)
+
+    @property
+    def name(self) -> str:
+        """The name of the data set."""
+        return self.dataset.name
+
+    def words(self) -> tuple[str, ...]:
+        """The words of all sentences."""
+        content = self.dataset.content
+        texts = (*content.first, *content.second)
+        return tuple(dict.fromkeys(word for text in texts for word in WORD.findall(text)))
+
+    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
+        """Score a table; the seed is that of the bootstrap interval, which is over pairs of sentences."""
+        protocol = resolve(protocol)
+        content = self.dataset.content
+        sentences = SentenceVectors.of((*content.first, *content.second), vectors, protocol)
+        unit_rows, pairs = unit(sentences.matrix), len(content)
+        cosines = np.round(np.einsum("pd,pd->p", unit_rows[:pairs], unit_rows[pairs:]), DECIMALS)
+        both = sentences.usable[:pairs] & sentences.usable[pairs:]
+        predicted = np.where(both, cosines, 0.0 if protocol.oov == "zero" else np.nan)
+        weighted = protocol.average == "pairs"
+        items = Items("pearson", predicted, content.gold, content.corpus, weighted=weighted)
+        coverage = Coverage(int((sentences.known[:pairs] & sentences.known[pairs:]).sum()), pairs)
+        parts = (*_parts(items, content.corpora), _known_words(sentences))
+        origin = self.dataset.origin(self.kind, self.metric, protocol)
+        return make_score(origin, items, coverage, _problem(coverage, items), seed, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceVectors:
+    """Vectors of sentences."""
+
+    matrix: Floats
+    """Shape (sentences, dim)."""
+    known: NDArray[np.bool_]
+    """Whether the table has any word of a sentence."""
+    usable: NDArray[np.bool_]
+    """Whether any word of a sentence has a vector under the protocol."""
+    words_known: int
+    """Running words that the table has."""
+    words_total: int
+
+    @classmethod
+    def of(cls, texts: Sequence[str], vectors: WordVectors, protocol: Protocol) -> SentenceVectors:
+        """Make the vectors of sentences."""
+        tokens = [WORD.findall(text) for text in texts]
+        found = Lookup.of((word for words in tokens for word in words), vectors, protocol)
+        columns = found.numbers(word for words in tokens for word in words)
+        lengths = np.array([len(words) for words in tokens], dtype=np.int64)
+        rows = np.repeat(np.arange(len(tokens)), lengths)
+        used = found.usable[columns]
+        weights = np.ones(len(found.place))
+        if protocol.sentence == "sif":
+            weights = sif_weights(word_frequencies(vectors), protocol.rows(found.place, vectors), SIF_WEIGHT)
+        matrix, sizes = weighted_means(found.matrix, weights, rows[used], columns[used], len(tokens))
+        usable = sizes > 0
+        known = np.bincount(rows, found.known[columns], len(tokens)) > 0
+        if protocol.sentence == "sif":
+            matrix = without_directions(matrix, common_directions(matrix[usable], 1))
+        return cls(matrix, known, usable, int(found.known[columns].sum()), len(columns))
+
+
+def _parts(items: Items, corpora: tuple[str, ...]) -> list[Part]:
+    assert items.gold is not None and items.groups is not None
+    parts = []
+    for number, name in enumerate(corpora):
+        chosen = items.groups == number
+        predicted = np.where(chosen, items.predicted, np.nan)
+        for statistic in ("pearson", "spearman"):
+            figure = Items(statistic, predicted, items.gold)
+            parts.append(Part(name, statistic, points(figure.value()), int(figure.scored.sum())))
+    return parts
+
+
+def _known_words(sentences: SentenceVectors) -> Part:
+    share = sentences.words_known / max(1, sentences.words_total)
+    return Part("running words known", "share", POINTS * share, sentences.words_total)
+
+
+def _problem(coverage: Coverage, items: Items) -> str | None:
+    if coverage.used == 0:
+        return f"none of the {coverage.total} pairs has a known word in both sentences"
+    if np.isnan(items.value()):
+        return f"no sub-corpus has {FEWEST_ITEMS} covered pairs, or all cosines or scores of one are the same"
+    return None

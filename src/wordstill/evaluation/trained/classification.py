@@ -1,0 +1,217 @@
+"""Sentence classification: how much of what a sentence is about do the vectors of its words tell?"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import MissingExtra, TrainingError
+from wordstill.evaluation.data.examples import Published, Splits, class_problem, divide_by_class
+from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig
+from wordstill.evaluation.trained.fitting import require_training
+from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TrainedScore
+from wordstill.evaluation.trained.word_table import Ids, Scale, Sentences, WordTable, distinct_words
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+Floats = NDArray[np.float32]
+
+
+def mean_vectors(matrix: Floats, sentences: Sentences) -> Floats:
+    """The mean vector of each sentence, (sentences, dim); zeros for one without words."""
+    # A row of zeros behind the last word, so that reduceat may be asked for the end.
+    words = np.concatenate([sentences.rows, [0]])
+    filled = sentences.lengths > 0
+    means = np.zeros((len(sentences), matrix.shape[1]), dtype=np.float32)
+    if filled.any():
+        sums = np.add.reduceat(matrix[words], sentences.starts[:-1][filled], axis=0)
+        means[filled] = sums / sentences.lengths[filled, None]
+    return means
+
+
+def probe(
+    train: tuple[Floats, Ids], dev: tuple[Floats, Ids], test: Floats, config: ProbeConfig
+) -> tuple[Ids, dict[str, Any]]:
+    """Choose the penalty on the development part, train on both parts, and predict.
+
+    Features are brought to mean 0 and deviation 1 over the part that is learnt from.
+
+    Args:
+        train: Mean vectors and numbers of classes.
+        dev: The same of the development part.
+        test: Mean vectors.
+        config: Penalties to choose from.
+
+    Returns:
+        The class of each test sentence, and the settings: the chosen inverse strength, and whether the last
+        fit had converged after the given iterations.
+    """
+    accuracies = [
+        float((_fitted(*train, strength, config).predict(dev[0]) == dev[1]).mean())
+        for strength in config.strengths
+    ]
+    chosen = config.strengths[int(np.argmax(accuracies))]
+    everything = np.concatenate([train[0], dev[0]]), np.concatenate([train[1], dev[1]])
+    model = _fitted(*everything, chosen, config)
+    settings = {"strength": chosen, "converged": bool(max(model[-1].n_iter_) < config.iterations)}
+    return np.asarray(model.predict(test), dtype=np.int64), settings
+
+
+def _fitted(features: Floats, labels: Ids, strength: float, config: ProbeConfig) -> Any:
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "eval", "The linear probe") from error
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=config.iterations))
+    with warnings.catch_warnings():
+        # Whether the fit that counts has converged is kept with its score.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(features, labels)
+
+
+Matrix = NDArray[np.float32]
+
+
+class _SentenceTask(ABC):
+    """What both classifiers share: the parts, the vectors, the score."""
+
+    kind: str
+    metric = "accuracy"
+    dataset: Loaded[Published[str]]
+
+    @property
+    def name(self) -> str:
+        """The name of the data set."""
+        return self.dataset.name
+
+    def words(self) -> tuple[str, ...]:
+        """Every different word of the set."""
+        return distinct_words(self.dataset.content.sentences())
+
+    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
+        """Score a table; the seed is the first of training and that of the bootstrap."""
+        rules, splits = resolve(protocol), self._splits()
+        sentences = [sentence for part in splits for sentence in part.sentences]
+        table = WordTable.of(distinct_words(sentences), vectors, rules, leave_out=True, scale=self._scale())
+        frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
+        if problem := class_problem(splits) or frame.coverage_problem():
+            return frame.without_figure(problem)
+        targets = LabelTargets.of(splits)
+        parts = [table.encode(part.sentences) for part in splits]
+        try:
+            predicted, settings = self._predict(table.matrix, parts, targets, seed)
+        except TrainingError as error:
+            return frame.without_figure(str(error))
+        return targets.score(frame, predicted, settings, seed)
+
+    @abstractmethod
+    def _splits(self) -> Splits[str]: ...
+
+    @abstractmethod
+    def _scale(self) -> Scale: ...
+
+    @abstractmethod
+    def _predict(
+        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
+    ) -> tuple[list[Ids], dict[str, Any]]:
+        """What each seed predicts for the test part, and the settings that were chosen."""
+
+
+class ClassificationTask(_SentenceTask):
+    """Accuracy of the X2Static paper's convolutional classifier, with macro-F1 beside it.
+
+    The number of epochs and the learning rate are chosen on the development part with the first seed; then
+    each seed trains on both parts and is scored on the test part.
+
+    Args:
+        dataset: The name of a set of the registry, the path of an own file with ``label sentence`` on each
+            line, or a set that was read already.
+        config: Settings of the classifier.
+        progress: Show a bar with the rate and the time left.
+    """
+
+    kind = "classification"
+
+    def __init__(
+        self,
+        dataset: str | Path | Loaded[Published[str]],
+        config: CnnConfig | None = None,
+        *,
+        progress: bool = False,
+    ) -> None:
+        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
+        self.config = config or CnnConfig()
+        self.progress = progress
+
+    def _splits(self) -> Splits[str]:
+        return labelled_splits(self.dataset, self.config.split_seed, self.config.limit)
+
+    def _scale(self) -> Scale:
+        return self.config.scale
+
+    def _predict(
+        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
+    ) -> tuple[list[Ids], dict[str, Any]]:
+        require_training("The convolutional classifier")
+        from wordstill.evaluation.trained.cnn import ConvolutionLearner, LabelledRows
+        from wordstill.evaluation.trained.fitting import search_and_retrain
+        from wordstill.teacher.device import choose_device
+
+        device = choose_device(self.config.device)
+        learner = ConvolutionLearner(matrix, targets.classes, self.config, device)
+        rows = [LabelledRows(*part) for part in zip(parts, targets.numbers)]
+        predicted, choice = search_and_retrain(
+            learner, rows, self.config, seed, self.name, progress=self.progress
+        )
+        return predicted, asdict(choice)
+
+
+class ProbeTask(_SentenceTask):
+    """Accuracy of logistic regression on the mean vector of a sentence: seconds instead of minutes.
+
+    Nothing is drawn in training, so there is one figure and no deviation.
+
+    Args:
+        dataset: As for ``ClassificationTask``, and divided in the same way.
+        config: Settings of the probe.
+    """
+
+    kind = "probe"
+
+    def __init__(
+        self, dataset: str | Path | Loaded[Published[str]], config: ProbeConfig | None = None
+    ) -> None:
+        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
+        self.config = config or ProbeConfig()
+
+    def _splits(self) -> Splits[str]:
+        return labelled_splits(self.dataset, self.config.split_seed, self.config.limit)
+
+    def _scale(self) -> Scale:
+        return "unit"
+
+    def _predict(
+        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
+    ) -> tuple[list[Ids], dict[str, Any]]:
+        train, dev, test = (mean_vectors(matrix, part) for part in parts)
+        labels = targets.numbers
+        predicted, settings = probe((train, labels[0]), (dev, labels[1]), test, self.config)
+        return [predicted], settings
+
+
+def labelled_splits(dataset: Loaded[Published[str]], seed: int, limit: int | None) -> Splits[str]:
+    """The three parts of a set, thinned out where that is asked for."""
+    return divide_by_class(dataset.content, seed).thinned(limit, seed)

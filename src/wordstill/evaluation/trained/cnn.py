@@ -1,0 +1,151 @@
+"""The convolutional classifier of the X2Static paper (Kim 2014 with one width of filters)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from wordstill.evaluation.trained.config import CnnConfig
+from wordstill.evaluation.trained.fitting import on_device, on_gpu
+from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, length_sorted
+
+
+class ConvolutionalClassifier(nn.Module):
+    """Filters over windows of words, the largest value of each over the sentence, a linear layer.
+
+    A convolution is linear, so each different word of a batch is multiplied by the filters once and the
+    products are added up over the windows: the same numbers as a convolution over all words, for fewer
+    products. On a GPU products cost less than finding the different words, for which the CPU would have to
+    wait. A window is centred on a word; outside the sentence stand zeros.
+
+    Args:
+        matrix: Vectors, (rows, dim); the row ``PADDING`` is zeros.
+        classes: How many.
+        config: Its sizes.
+        once: Whether each different word of a batch is multiplied once only; by default not on a GPU.
+    """
+
+    def __init__(self, matrix: Tensor, classes: int, config: CnnConfig, *, once: bool | None = None) -> None:
+        super().__init__()
+        self.once = once
+        dim = matrix.shape[1]
+        self.vectors = nn.Parameter(matrix.clone() if config.tuned else matrix, requires_grad=config.tuned)
+        bound = 1 / math.sqrt(config.width * dim)
+        self.filters = nn.Parameter(torch.empty(config.width, dim, config.filters).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(config.filters).uniform_(-bound, bound))
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(config.filters, classes)
+
+    @property
+    def margin(self) -> int:
+        """Words of padding that a batch has on either side."""
+        return len(self.filters) // 2
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Scores of the classes, (sentences, classes), for rows of shape (sentences, words + 2 margins)."""
+        words = rows.shape[1] - 2 * self.margin
+        once = not rows.is_cuda if self.once is None else self.once
+        windows = self._added_up(rows, words) if once else self._multiplied(rows)
+        inside = rows[:, self.margin : self.margin + words] != PADDING
+        # After ReLU zero is the least value, so it can stand for windows outside the sentence.
+        pooled = (torch.relu(windows) * inside[:, :, None]).amax(dim=1)
+        scores: Tensor = self.output(self.dropout(pooled))
+        return scores
+
+    def _multiplied(self, rows: Tensor) -> Tensor:
+        """Every window times all filters, (sentences, words, filters)."""
+        windows = self._known(rows.unfold(1, len(self.filters), 1))
+        return windows.flatten(2) @ self.filters.flatten(0, 1) + self.bias
+
+    def _added_up(self, rows: Tensor, words: int) -> Tensor:
+        """The same from one product of each different word with each place of a window."""
+        distinct, places = torch.unique(rows, return_inverse=True)
+        known = self._known(distinct)
+        parts = (
+            nn.functional.embedding(places[:, step : step + words], known @ weights)
+            for step, weights in enumerate(self.filters)
+        )
+        return sum(parts, self.bias)
+
+    def _known(self, rows: Tensor) -> Tensor:
+        """Vectors; that of padding stays zeros where vectors are trained."""
+        return nn.functional.embedding(rows, self.vectors, padding_idx=PADDING)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Sentences as rows of a small table, with numbers of classes."""
+
+    sentences: Sentences
+    labels: Ids
+
+
+class ConvolutionLearner:
+    """Trains and asks ``ConvolutionalClassifier``.
+
+    Args:
+        matrix: Vectors, (rows, dim).
+        classes: How many.
+        config: Sizes of the model and of a batch.
+        device: Where it runs.
+    """
+
+    clip: float | None = None
+
+    def __init__(
+        self, matrix: NDArray[np.float32], classes: int, config: CnnConfig, device: torch.device
+    ) -> None:
+        self.matrix = torch.from_numpy(matrix).to(device)
+        self.classes, self.config, self.device = classes, config, device
+
+    def new_model(self) -> nn.Module:
+        """A classifier with fresh filters."""
+        return ConvolutionalClassifier(self.matrix, self.classes, self.config)
+
+    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+        """Adam, as in the paper."""
+        trained = [weight for weight in model.parameters() if weight.requires_grad]
+        return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))
+
+    def rate(self, learning_rate: float, epoch: int) -> float:
+        """Constant."""
+        return learning_rate
+
+    def losses(
+        self, model: nn.Module, part: LabelledRows, random: np.random.Generator
+    ) -> Iterator[tuple[Tensor, int]]:
+        """Cross-entropy of every batch of one epoch."""
+        for places in length_sorted(part.sentences.lengths, self.config.batch, random):
+            labels = on_device(part.labels[places], self.device)
+            scores = model(self._rows(part.sentences, places))
+            yield nn.functional.cross_entropy(scores, labels), len(places)
+
+    def correct(self, model: nn.Module, part: LabelledRows) -> float:
+        """Accuracy."""
+        return float((self.predict(model, part) == part.labels).mean())
+
+    @torch.inference_mode()
+    def predict(self, model: nn.Module, part: LabelledRows) -> Ids:
+        """The number of the best class of each sentence."""
+        sentences = part.sentences
+        predicted = np.zeros(len(sentences), dtype=np.int64)
+        for places in length_sorted(sentences.lengths, 4 * self.config.batch, None):
+            predicted[places] = model(self._rows(sentences, places)).argmax(dim=1).cpu().numpy()
+        return predicted
+
+    def join(self, first: LabelledRows, second: LabelledRows) -> LabelledRows:
+        """Two parts as one."""
+        return LabelledRows(first.sentences + second.sentences, np.concatenate([first.labels, second.labels]))
+
+    def size(self, part: LabelledRows) -> int:
+        """Sentences of a part."""
+        return len(part.labels)
+
+    def _rows(self, sentences: Sentences, places: Ids) -> Tensor:
+        return on_device(sentences.padded(places, self.config.width // 2), self.device)

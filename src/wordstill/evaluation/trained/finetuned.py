@@ -1,0 +1,285 @@
+"""A language model that is trained further, with a linear layer for sentences or for words."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from wordstill.errors import TeacherError, TrainingError
+from wordstill.evaluation.data.examples import (
+    Published,
+    Splits,
+    Words,
+    class_problem,
+    divide_by_class,
+    divide_in_order,
+    tag_problem,
+)
+from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.score import Coverage
+from wordstill.evaluation.trained.config import ParentConfig
+from wordstill.evaluation.trained.fitting import on_device, on_gpu, require_training
+from wordstill.evaluation.trained.tags import are_spans
+from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
+from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words, length_sorted
+from wordstill.teacher.alignment import align
+from wordstill.teacher.layers import wanted_states
+from wordstill.teacher.tokenizer import Subwords, room_beside_specials, text_limit
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+
+WEIGHT_DECAY = 0.01
+LONGEST_GRADIENT = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ParentRows:
+    """Sentences as sub-words, with numbers of classes or of tags."""
+
+    pieces: Sentences
+    targets: Ids
+    """Of sentences, or of all words end to end."""
+    firsts: Sentences | None = None
+    """The place of the first sub-word of each word in its sentence; None where sentences have the targets."""
+
+
+class ParentWithHead(nn.Module):
+    """The model, dropout and a linear layer."""
+
+    def __init__(self, parent: nn.Module, width: int, classes: int, dropout: float) -> None:
+        super().__init__()
+        self.parent = parent
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(width, classes)
+
+
+class ParentLearner:
+    """Trains and asks a model with a linear layer.
+
+    A sentence is the mean of the last states of its sub-words, which suits encoders and decoders alike; a
+    word is the last state of its first sub-word.
+
+    Args:
+        model: A transformers model that gives hidden states; every training begins with a copy of it.
+        tokenizer: Its fast tokenizer.
+        name: What it is called.
+        classes: How many there are.
+        config: Settings.
+        device: Where it runs.
+    """
+
+    clip: float | None = LONGEST_GRADIENT
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        name: str,
+        classes: int,
+        config: ParentConfig,
+        device: torch.device,
+    ) -> None:
+        self.name, self.classes, self.config, self.device = name, classes, config, device
+        self.subwords = Subwords(tokenizer, name)
+        usual = text_limit(model, tokenizer, self.subwords, None)
+        self.room = room_beside_specials(min(usual, config.max_length), self.subwords)
+        settings = model.config.get_text_config()
+        self.width, self.depth = int(settings.hidden_size), int(settings.num_hidden_layers)
+        model.config.use_cache = settings.use_cache = False
+        self.model = model.to(torch.float32)
+
+    def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> ParentRows:
+        """Sentences as sub-words; what is longer than the limit is cut off."""
+        subwords = self.subwords
+        found = subwords.encode([" ".join(sentence) for sentence in sentences])
+        rows, firsts = [], []
+        for number, sentence in enumerate(sentences):
+            place = slice(found.offsets[number], found.offsets[number + 1])
+            rows.append([*subwords.prefix, *found.ids[place][: self.room].tolist(), *subwords.suffix])
+            if of_words:
+                firsts.append(self._first_places(sentence, found.starts[place], found.ends[place]))
+        return ParentRows(Sentences.of(rows), targets, Sentences.of(firsts) if of_words else None)
+
+    def new_model(self) -> nn.Module:
+        """A copy of the model with a fresh linear layer."""
+        return ParentWithHead(copy.deepcopy(self.model), self.width, self.classes, self.config.dropout)
+
+    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+        """AdamW."""
+        return torch.optim.AdamW(
+            model.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY, fused=on_gpu(self.device)
+        )
+
+    def rate(self, learning_rate: float, epoch: int) -> float:
+        """Constant."""
+        return learning_rate
+
+    def losses(
+        self, model: nn.Module, part: ParentRows, random: np.random.Generator
+    ) -> Iterator[tuple[Tensor, int]]:
+        """Cross-entropy of every batch of one epoch."""
+        for places in length_sorted(part.pieces.lengths, self.config.batch, random):
+            targets = on_device(part.targets[_targets_of(part, places)], self.device)
+            yield nn.functional.cross_entropy(self._scores(model, part, places), targets), len(places)
+
+    def correct(self, model: nn.Module, part: ParentRows) -> float:
+        """Accuracy."""
+        return float((self.predict(model, part) == part.targets).mean())
+
+    @torch.inference_mode()
+    def predict(self, model: nn.Module, part: ParentRows) -> Ids:
+        """The number of the best class of each sentence or word."""
+        predicted = np.zeros(len(part.targets), dtype=np.int64)
+        for places in length_sorted(part.pieces.lengths, 2 * self.config.batch, None):
+            best = self._scores(model, part, places).argmax(dim=1)
+            predicted[_targets_of(part, places)] = best.cpu().numpy()
+        return predicted
+
+    def join(self, first: ParentRows, second: ParentRows) -> ParentRows:
+        """Two parts as one."""
+        firsts = first.firsts + second.firsts if first.firsts and second.firsts else None
+        targets = np.concatenate([first.targets, second.targets])
+        return ParentRows(first.pieces + second.pieces, targets, firsts)
+
+    def size(self, part: ParentRows) -> int:
+        """Sentences of a part."""
+        return len(part.pieces)
+
+    def _scores(self, model: nn.Module, part: ParentRows, places: Ids) -> Tensor:
+        """Scores of the classes for all sentences, or for all words in the order of ``_targets_of``."""
+        assert isinstance(model, ParentWithHead)
+        ids = on_device(part.pieces.padded(places, fill=self.subwords.pad_id), self.device)
+        lengths = on_device(part.pieces.lengths[places], self.device)
+        inside = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
+        output = model.parent(input_ids=ids, attention_mask=inside.long())
+        states = wanted_states(output, (self.depth,), self.depth, self.name)[self.depth]
+        if part.firsts is None:
+            pooled = (states * inside[:, :, None]).sum(dim=1) / lengths[:, None]
+        else:
+            sentence = np.repeat(np.arange(len(places)), part.firsts.lengths[places])
+            word = part.firsts.rows[_targets_of(part, places)]
+            pooled = states[on_device(sentence, self.device), on_device(word, self.device)]
+        scores: Tensor = model.head(model.dropout(pooled))
+        return scores
+
+    def _first_places(self, sentence: Words, starts: Ids, ends: Ids) -> list[int]:
+        """Where the first sub-word of each word stands; that of the beginning for a word that was cut off."""
+        lengths = np.array([len(word) for word in sentence])
+        word_ends = np.cumsum(lengths + 1) - 1
+        first, last = align(starts, ends, word_ends - lengths, word_ends)
+        there = (first < last) & (first < self.room)
+        return np.where(there, first + len(self.subwords.prefix), 0).tolist()  # type: ignore[no-any-return]
+
+
+def _targets_of(part: ParentRows, places: Ids) -> Ids:
+    """Places of the targets of some sentences, in order."""
+    if part.firsts is None:
+        return places
+    starts = part.firsts.starts
+    return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
+
+
+class ParentTask:
+    """Accuracy (of spans: F1) of the language model that vectors were distilled from.
+
+    Args:
+        dataset: As for ``ClassificationTask`` and ``TaggingTask``.
+        config: Settings.
+        teacher: A folder, a name on the Hub, or the embedded model; None takes what the table's provenance
+            names.
+        progress: Show a bar with the rate and the time left.
+    """
+
+    kind = "parent"
+
+    def __init__(
+        self,
+        dataset: str | Path | Loaded[Published[str]] | Loaded[Published[Words]],
+        config: ParentConfig | None = None,
+        *,
+        teacher: str | None = None,
+        progress: bool = False,
+    ) -> None:
+        # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
+        self.dataset = Loaded[Published[Any]].load(dataset, self.kind)
+        self.config = config or ParentConfig()
+        self.teacher = teacher
+        self.progress = progress
+
+    @property
+    def name(self) -> str:
+        """The name of the data set."""
+        return self.dataset.name
+
+    @property
+    def tagged(self) -> bool:
+        """Whether words have the targets, not sentences."""
+        return not isinstance(self.dataset.content.train.targets[0], str)
+
+    @property
+    def metric(self) -> str:
+        """``accuracy`` or ``span_f1``."""
+        spans = self.tagged and are_spans(self.dataset.content.train.targets)
+        return "span_f1" if spans else "accuracy"
+
+    def words(self) -> tuple[str, ...]:
+        """Every different word of the set."""
+        return distinct_words(self.dataset.content.sentences())
+
+    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
+        """Score the parent of a table; of the table itself only the provenance is looked at."""
+        config, published = self.config, self.dataset.content
+        divided = divide_in_order(published) if self.tagged else divide_by_class(published, config.split_seed)
+        splits: Splits[Any] = divided.thinned(config.limit, config.split_seed)
+        words = sum(len(sentence) for part in splits for sentence in part.sentences)
+        frame = Frame(self.kind, self.metric, self.dataset, resolve(protocol), Coverage(words, words))
+        teacher = self.teacher or _teacher_of(vectors)
+        problem = tag_problem(splits) if self.tagged else class_problem(splits)
+        if problem is None and teacher is None:
+            problem = "the table does not name the model that it was distilled from; give one (--teacher)"
+        if problem is not None or teacher is None:
+            return frame.without_figure(str(problem))
+        targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
+        try:
+            predicted, settings = self._predict(teacher, splits, targets, seed)
+        except (TeacherError, TrainingError) as error:
+            return frame.without_figure(str(error))
+        return targets.score(frame, predicted, settings, seed)
+
+    def _predict(
+        self, teacher: str, splits: Splits[Any], targets: Targets, seed: int
+    ) -> tuple[list[Ids], dict[str, Any]]:
+        require_training("Training the parent model further")
+        from wordstill.evaluation.trained.fitting import search_and_retrain
+        from wordstill.teacher.device import choose_device
+        from wordstill.teacher.loading import load_model_and_tokenizer
+
+        model, tokenizer = load_model_and_tokenizer(teacher)
+        learner = ParentLearner(
+            model, tokenizer, teacher, targets.classes, self.config, choose_device(self.config.device)
+        )
+        parts = [
+            learner.encode(part.sentences, numbers, of_words=self.tagged)
+            for part, numbers in zip(splits, targets.numbers)
+        ]
+        predicted, choice = search_and_retrain(
+            learner, parts, self.config, seed, self.name, progress=self.progress
+        )
+        return predicted, {"teacher": teacher, **asdict(choice)}
+
+
+def _teacher_of(vectors: WordVectors) -> str | None:
+    """The name of the model in a table's provenance."""
+    teacher = vectors.provenance.get("teacher")
+    name = teacher.get("name") if isinstance(teacher, Mapping) else teacher
+    return name if isinstance(name, str) else None

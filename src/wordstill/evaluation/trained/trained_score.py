@@ -1,0 +1,220 @@
+"""The score of a task that trains: the mean over seeds, its deviation, and the settings that were chosen."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wordstill.evaluation.data.examples import Published, Splits, Words
+from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.score import Coverage, Items, Part, Score
+from wordstill.evaluation.statistics import Interval
+from wordstill.evaluation.trained.tags import TagCoder, accuracy, as_sums, figure_of, macro_f1
+from wordstill.evaluation.trained.word_table import Ids, Sentences
+
+POINTS = 100
+
+
+@dataclass(frozen=True)
+class TrainedScore(Score):
+    """A score with the settings that were chosen on the development part."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What every score of one run has in common."""
+
+    task: str
+    metric: str
+    dataset: Loaded[Published[str]] | Loaded[Published[Words]]
+    protocol: Protocol
+    coverage: Coverage
+
+    def coverage_problem(self) -> str | None:
+        """Why there can be no figure: a table that knows nothing does not have the figure of chance."""
+        used, total = self.coverage
+        return None if used else f"none of the {total} running words is in the table"
+
+    def without_figure(self, problem: str) -> TrainedScore:
+        """A score that says why there is no figure."""
+        return self._score(None, None, 0, problem=problem)
+
+    def of_labels(
+        self, gold: Ids, predicted: Sequence[Ids], classes: int, settings: Mapping[str, Any], seed: int
+    ) -> TrainedScore:
+        """The accuracy, with macro-F1 beside it.
+
+        Args:
+            gold: Numbers of classes, (sentences,).
+            predicted: The same as each seed of training gave them.
+            classes: How many there are.
+            settings: What was chosen.
+            seed: Of the bootstrap.
+        """
+        figures = [POINTS * accuracy(gold, guess) for guess in predicted]
+        macro = [POINTS * macro_f1(gold, guess, classes) for guess in predicted]
+        right = np.stack([guess == gold for guess in predicted]).astype(np.float64)
+        items = Items("mean", np.asarray(right.mean(axis=0)))
+        low, high = items.interval(seed)
+        parts = (
+            Part("macro-F1", "macro_f1", float(np.mean(macro)), len(gold)),
+            *_seed_parts("accuracy", figures, len(gold)),
+        )
+        if len(macro) > 1:
+            settings = {**settings, "macro_f1_deviation": _deviation(macro)}
+        return self._score(
+            figures,
+            Interval(POINTS * low, POINTS * high),
+            len(gold),
+            parts=parts,
+            settings=settings,
+            items=items,
+        )
+
+    def of_counts(self, counts: Ids, n: int, settings: Mapping[str, Any], seed: int) -> TrainedScore:
+        """A measure that is a ratio of sums over sentences: accuracy of words, or F1 of spans.
+
+        Args:
+            counts: (seeds of training, sentences, 2 or 3).
+            n: Words or gold spans that the figure is over.
+            settings: What was chosen.
+            seed: Of the bootstrap, which draws sentences.
+        """
+        figures = [POINTS * float(value) for value in figure_of(counts)]
+        items = Items.of_ratio(as_sums(counts))
+        low, high = items.interval(seed)
+        return self._score(
+            figures,
+            Interval(POINTS * low, POINTS * high),
+            n,
+            parts=tuple(_seed_parts(self.metric, figures, n)),
+            settings=settings,
+            items=items,
+        )
+
+    def _score(
+        self,
+        figures: list[float] | None,
+        interval: Interval | None,
+        n: int,
+        *,
+        problem: str | None = None,
+        parts: tuple[Part, ...] = (),
+        settings: Mapping[str, Any] | None = None,
+        items: Items | None = None,
+    ) -> TrainedScore:
+        return TrainedScore(
+            task=self.task,
+            dataset=self.dataset.name,
+            metric=self.metric,
+            value=None if figures is None else float(np.mean(figures)),
+            interval=interval,
+            coverage=self.coverage,
+            n=n,
+            protocol=self.protocol,
+            source=self.dataset.source,
+            sha256=self.dataset.sha256,
+            problem=problem,
+            parts=parts,
+            deviation=None if figures is None else _deviation(figures),
+            items=items,
+            settings=settings or {},
+        )
+
+
+def _deviation(figures: Sequence[float]) -> float | None:
+    """The standard deviation over seeds; one seed has none."""
+    return float(np.std(figures, ddof=1)) if len(figures) > 1 else None
+
+
+def _seed_parts(metric: str, figures: Sequence[float], n: int) -> list[Part]:
+    if len(figures) == 1:
+        return []
+    return [Part(f"seed {number}", metric, value, n) for number, value in enumerate(figures)]
+
+
+class Targets(typing.Protocol):
+    """The targets of three parts."""
+
+    @property
+    def classes(self) -> int:
+        """How many different ones there are."""
+        ...
+
+    @property
+    def numbers(self) -> tuple[Ids, ...]:
+        """Of the training, development and test part."""
+        ...
+
+    def score(
+        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
+    ) -> TrainedScore:
+        """The score of what each seed predicts for the test part."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTargets:
+    """One class for each sentence."""
+
+    names: tuple[str, ...]
+    numbers: tuple[Ids, ...]
+
+    @classmethod
+    def of(cls, splits: Splits[str]) -> LabelTargets:
+        """Number the classes of the training part."""
+        names = tuple(sorted(set(splits.train.targets)))
+        number = {label: place for place, label in enumerate(names)}
+        return cls(
+            names,
+            tuple(np.array([number[label] for label in part.targets], dtype=np.int64) for part in splits),
+        )
+
+    @property
+    def classes(self) -> int:
+        """How many."""
+        return len(self.names)
+
+    def score(
+        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
+    ) -> TrainedScore:
+        """Accuracy and macro-F1."""
+        return frame.of_labels(self.numbers[2], predicted, self.classes, settings, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class TagTargets:
+    """One tag for each word."""
+
+    coder: TagCoder
+    numbers: tuple[Ids, ...]
+    gold: tuple[Words, ...]
+    """The tags of the test part as published."""
+
+    @classmethod
+    def of(cls, splits: Splits[Words]) -> TagTargets:
+        """Number the tags of the training part."""
+        coder = TagCoder.of(splits.train)
+        return cls(coder, tuple(coder.numbers(part).rows for part in splits), splits.test.targets)
+
+    @property
+    def classes(self) -> int:
+        """How many."""
+        return len(self.coder.tags)
+
+    def score(
+        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
+    ) -> TrainedScore:
+        """Accuracy of words or F1 of spans."""
+        starts = np.cumsum([0, *map(len, self.gold)], dtype=np.int64)
+        counts = np.stack(
+            [self.coder.counts(self.gold, self.coder.decode(Sentences(tags, starts))) for tags in predicted]
+        )
+        return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)

@@ -1,0 +1,267 @@
+"""What gives vectors to words outside a table, as a file in our folder.
+
+subwords.safetensors   "rows" (hashes, dim); the settings are in its metadata
+
+Our own folder: a memory-mapped matrix with counts, the words, where they came from, and a card to read.
+
+    vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; with int8 "scales" (rows) float32,
+                          which the rows are multiplied by; "counts" (rows) int64 if they are known
+    words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
+    subwords.safetensors  vectors for words outside the table, if it came with them
+    config.json           version, sizes, provenance, and the SHA-256 of the files above
+    README.md             a model card made from the provenance; it may be edited freely
+
+The same table gives the same bytes. Opening reads the words and not the matrix, unless that is int8.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_folder, sha256_of
+from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.text_io import STRICT, Reading
+from wordstill.errors import FormatError, UsageError, WordstillError
+from wordstill.formats.base import Format, encode_word, make_table, to_float
+from wordstill.formats.card import card
+from wordstill.formats.fasttext import NgramTable
+from wordstill.formats.floret import MAX_HASHES, FloretTable
+from wordstill.formats.quantized import dequantise, quantise
+from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
+from wordstill.formats.sniff import head, not_this
+from wordstill.vectors.oov import Subwords
+from wordstill.vectors.table import Matrix, WordVectors
+
+SUBWORDS = "subwords.safetensors"
+KINDS: dict[str, type[NgramTable] | type[FloretTable]] = {"fasttext": NgramTable, "floret": FloretTable}
+LIMITS = {"minn": 100, "maxn": 100, "hash_count": MAX_HASHES, "hash_seed": (1 << 32) - 1}
+
+
+def keeps_subwords(vectors: WordVectors) -> bool:
+    """Whether the table has sub-words of a kind that can be written."""
+    return isinstance(vectors.subwords, tuple(KINDS.values()))
+
+
+def write_subwords(folder: Path, vectors: WordVectors) -> None:
+    """Write the rows and settings."""
+    for kind, made in KINDS.items():
+        if isinstance(vectors.subwords, made):
+            names = [field.name for field in fields(made) if field.name != "rows"]
+            settings = {name: getattr(vectors.subwords, name) for name in names}
+            metadata = {"kind": kind, "settings": json.dumps(settings, sort_keys=True)}
+            write_tensors(folder / SUBWORDS, {"rows": vectors.subwords.rows}, metadata)
+
+
+def read_subwords(path: Path, dim: int) -> Subwords:
+    """Memory-map the rows; they must be as long as the vectors."""
+    tensors, metadata = map_tensors(path)
+    made = KINDS.get(metadata.get("kind", ""))
+    settings = parse_object(metadata.get("settings", "{}"), f"{path}: the settings")
+    rows = tensors.get("rows")
+    if made is None or rows is None or rows.ndim != 2 or rows.shape[1] != dim or not len(rows):
+        raise FormatError(f"{path} does not hold rows of {dim} numbers of a known kind ({', '.join(KINDS)}).")
+    wanted = {field.name for field in fields(made) if field.name != "rows"}
+    if set(settings) != wanted:
+        raise FormatError(f"{path} has the settings {sorted(settings)}, expected {sorted(wanted)}.")
+    for name, value in settings.items():
+        limit = LIMITS.get(name)
+        sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
+        if not sound:
+            raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
+    return made(rows=to_float(rows), **settings)
+
+
+SCHEMA = 1
+TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
+HASHED = (TENSORS, WORDS)
+
+ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
+UNESCAPES = {escaped: char for char, escaped in ESCAPES.items()}
+ESCAPABLE = re.compile(r"[\\\n\r]")
+ESCAPED = re.compile(r"\\.?")
+
+DTYPES = ("float32", "float16", "int8")
+FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": dict, "sha256": dict}
+
+
+def read(path: Path, how: Reading = STRICT, *, verify: bool = False) -> WordVectors:
+    """Open the folder.
+
+    Args:
+        path: The folder.
+        how: What to do about faults.
+        verify: Whether to read everything and compare it with the recorded SHA-256; sizes are always checked.
+    """
+    if path.is_file():
+        raise not_this(path, head(path), "a folder with vectors")
+    for name in (CONFIG, *HASHED):
+        _must_be_there(path / name)
+    config = _config(path / CONFIG)
+    if SUBWORDS in config["sha256"]:
+        _must_be_there(path / SUBWORDS)
+    if verify:
+        _verify(path, config)
+    matrix, counts = _arrays(path / TENSORS, config)
+    subwords = read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
+    data = (path / WORDS).read_bytes()
+    words = _parse_words(path / WORDS, data, config["rows"])
+    provenance = config["provenance"]
+    if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not how.repair:
+        # These are the words that we wrote, each once: their index can wait until someone asks.
+        try:
+            return WordVectors(
+                words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True
+            )
+        except WordstillError as error:
+            raise FormatError(f"{path}: {error}") from None
+    return make_table(
+        path / WORDS,
+        words,
+        matrix,
+        how,
+        first_line=1,
+        counts=counts,
+        provenance=provenance,
+        subwords=subwords,
+    )
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    """Write the folder; one that holds anything but a table of ours is not replaced."""
+    _write(vectors, path, {"vectors": vectors.matrix})
+
+
+def write_int8(vectors: WordVectors, path: Path) -> None:
+    """Write the folder with int8 numbers and their scales, a quarter of the size of float32."""
+    numbers, scales = quantise(vectors.matrix)
+    _write(vectors, path, {"vectors": numbers, "scales": scales})
+
+
+def recognises(path: Path) -> bool:
+    """Whether the folder has one of the files that only ours have."""
+    return path.is_dir() and any((path / name).is_file() for name in HASHED)
+
+
+def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -> None:
+    if path.is_dir() and (
+        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD}
+    ):
+        raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
+    provenance = parse_object(provenance_text(vectors), "The provenance")
+    words = b"".join(_written(word, row) for row, word in enumerate(vectors.words))
+    if vectors.counts is not None:
+        tensors["counts"] = vectors.counts
+    with atomic_folder(path, overwrite=True) as folder:
+        write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
+        (folder / WORDS).write_bytes(words)
+        write_subwords(folder, vectors)
+        config = {
+            "format": "wordstill",
+            "schema": SCHEMA,
+            "rows": len(vectors),
+            "dim": vectors.dim,
+            "dtype": str(tensors["vectors"].dtype),
+            "counts": vectors.counts is not None,
+            "provenance": provenance,
+            "sha256": {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())},
+        }
+        (folder / CONFIG).write_bytes(json_text(config, CONFIG).encode("utf-8"))
+        (folder / CARD).write_bytes(card(vectors, provenance).encode("utf-8"))
+
+
+def _config(path: Path) -> dict[str, Any]:
+    """The settings, with the right types."""
+    config = read_object(path)
+    if config.get("format") != "wordstill":
+        raise FormatError(f'{path} does not say "format": "wordstill".')
+    if config.get("schema") != SCHEMA:
+        raise FormatError(
+            f"{path}: schema {config.get('schema')!r}, this version reads {SCHEMA}. "
+            "A newer wordstill may read it."
+        )
+    for field, kind in FIELDS.items():
+        if type(config.get(field)) is not kind:
+            raise FormatError(f"{path}: {field!r} is {config.get(field)!r}, expected {kind.__name__}.")
+    return config
+
+
+def _must_be_there(path: Path) -> None:
+    if not path.is_file():
+        raise FormatError(f"{path} is missing; the folder is not a whole table of vectors.")
+
+
+def _verify(path: Path, config: dict[str, Any]) -> None:
+    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS}):
+        got, expected = sha256_of(path / name), config["sha256"].get(name)
+        if got != expected:
+            raise FormatError(f"{path / name} is damaged or was changed: SHA-256 {got}, expected {expected}.")
+
+
+def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix, NDArray[np.int64] | None]:
+    """The matrix, memory-mapped unless it is int8, and the counts, of the sizes the settings say."""
+    tensors, _ = map_tensors(path)
+    expected = {"vectors": f"{config['dtype']} {(config['rows'], config['dim'])}"}
+    if config["dtype"] == "int8":
+        expected["scales"] = f"float32 {(config['rows'],)}"
+    if config["counts"]:
+        expected["counts"] = f"int64 {(config['rows'],)}"
+    got = {name: f"{tensor.dtype} {tensor.shape}" for name, tensor in sorted(tensors.items())}
+    if got != expected or config["dtype"] not in DTYPES:
+        raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {', '.join(DTYPES)}).")
+    if "scales" in tensors:
+        return dequantise(tensors["vectors"], tensors["scales"]), tensors.get("counts")
+    return tensors["vectors"], tensors.get("counts")
+
+
+def _parse_words(path: Path, data: bytes, rows: int) -> list[str]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path}:{line}: not UTF-8 at byte {error.start} of the file.") from None
+    words = text.split("\n")
+    if words.pop():
+        raise FormatError(f"{path}:{len(words) + 1}: the last line has no end; the file is cut short.")
+    if len(words) != rows:
+        raise FormatError(f"{path} has {len(words)} words, expected {rows} ({CONFIG}).")
+    if "\\" in text:
+        words = [_unescaped(path, word, line) if "\\" in word else word for line, word in enumerate(words, 1)]
+    return words
+
+
+def _unescaped(path: Path, word: str, line: int) -> str:
+    try:
+        return ESCAPED.sub(lambda match: UNESCAPES[match[0]], word)
+    except KeyError as error:
+        known = ", ".join(UNESCAPES)
+        raise FormatError(
+            f"{path}:{line}: {error.args[0]!r} is no escape, expected one of {known}."
+        ) from None
+
+
+def _written(word: str, row: int) -> bytes:
+    if ESCAPABLE.search(word):
+        word = ESCAPABLE.sub(lambda match: ESCAPES[match[0]], word)
+    return encode_word(word, row) + b"\n"
+
+
+ARTEFACT = Format(
+    "wordstill",
+    ("", ".wordstill"),
+    read,
+    write,
+    recognises,
+    folder=True,
+    records=True,
+    float16=True,
+    write_int8=write_int8,
+    keeps_subwords=keeps_subwords,
+)

@@ -1,0 +1,396 @@
+"""Saving a training in the middle, with everything that the next step depends on."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.core.files import atomic_path
+from wordstill.core.resume import differences
+from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.distillation.engine import stop_requested
+from wordstill.errors import DataError, UsageError
+from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
+from wordstill.meaning.state_cache import DeviceStates, TripleStates
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class Progress:
+    """How far a training has come."""
+
+    step: int = 0
+    best: float = float("inf")
+    waited: int = 0
+    """Checks since the last improvement."""
+    history: list[tuple[int, float]] = field(default_factory=list)
+
+
+class TrainingCheckpoint:
+    """One file with weights, the best weights, the optimiser's moments and the random generators.
+
+    Args:
+        path: Where it is.
+        recipe: What determines the result, as JSON; a training with another one is refused.
+    """
+
+    def __init__(self, path: Path, recipe: str) -> None:
+        self.path, self.recipe = path, recipe
+
+    def save(
+        self,
+        progress: Progress,
+        distillers: Distillers,
+        optimizer: torch.optim.Optimizer,
+        best: dict[str, Tensor],
+    ) -> None:
+        """Write the state, then take the place of the last one."""
+        tensors = {f"weights/{name}": weight for name, weight in distillers.state_dict().items()}
+        tensors |= {f"best/{name}": weight for name, weight in best.items()}
+        for name, parameter in distillers.named_parameters():
+            tensors |= {f"{moment}/{name}": optimizer.state[parameter][moment] for moment in MOMENTS}
+        tensors["random/cpu"] = torch.get_rng_state()
+        if next(distillers.parameters()).is_cuda:
+            tensors["random/cuda"] = torch.cuda.get_rng_state()
+        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
+        metadata = {"progress": json.dumps(asdict(progress)), "recipe": self.recipe}
+        with atomic_path(self.path) as temporary:
+            write_tensors(temporary, arrays, metadata)
+
+    def restore(
+        self, distillers: Distillers, optimizer: torch.optim.Optimizer, best: dict[str, Tensor]
+    ) -> Progress | None:
+        """Put everything back as it was saved; None where nothing was.
+
+        Raises:
+            DataError: The file is damaged, or of another training.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            arrays, metadata = map_tensors(self.path)
+            different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
+            progress = Progress(**json.loads(metadata["progress"]))
+        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"The checkpoint {self.path} is damaged ({error}). Delete it.") from error
+        if different:
+            raise DataError(
+                f"The checkpoint {self.path} belongs to another training: {different}. "
+                "Resume with the same settings and triples, or start again with --overwrite."
+            )
+        progress.history = [(step, value) for step, value in progress.history]
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        device = next(distillers.parameters()).device
+        distillers.load_state_dict(_below(tensors, "weights/"))
+        best.update({name: weight.to(device) for name, weight in _below(tensors, "best/").items()})
+        for name, parameter in distillers.named_parameters():
+            moments = {moment: tensors[f"{moment}/{name}"].to(device) for moment in MOMENTS}
+            # The fused optimiser of GPUs counts its steps there.
+            step = torch.tensor(float(progress.step), device=device)
+            optimizer.state[parameter] = {"step": step, **moments}
+        torch.set_rng_state(tensors["random/cpu"])
+        if "random/cuda" in tensors and device.type == "cuda":
+            torch.cuda.set_rng_state(tensors["random/cuda"])
+        return progress
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+DEGENERATE = 0.95
+"""A mean cosine between the vectors of different words from which on they say next to nothing."""
+SEPARATED = 0.05
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Mean cosines over triples. Of meanings, words with the same one should be near, others far."""
+
+    meaning_positive: float
+    meaning_negative: float
+    meaning_others: float
+    """Between the words of different triples; near 1 the distiller gives one vector for everything."""
+    context_positive: float
+    context_negative: float
+    context_others: float
+    told_apart: float
+    """Part of the triples whose positive is nearer in meaning than the negative."""
+
+    @property
+    def separation(self) -> float:
+        """How much better the meaning tells a negative from a positive than the context does."""
+        meaning = self.meaning_positive - self.meaning_negative
+        return meaning - (self.context_positive - self.context_negative)
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the meanings of all words are nearly the same, or no better than the contexts.
+
+        Both happen without negatives: a constant meaning costs nothing then, and where positives are near to
+        their originals the loss is the same with the two distillers exchanged.
+        """
+        return self.meaning_others >= DEGENERATE or self.separation < SEPARATED
+
+    def as_dict(self) -> dict[str, float | bool]:
+        """The figures, for provenance."""
+        return {
+            **{name: round(value, 4) for name, value in asdict(self).items()},
+            "degenerate": self.degenerate,
+        }
+
+    def warn(self) -> None:
+        """Warn of a degenerate solution."""
+        if self.degenerate:
+            warnings.warn(
+                f"The distillers found a degenerate solution: the mean cosine of the meanings of different "
+                f"words is {self.meaning_others:.3f}, and meanings tell negatives from positives by "
+                f"{self.separation:.3f} more than contexts do. Train with negatives, or with better ones.",
+                stacklevel=3,
+            )
+
+
+@torch.no_grad()
+def diagnose(distillers: Distillers, triples: Tensor) -> Diagnosis:
+    """Look at triples [n, 3, layers, width] of at least two different words."""
+    distillers.eval()
+    original, positive, negative = distil(distillers, triples)
+    cosine = torch.nn.functional.cosine_similarity
+    figures = {
+        f"{kind}_{other}": float(cosine(mine, theirs, dim=-1).mean())
+        for kind, mine, *rest in (
+            ("meaning", original.meaning, positive.meaning, negative.meaning),
+            ("context", original.context, positive.context, negative.context),
+        )
+        for other, theirs in zip(("positive", "negative", "others"), (*rest, mine.roll(1, dims=0)))
+    }
+    near, far = (cosine(original.meaning, other.meaning, dim=-1) for other in (positive, negative))
+    return Diagnosis(**figures, told_apart=float((near > far).float().mean()))
+
+
+VALIDATION_BATCH = 1024
+FEWEST = 20
+CENTRE_WORDS = 8192
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the distillers are trained; the defaults are the paper's but for what development data chose."""
+
+    batch: int = 128
+    learning_rate: float = 2e-4
+    """4e-5 in the paper."""
+    warm_up: int = 1000
+    """Steps over which the learning rate grows to its value."""
+    weight_decay: float = 0.0
+    patience: int = 15
+    """Checks without improvement after which training stops."""
+    min_delta: float = 1e-4
+    """What counts as an improvement of the validation loss."""
+    checks_per_epoch: int = 10
+    validation: int = 10_000
+    """Triples held out; at most a tenth of all."""
+    max_epochs: int = 100
+    negatives: bool = True
+    """False is the ablation, which degenerates."""
+    seed: int = 0
+    distiller: DistillerConfig = field(default_factory=DistillerConfig)
+
+    def __post_init__(self) -> None:
+        if min(self.batch, self.patience, self.checks_per_epoch, self.validation, self.max_epochs) < 1:
+            raise UsageError(
+                "batch, patience, checks_per_epoch, validation and max_epochs must be at least 1."
+            )
+        if self.learning_rate <= 0 or self.warm_up < 0:
+            raise UsageError("The learning rate must be above 0, and warm_up at least 0.")
+
+
+PRESETS: Mapping[str, TrainConfig] = {
+    "default": TrainConfig(),
+    "paper": TrainConfig(learning_rate=4e-5, distiller=DistillerConfig(feedforward=4, scaling="none")),
+}
+"""Named settings: ours, chosen on development data, and the paper's."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives."""
+
+    distillers: Distillers
+    history: list[tuple[int, float]]
+    """Step and validation loss of every check."""
+    best: float
+    diagnosis: Diagnosis
+    seconds_per_epoch: float
+
+    def facts(self) -> dict[str, Any]:
+        """What is worth keeping beside the weights."""
+        return {
+            "steps": self.history[-1][0],
+            "validation_loss": round(self.best, 6),
+            "first_validation_loss": round(self.history[0][1], 6),
+            "diagnosis": self.diagnosis.as_dict(),
+        }
+
+
+def train(
+    states: TripleStates,
+    config: TrainConfig | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    checkpoint: Path | None = None,
+    every: float = 60.0,
+    seconds: float | None = None,
+) -> Trained:
+    """Train distillers on states of triples until the validation loss no longer falls.
+
+    Args:
+        states: The triples.
+        config: How; None takes the preset ``default``.
+        device: Where to train.
+        checkpoint: File to save the training in and to go on from if it is there.
+        every: Seconds between two savings.
+        seconds: Stop after so much time at the latest; None trains on while the loss falls.
+
+    Raises:
+        UsageError: There are too few triples.
+        DataError: The checkpoint belongs to other states or settings, or the loss is not finite.
+        KeyboardInterrupt: The user stopped; the training is saved.
+    """
+    config = config or TrainConfig()
+    if len(states) < FEWEST:
+        raise UsageError(f"Training needs at least {FEWEST} triples, got {len(states)}. Make more pairs.")
+    with _own_randomness(config.seed, torch.device(device)):
+        run = _Run(states, config, torch.device(device))
+        file = None if checkpoint is None else TrainingCheckpoint(checkpoint, run.recipe())
+        return run.until_done(file, every, seconds)
+
+
+class _Run:
+    def __init__(self, states: TripleStates, config: TrainConfig, device: torch.device) -> None:
+        self.config, self.states = config, DeviceStates(states, device)
+        order = np.random.default_rng(config.seed).permutation(len(states))
+        held_out = min(config.validation, len(states) // 10)
+        self.validation, self.training = np.sort(order[:held_out]), np.sort(order[held_out:])
+        self.distillers = Distillers(*states.shape, config.distiller).to(device)
+        if config.distiller.scaling != "none":
+            self.distillers.find_scale(self._some_words())
+        self.optimizer = torch.optim.AdamW(
+            self.distillers.parameters(),
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=device.type == "cuda",
+        )
+        self.steps_per_epoch = -(-len(self.training) // config.batch)
+        self.check_every = max(1, self.steps_per_epoch // config.checks_per_epoch)
+        self.progress = Progress()
+        self.best = self._weights()
+
+    def recipe(self) -> str:
+        """What determines the result."""
+        states = self.states.source
+        probe = states.rows(slice(0, 4)).float().double().sum()
+        facts = {"config": asdict(self.config), "triples": len(states), "probe": float(probe)}
+        return json.dumps({**facts, "shape": list(states.shape), "device": self.states.device.type})
+
+    def until_done(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> Trained:
+        if file is not None:
+            self.progress = file.restore(self.distillers, self.optimizer, self.best) or self.progress
+        started, first_step = time.monotonic(), self.progress.step
+        self._train(file, every, seconds)
+        if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
+            self._check()
+        self.distillers.load_state_dict(self.best)
+        self.distillers.find_centres(self._some_words())
+        epochs = (self.progress.step - first_step) / self.steps_per_epoch
+        return Trained(
+            self.distillers.eval(),
+            self.progress.history,
+            self.progress.best,
+            diagnose(self.distillers, self.states.take(self.validation[:VALIDATION_BATCH])),
+            (time.monotonic() - started) / max(epochs, 1e-9),
+        )
+
+    def _train(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> None:
+        started = saved = time.monotonic()
+        with stop_requested() as stop:
+            for numbers in self._batches():
+                self._step(numbers)
+                checked = self.progress.step % self.check_every == 0
+                if checked:
+                    self._check()
+                due = checked and time.monotonic() - saved >= every
+                if file is not None and (due or stop.is_set()):
+                    file.save(self.progress, self.distillers, self.optimizer, self.best)
+                    saved = time.monotonic()
+                if stop.is_set():
+                    raise KeyboardInterrupt
+                late = seconds is not None and time.monotonic() - started >= seconds
+                if late or self.progress.waited >= self.config.patience:
+                    return
+
+    def _batches(self) -> Iterator[NDArray[np.int64]]:
+        """Batches from where the training is, in an order that depends on the seed and the epoch only."""
+        first_epoch, done = divmod(self.progress.step, self.steps_per_epoch)
+        for epoch in range(first_epoch, self.config.max_epochs):
+            order = np.random.default_rng([self.config.seed, epoch]).permutation(self.training)
+            for number in range(done, self.steps_per_epoch):
+                yield order[number * self.config.batch : (number + 1) * self.config.batch]
+            done = 0
+
+    def _step(self, numbers: NDArray[np.int64]) -> None:
+        self.distillers.train()
+        step = self.progress.step + 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * min(1.0, step / max(1, self.config.warm_up))
+        self.optimizer.zero_grad(set_to_none=True)
+        self._loss(numbers).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.progress.step = step
+
+    def _loss(self, numbers: NDArray[np.int64]) -> Tensor:
+        roles = 3 if self.config.negatives else 2
+        return loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
+
+    @torch.no_grad()
+    def _check(self) -> None:
+        self.distillers.eval()
+        parts = np.array_split(self.validation, -(-len(self.validation) // VALIDATION_BATCH))
+        value = sum(float(self._loss(part)) * len(part) for part in parts) / len(self.validation)
+        if not np.isfinite(value):
+            raise DataError(
+                f"The validation loss is {value} after {self.progress.step} steps. Lower the learning rate, "
+                "or look for states that are not finite."
+            )
+        self.progress.history.append((self.progress.step, value))
+        if value < self.progress.best - self.config.min_delta:
+            self.progress.best, self.progress.waited = value, 0
+            self.best = self._weights()
+        else:
+            self.progress.waited += 1
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
+
+    def _some_words(self) -> Tensor:
+        """[n, layers, width] states of words, in their sentences, that are trained on."""
+        return self.states.take(self.training[:CENTRE_WORDS])[:, 0]
+
+
+@contextmanager
+def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield

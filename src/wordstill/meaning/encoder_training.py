@@ -1,0 +1,119 @@
+"""From a file of triples to a saved encoder: states, training, artefact, in a folder that can be resumed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wordstill.core.files import refuse_existing, remove
+from wordstill.errors import DataError
+from wordstill.meaning.distiller_training import TrainConfig, Trained, train
+from wordstill.meaning.encoder import MeaningEncoder
+from wordstill.meaning.reading import StateReader
+from wordstill.meaning.state_cache import StateCache
+from wordstill.meaning.triples import Triples
+from wordstill.teacher import Teacher
+
+STATES, CHECKPOINT = "states", "training.safetensors"
+
+
+def train_encoder(
+    triples: Triples,
+    teacher: Teacher,
+    out: str | Path,
+    config: TrainConfig | None = None,
+    *,
+    layers: str = "top-half",
+    states: Path | None = None,
+    other_teacher: bool = False,
+    overwrite: bool = False,
+    seconds: float | None = None,
+) -> tuple[MeaningEncoder, Trained]:
+    """Train distillers over a teacher and save them; a call that was stopped goes on where it was.
+
+    Args:
+        triples: What to learn from.
+        teacher: The frozen language model.
+        out: Folder to make; ``OUT.partial`` holds the work until then.
+        config: How to train; None takes the preset ``default``.
+        layers: Which layers to distil.
+        states: Folder for the teacher's states, kept for further trainings; None throws them away.
+        other_teacher: Whether the teacher may be another than the masked model that the triples come from.
+        overwrite: Whether to replace a folder, and to throw away what a call with other settings has done.
+        seconds: Train no longer than this.
+
+    Raises:
+        DataError: The triples are those of another teacher, or what is in the folders is.
+        UsageError: The folder exists, or there are too few triples.
+    """
+    config, path = config or TrainConfig(), Path(out)
+    refuse_existing(path, overwrite=overwrite)
+    reader = StateReader(teacher, layers)
+    if not other_teacher:
+        refuse_other_teacher(triples, reader)
+    work = path.with_name(f"{path.name}.partial")
+    if overwrite:
+        remove(work)
+    cache = StateCache.build(states or work / STATES, reader, triples)
+    work.mkdir(parents=True, exist_ok=True)
+    trained = train(cache, config, device=teacher.device, checkpoint=work / CHECKPOINT, seconds=seconds)
+    encoder = MeaningEncoder(
+        teacher,
+        trained.distillers,
+        layers,
+        provenance=_provenance(triples, cache, config, trained),
+    )
+    encoder.save(path, overwrite=overwrite)
+    # The rows of the cache are mapped; the folder goes only when nothing needs them any more.
+    del cache
+    remove(work)
+    _warn_of_a_short_training(trained.facts()["steps"], config)
+    trained.diagnosis.warn()
+    return encoder, trained
+
+
+def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
+    """Raise if triples were made with another masked language model than a teacher.
+
+    Raises:
+        DataError: They were.
+    """
+    made_with: Mapping[str, Any] = triples.header.get("masked_model", {})
+    if made_with.get("fingerprint") != reader.identity:
+        raise DataError(
+            f"The triples were made with the masked model {made_with.get('name')!r} (fingerprint "
+            f"{str(made_with.get('fingerprint'))[:12]}), but the teacher is {reader.teacher.config.name!r} "
+            f"({reader.identity[:12]}). Give that model as the teacher, or --other-teacher "
+            "(other_teacher=True) to train on this one all the same."
+        )
+
+
+def _warn_of_a_short_training(steps: int, config: TrainConfig) -> None:
+    if steps < config.warm_up:
+        warnings.warn(
+            f"The training ended after {steps} steps, before the {config.warm_up} were over in which the "
+            "learning rate grows: little was learnt. Give more triples, more --max-epochs, or a shorter "
+            "--warm-up.",
+            stacklevel=3,
+        )
+
+
+def _provenance(triples: Triples, cache: StateCache, config: TrainConfig, trained: Trained) -> dict[str, Any]:
+    header = triples.header
+    return {
+        "triples": {
+            "count": len(triples),
+            "sha256": triples.hash,
+            "dropped by the tokenizer": cache.dropped,
+            **{
+                name: header[name]
+                for name in ("mode", "text", "masked_model", "paraphraser")
+                if name in header
+            },
+        },
+        "training": asdict(config),
+        "result": trained.facts(),
+    }

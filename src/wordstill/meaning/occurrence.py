@@ -1,0 +1,123 @@
+"""From the states of a word in a sentence to one vector: every model and baseline is such a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TypeAlias
+
+from torch import Tensor
+
+from wordstill.corpus.segment import Span, WordSegmenter
+from wordstill.errors import UsageError
+
+Representation: TypeAlias = Callable[[Tensor], Tensor]
+"""Gives vectors [n, width] of states [n, layers, width]."""
+
+
+def layer_mean(states: Tensor) -> Tensor:
+    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
+    return states.mean(dim=1)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A word or phrase in a text, by its character offsets.
+
+    >>> Use("The bank was steep.", 4, 8).word
+    'bank'
+    """
+
+    text: str
+    start: int
+    end: int
+
+    @classmethod
+    def at(cls, text: str, span: Span | int) -> Use:
+        """Check a place that a user gave.
+
+        Args:
+            text: A sentence or a longer text.
+            span: Character offsets (start, end), or the number of a word, from 0 on.
+
+        Raises:
+            UsageError: The place is outside the text, holds no characters, or cuts a word.
+        """
+        if isinstance(span, int):
+            spans = word_spans(text)
+            if not 0 <= span < len(spans):
+                raise UsageError(
+                    f"There is no word number {span} in {_shown(text)}: it has {len(spans)} words, "
+                    "counted from 0."
+                )
+            return cls(text, *spans[span])
+        start, end = span
+        if not 0 <= start < end <= len(text) or not text[start:end].strip():
+            raise UsageError(
+                f"The span ({start}, {end}) holds no word of {_shown(text)}, which has {len(text)} "
+                "characters. Give the offset of the first character and that after the last."
+            )
+        _refuse_cut(text, start, end)
+        return cls(text, start, end)
+
+    @property
+    def word(self) -> str:
+        """The word as it is written."""
+        return self.text[self.start : self.end]
+
+    @property
+    def marked(self) -> str:
+        """The text with brackets around the word."""
+        return f"{self.text[: self.start]}[{self.word}]{self.text[self.end :]}"
+
+    def excerpt(self, characters: int = 60) -> str:
+        """The marked text, or of a long one what stands near the word."""
+        first, last = max(0, self.start - characters), self.end + characters
+        before, after = self.text[first : self.start], self.text[self.end : last]
+        dots = "…" if first else "", "…" if last < len(self.text) else ""
+        return f"{dots[0]}{before}[{self.word}]{after}{dots[1]}"
+
+    def replaced(self, word: str) -> Use:
+        """The same text with another word at this place, and nowhere else."""
+        text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
+        return Use(text, self.start, self.start + len(word))
+
+
+def word_spans(text: str) -> list[Span]:
+    """Character offsets of every word of a text, as they are found in a corpus."""
+    spans: list[Span] = []
+    position = 0
+    for run in text.split():
+        start = text.index(run, position)
+        spans += [(start + first, start + last) for first, last in _run_spans(run)]
+        position = start + len(run)
+    return spans
+
+
+@lru_cache(maxsize=1 << 16)
+def _run_spans(run: str) -> list[Span]:
+    """Most runs of a text have come before."""
+    return _segmenter().spans(run)
+
+
+@cache
+def _segmenter() -> WordSegmenter:
+    return WordSegmenter()
+
+
+def _refuse_cut(text: str, start: int, end: int) -> None:
+    """A hyphen may stand between a span and the rest of its word, but not another letter."""
+    for edge in (start, end):
+        if not (0 < edge < len(text) and text[edge - 1].isalnum() and text[edge].isalnum()):
+            continue
+        for first, last in word_spans(text):
+            if first < edge < last:
+                raise UsageError(
+                    f"The span ({start}, {end}), {text[start:end]!r}, cuts the word {text[first:last]!r} of "
+                    f"{_shown(text)}. Give the span of the whole word: ({first}, {last})."
+                )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")

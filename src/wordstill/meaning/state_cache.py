@@ -1,0 +1,182 @@
+"""The teacher's states of all triples, read once, kept in bfloat16 and memory-mapped.
+
+states.npy   [triples, 3, layers, width], the bits of bfloat16 as int16
+cache.json   whose states they are, and how many are there
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.core.files import atomic_file, disk_errors
+from wordstill.core.resume import differences
+from wordstill.errors import DataError
+from wordstill.meaning.reading import StateReader
+from wordstill.meaning.triples import ROLES, Triple, Triples
+
+STATES, RECORD = "states.npy", "cache.json"
+SCHEMA = 1
+BLOCK = 8192
+
+
+class StateCache:
+    """States of triples on disk.
+
+    Args:
+        folder: Where they are.
+        record: What ``cache.json`` says.
+
+    Attributes:
+        dropped: Triples with a word that the tokenizer drops; they are not among the rows.
+    """
+
+    def __init__(self, folder: Path, record: dict[str, Any]) -> None:
+        self.folder = folder
+        self.dropped: int = record["dropped"]
+        self._bits: NDArray[np.int16] = np.load(folder / STATES, mmap_mode="r", allow_pickle=False)[
+            : record["rows"]
+        ]
+
+    @classmethod
+    def build(cls, folder: Path, reader: StateReader, triples: Triples) -> StateCache:
+        """Read the states of triples; what an earlier call has read for the same ones is kept.
+
+        Raises:
+            DataError: The folder holds states of another teacher or of other triples, or the disk is full.
+        """
+        facts = _facts(reader, triples)
+        record = _record(folder, facts)
+        if record is None:
+            record = {**facts, "read": 0, "rows": 0, "dropped": 0}
+            with disk_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                shape = (len(triples), len(ROLES), *reader.shape)
+                np.lib.format.open_memmap(folder / STATES, mode="w+", dtype=np.int16, shape=shape)
+            _write(folder, record)
+        while record["read"] < len(triples):
+            record = _extend(folder, record, reader, triples[record["read"] : record["read"] + BLOCK])
+        return cls(folder, record)
+
+    def __len__(self) -> int:
+        return len(self._bits)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and width."""
+        return int(self._bits.shape[2]), int(self._bits.shape[3])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all states."""
+        return int(self._bits.nbytes)
+
+    def rows(self, numbers: NDArray[np.int64] | slice) -> Tensor:
+        """[n, 3, layers, width] states of some triples in bfloat16, on the CPU."""
+        return torch.from_numpy(np.array(self._bits[numbers])).view(torch.bfloat16)
+
+
+def _facts(reader: StateReader, triples: Triples) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "teacher": reader.identity,
+        "precision": reader.teacher.precision,
+        "layers": list(reader.layers),
+        "triples": triples.hash,
+    }
+
+
+def _record(folder: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
+    path = folder / RECORD
+    if not path.exists():
+        return None
+    try:
+        record: dict[str, Any] = json.loads(path.read_bytes())
+        different = differences({key: record.get(key) for key in facts}, facts)
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} is damaged ({error}). Delete {folder} to read the states again.") from error
+    if different:
+        raise DataError(
+            f"The states in {folder} are of another teacher or of other triples: {different}. "
+            "Delete the folder, or choose another."
+        )
+    return record
+
+
+def _extend(
+    folder: Path, record: dict[str, Any], reader: StateReader, block: Sequence[Triple]
+) -> dict[str, Any]:
+    uses = [getattr(triple, role) for role in ROLES for triple in block]
+    states, found = reader.found_states(uses)
+    whole = found.reshape(len(ROLES), len(block)).all(axis=0)
+    kept = states.view(len(ROLES), len(block), *reader.shape).transpose(0, 1)
+    bits = kept[torch.from_numpy(whole).to(kept.device)].bfloat16().cpu().contiguous().view(torch.int16)
+    first, count = record["rows"], int(whole.sum())
+    with disk_errors(folder):
+        table = np.lib.format.open_memmap(folder / STATES, mode="r+")
+        table[first : first + count] = bits.numpy()
+        table.flush()
+    record = {
+        **record,
+        "read": record["read"] + len(block),
+        "rows": first + count,
+        "dropped": record["dropped"] + len(block) - count,
+    }
+    _write(folder, record)
+    return record
+
+
+def _write(folder: Path, record: dict[str, Any]) -> None:
+    with atomic_file(folder / RECORD) as handle:
+        handle.write(json.dumps(record, indent=2).encode())
+
+
+GPU_SHARE = 0.5
+"""Part of the free GPU memory that the states of all triples may take."""
+
+
+class TripleStates(Protocol):
+    """States of triples, such as a :class:`wordstill.meaning.state_cache.StateCache`."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and width."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all states."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def rows(self, numbers: NDArray[np.int64] | slice) -> Tensor:
+        """[n, 3, layers, width] states of some triples."""
+        ...
+
+
+class DeviceStates:
+    """Gives states on a device.
+
+    Args:
+        source: Of all triples.
+        device: Where they are wanted. A GPU keeps all that fit, so that no step waits for the disk.
+    """
+
+    def __init__(self, source: TripleStates, device: torch.device) -> None:
+        self.source, self.device = source, device
+        fits = device.type == "cuda" and source.nbytes <= GPU_SHARE * torch.cuda.mem_get_info(device)[0]
+        self._all = source.rows(slice(None)).to(device) if fits else None
+
+    def take(self, numbers: NDArray[np.int64]) -> Tensor:
+        """[n, 3, layers, width] float32 states of some triples."""
+        if self._all is not None:
+            return self._all[torch.from_numpy(numbers).to(self.device)].float()
+        return self.source.rows(numbers).to(self.device).float()

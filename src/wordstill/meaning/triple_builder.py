@@ -1,0 +1,261 @@
+"""Cosines between words by any static table, and distances in spelling: the tests that triples rest on.
+
+Which word of a paraphrase stands for the target: Algorithm 4.1 of Arase & Kajiwara 2021.
+
+Words other than the target that are each other's best match are taken out; the target's match is the best of
+the rest, if its cosine reaches the threshold. Of equal cosines, as between repeated words, the nearer in
+relative position is taken: the paper does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError
+from wordstill.meaning.masked import Candidate
+from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.triples import Triple
+from wordstill.vectors import WordVectors
+
+Cosines = NDArray[np.float32]
+
+
+class WordCosines:
+    """Looks words up in a table as they are written, else in lower case.
+
+    Args:
+        vectors: Any table.
+    """
+
+    def __init__(self, vectors: WordVectors) -> None:
+        self._unit = vectors.unit
+        self._rows = {word: row for row, word in enumerate(vectors.words)}
+
+    def __contains__(self, word: str) -> bool:
+        return self._row(word) >= 0
+
+    def matrix(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
+        """[first, second] cosines; 1 for words of the same letters, else 0 where one is not in the table."""
+        cosines: Cosines = self._vectors(first) @ self._vectors(second).T
+        columns: dict[str, list[int]] = {}
+        for column, word in enumerate(second):
+            columns.setdefault(word.casefold(), []).append(column)
+        for row, word in enumerate(first):
+            for column in columns.get(word.casefold(), ()):
+                cosines[row, column] = 1.0
+        return cosines
+
+    def _vectors(self, words: Sequence[str]) -> Cosines:
+        rows = np.array([self._row(word) for word in words], dtype=np.int64)
+        vectors: Cosines = self._unit[rows]
+        vectors[rows < 0] = 0.0
+        return vectors
+
+    def _row(self, word: str) -> int:
+        row = self._rows.get(word)
+        return self._rows.get(word.lower(), -1) if row is None else row
+
+
+def nearly_the_same(first: str, second: str, distance: int) -> bool:
+    """Whether two words differ by at most ``distance`` letters, and by no more than half of the longer one.
+
+    >>> nearly_the_same("promise", "promised", 3), nearly_the_same("cat", "dog", 3)
+    (True, False)
+    """
+    limit = min(distance, max(len(first), len(second)) // 2)
+    return edit_distance(first.casefold(), second.casefold()) <= limit
+
+
+def edit_distance(first: str, second: str) -> int:
+    """How many letters must be put in, taken out or exchanged to make one word of the other.
+
+    >>> edit_distance("kitten", "sitting")
+    3
+    """
+    before = list(range(len(second) + 1))
+    for row, letter in enumerate(first, 1):
+        now = [row]
+        for column, other in enumerate(second, 1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != other)))
+        before = now
+    return before[-1]
+
+
+TIE = 1e-4
+"""Less than any difference of cosines that means something."""
+
+
+def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
+    """The number of the target's match, or None.
+
+    Args:
+        cosines: Between the words of the sentence and those of its paraphrase [n, m].
+        target: Number of the target word.
+        threshold: Least cosine of a match, the paper's λ.
+
+    >>> cosines = np.array([[1.0, 0.1], [0.2, 0.7]], dtype=np.float32)
+    >>> align_target(cosines, 1, 0.6), align_target(cosines, 1, 0.8)
+    (1, None)
+    """
+    rows, columns = cosines.shape
+    if columns == 0:
+        return None
+    places = np.abs(_relative(rows)[:, None] - _relative(columns)[None, :])
+    ranked = cosines - TIE * places
+    best_of_row, best_of_column = ranked.argmax(axis=1), ranked.argmax(axis=0)
+    mutual = best_of_column[best_of_row] == np.arange(rows)
+    mutual[target] = False
+    free = cosines[target] >= threshold
+    free[best_of_row[mutual]] = False
+    if not free.any():
+        return None
+    return int(np.where(free, ranked[target], -np.inf).argmax())
+
+
+def _relative(count: int) -> Cosines:
+    """Where each of so many words stands, from 0 to 1."""
+    return np.linspace(0.0, 1.0, count, dtype=np.float32)
+
+
+SUBSTITUTED = "substituted"
+"""Of positives: made by replacing the word alone."""
+TARGET_UNKNOWN = "the target has no static vector"
+NOT_PREDICTED = "the masked model cannot read it"
+NO_NEGATIVE = "no word fits its place with another meaning"
+NO_SUBSTITUTE = "no word fits its place with the same meaning"
+NAME = "a name, which no other word can stand for"
+NO_PARAPHRASE = "no paraphrase"
+NOT_ALIGNED = "no word of the paraphrase matches"
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """When words count as having the same meaning, and which predictions count; the defaults are the paper's.
+
+    The paper's cosine is for fastText; for another table take one that its synonyms reach and others do not.
+    """
+
+    similarity: float = 0.6
+    """Cosine of static vectors from which on two words have the same meaning, λ."""
+    probability: float = 0.003
+    """Least probability of a prediction, δ."""
+    candidates: int = 100
+    """How many predictions are looked at."""
+    edit_distance: int = 3
+    """Letters up to which a positive is nearly the same word and is replaced if that can be."""
+
+    def __post_init__(self) -> None:
+        if not (0 < self.similarity < 1 and 0 <= self.probability < 1 and self.candidates > 0):
+            raise UsageError(
+                f"similarity must be between 0 and 1, probability from 0 to 1 and candidates at least 1; got "
+                f"{self.similarity}, {self.probability} and {self.candidates}."
+            )
+
+
+class TripleBuilder:
+    """Builds triples.
+
+    Args:
+        cosines: Compares words by a static table.
+        config: Thresholds.
+    """
+
+    def __init__(self, cosines: WordCosines, config: BuildConfig | None = None) -> None:
+        self.cosines, self.config = cosines, config or BuildConfig()
+
+    def build(
+        self, use: Use, predicted: Sequence[Candidate] | None, paraphrase: str | None, *, how: str
+    ) -> Triple | str:
+        """A triple, or why there is none.
+
+        Args:
+            use: The target in its sentence.
+            predicted: What would fit its place, the most probable first; None where that is not known.
+            paraphrase: The sentence in other words; with ``how="substituted"`` it is not used.
+            how: Where the paraphrase comes from.
+        """
+        if reason := self.ruled_out(use, how=how):
+            return reason
+        if predicted is None:
+            return NOT_PREDICTED
+        same, other = self._sorted_out(use.word, predicted)
+        if other is None:
+            return NO_NEGATIVE
+        negative = use.replaced(in_the_case_of(use, other))
+        if how == SUBSTITUTED:
+            if same is None:
+                return NO_SUBSTITUTE
+            return Triple(use, use.replaced(in_the_case_of(use, same)), negative, how)
+        if not paraphrase or not paraphrase.strip():
+            return NO_PARAPHRASE
+        positive = self.matched(use, paraphrase)
+        if positive is None:
+            return NOT_ALIGNED
+        if same is not None and self._replaceable(use, positive):
+            return Triple(use, positive.replaced(in_the_case_of(positive, same)), negative, "replaced")
+        return Triple(use, positive, negative, how)
+
+    def ruled_out(self, use: Use, *, how: str) -> str | None:
+        """Why a target gives no triple whatever would fit its place; None if it may give one."""
+        if use.word not in self.cosines:
+            return TARGET_UNKNOWN
+        return NAME if how == SUBSTITUTED and is_name(use) else None
+
+    def matched(self, use: Use, paraphrase: str) -> Use | None:
+        """The word of a paraphrase that stands for the target (Algorithm 4.1)."""
+        # A hyphenated word is one word on both sides, and the target's place tells which word it is.
+        others = word_spans(paraphrase)
+        other_words = [paraphrase[slice(*span)] for span in others]
+        # Most targets end here; to compare all words takes much longer.
+        if not (self.cosines.matrix([use.word], other_words) >= self.config.similarity).any():
+            return None
+        spans = word_spans(use.text)
+        target = next((row for row, (first, last) in enumerate(spans) if first <= use.start < last), None)
+        if target is None:
+            return None
+        words = [use.text[slice(*span)] for span in spans]
+        words[target] = use.word
+        cosines = self.cosines.matrix(words, other_words)
+        match = align_target(cosines, target, self.config.similarity)
+        return None if match is None else Use(paraphrase, *others[match])
+
+    def _sorted_out(self, word: str, predicted: Sequence[Candidate]) -> tuple[str | None, str | None]:
+        """The most probable other word with the same meaning, and the one with another meaning."""
+        itself = word.casefold()
+        words = [
+            candidate.word
+            for candidate in predicted
+            if candidate.probability > self.config.probability
+            and candidate.word.casefold() != itself
+            and candidate.word in self.cosines
+        ]
+        if not words:
+            return None, None
+        near = self.cosines.matrix([word], words)[0] >= self.config.similarity
+        same = (other for other, alike in zip(words, near) if alike and not self._nearly(word, other))
+        return next(same, None), next((other for other, alike in zip(words, near) if not alike), None)
+
+    def _replaceable(self, use: Use, positive: Use) -> bool:
+        return self._nearly(use.word, positive.word) and not is_name(use) and not is_name(positive)
+
+    def _nearly(self, word: str, other: str) -> bool:
+        return nearly_the_same(word, other, self.config.edit_distance)
+
+
+def is_name(use: Use) -> bool:
+    """Whether a word has a capital letter though no sentence begins with it."""
+    before = use.text[: use.start].rstrip()
+    return use.word[:1].isupper() and bool(before) and before[-1] not in ".!?:\"“”'"
+
+
+def in_the_case_of(use: Use, word: str) -> str:
+    """A word written as the one in whose place it comes: with a capital, in capitals, or as it is."""
+    if use.word.isupper() and len(use.word) > 1:
+        return word.upper()
+    if use.word[:1].isupper():
+        return word[:1].upper() + word[1:]
+    return word

@@ -1,0 +1,101 @@
+"""Which words predict which: the slots of a window around every centre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.methods.learning.negatives import Noise
+from wordstill.teacher.states import WordStates
+
+
+@dataclass(frozen=True)
+class Examples:
+    """B centres with P slots each. An empty slot names a row that another slot of the centre names too."""
+
+    centres: Tensor
+    """[B] numbers of the centres among the words of the batch."""
+    rows: Tensor
+    """[B, P] words of the vocabulary."""
+    weights: Tensor
+    """[B, P] weight of each slot, 0 where it is empty."""
+
+    def split(self, size: int) -> list[Examples]:
+        """Pieces of so many centres, in order."""
+        parts = (self.centres, self.rows, self.weights)
+        return [Examples(*each) for each in zip(*(torch.split(part, size) for part in parts))]
+
+
+class WindowRule(Protocol):
+    """What decides on a window."""
+
+    @property
+    def window(self) -> int:
+        """Words to the left."""
+        ...
+
+    @property
+    def reach(self) -> int:
+        """Words to the right."""
+        ...
+
+    @property
+    def self_weight(self) -> float:
+        """Weight of the centre itself."""
+        ...
+
+
+class Windows:
+    """Finds every known word of a running text with the known words around it in its sentence.
+
+    Frequent words are thinned out both as centres and as neighbours, as in word2vec; the text that the
+    teacher reads stays whole. Centres without any filled slot are left out.
+
+    Args:
+        rule: What a window is.
+        noise: Says how much frequent words are thinned out.
+        device: Where the states will be.
+    """
+
+    def __init__(self, rule: WindowRule, noise: Noise, device: torch.device) -> None:
+        self.rule, self.noise = rule, noise
+        self.offsets, self.weights = (each.to(device) for each in _offsets(rule))
+
+    def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
+        """The examples of a batch."""
+        running = states.loaded.running
+        ids, sentence = states.word_ids[:running], states.word_sentence[:running]
+        centres = states.to_device(self._centres(states.loaded.host_words[:running], chance))
+        usable = torch.zeros(running, dtype=torch.bool, device=states.device)
+        usable.index_fill_(0, centres, True)
+        places = centres[:, None] + self.offsets
+        inside = (places >= 0) & (places < running)
+        places = places.clamp_(0, max(running - 1, 0))
+        present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
+        slots = present * self.weights
+        filled = slots != 0
+        if not self.rule.self_weight:
+            keep = filled.any(dim=1)
+            centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
+        # argmax finds the first filled slot.
+        spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
+        return Examples(centres, ids[torch.where(filled, places, spare)], slots)
+
+    def _centres(self, ids: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.int64]:
+        """Numbers of the words that take part [n], in random order.
+
+        They are drawn on the host, which then knows how many without waiting.
+        """
+        centres = np.flatnonzero((ids >= 0) & self.noise.kept(np.maximum(ids, 0), chance))
+        return chance.permutation(centres)
+
+
+def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
+    """Places of the slots beside the centre [P], and their weights [P]."""
+    offsets = [place for place in range(-rule.window, rule.reach + 1) if place or rule.self_weight]
+    return torch.tensor(offsets), torch.tensor([1.0 if place else rule.self_weight for place in offsets])

@@ -1,0 +1,337 @@
+"""Mean and covariance of a table's rows, in float64 and block by block, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError
+from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
+from wordstill.vectors import WordVectors
+
+SMALLEST = 1e-8
+"""Directions with less than this part of the largest variance are rounding only."""
+
+
+def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
+    """[words] which words a transform learns from: the most frequent ones, or all.
+
+    Without counts the first rows are taken, because tables are mostly in order of frequency.
+    """
+    if common is None or common >= len(vectors):
+        return np.ones(len(vectors), dtype=np.bool_)
+    if vectors.counts is None:
+        return np.arange(len(vectors)) < common
+    chosen = np.zeros(len(vectors), dtype=np.bool_)
+    chosen[np.argsort(-vectors.counts, kind="stable")[:common]] = True
+    return chosen
+
+
+def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """[dim] the mean of some rows."""
+    total = np.zeros(vectors.dim)
+    for block in _chosen(vectors, rows):
+        total += block.sum(axis=0)
+    mean: NDArray[np.float64] = total / rows.sum()
+    return mean
+
+
+def covariance_of(
+    vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[dim, dim] the mean product of deviations from ``mean``; of zeros, it is the second moment."""
+    total = np.zeros((vectors.dim, vectors.dim))
+    for block in _chosen(vectors, rows):
+        block -= mean
+        total += block.T @ block
+    covariance: NDArray[np.float64] = total / rows.sum()
+    return covariance
+
+
+def principal(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues [d] of a symmetric matrix, largest first and none negative, and directions [d, d].
+
+    Each direction has its largest coordinate positive, so that the same table gives the same numbers.
+    """
+    values, directions = np.linalg.eigh(matrix)
+    values, directions = np.maximum(values[::-1], 0.0), directions[:, ::-1]
+    largest = np.abs(directions).argmax(axis=0)
+    signs = np.sign(directions[largest, np.arange(len(values))])
+    return values, directions * signs
+
+
+def require_common(common: int | None, name: str) -> None:
+    """Refuse a number of common words that is none."""
+    if common is not None and common < 1:
+        raise UsageError(f"{name}:common must be 1 or more; got {common}.")
+
+
+def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.float64]]:
+    start = 0
+    for block in vectors.blocks():
+        yield block[rows[start : start + len(block)]].astype(np.float64)
+        start += len(block)
+
+
+@dataclass(frozen=True)
+class CentreConfig:
+    """Settings of `Centre`."""
+
+    common: int | None = None
+    """Take the mean of so many most frequent words; None takes all."""
+
+    def __post_init__(self) -> None:
+        require_common(self.common, "centre")
+
+
+class Centre(Transform):
+    r"""Take the mean vector away: :math:`v_w \leftarrow v_w - \mu`.
+
+    Cost: two passes over the table.
+    """
+
+    name: ClassVar[str] = "centre.v1"
+    config_type: ClassVar[type[CentreConfig]] = CentreConfig
+    config: CentreConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        return {"mean": mean_of(vectors, common_rows(vectors, self.config.common))}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        require_dim(vectors, len(state["mean"]), "centre")
+        return with_rows(vectors, lambda block: block - state["mean"])
+
+
+@dataclass(frozen=True)
+class UnitConfig:
+    """`Unit` has no settings."""
+
+
+class Unit(Transform):
+    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros."""
+
+    name: ClassVar[str] = "unit.v1"
+    config_type: ClassVar[type[UnitConfig]] = UnitConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        # Kept only because the digest in the provenance covers them.
+        lengths = [_lengths(block.astype(np.float64)) for block in vectors.blocks()]
+        return {"lengths": np.concatenate(lengths), WORDS: words_digest(vectors.words)}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        return with_rows(vectors, lambda block: block / _lengths(block)[:, None])
+
+
+def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rows] the lengths, 1 for zeros."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.where(lengths == 0, 1.0, lengths)
+
+
+@dataclass(frozen=True)
+class WhitenConfig:
+    """Settings of `Whiten`."""
+
+    exponent: float = 0.5
+    """How far: 0 only centres, 0.5 gives all directions the same variance."""
+    common: int | None = None
+    """Learn from so many most frequent words; None takes all."""
+
+    def __post_init__(self) -> None:
+        require_common(self.common, "whiten")
+        if not 0 <= self.exponent <= 1:
+            raise UsageError(f"whiten:exponent must be from 0 to 1; got {self.exponent}.")
+
+
+class Whiten(Transform):
+    r"""Multiply the centred vectors by a power of the inverse covariance, without turning the axes (ZCA).
+
+    .. math:: v_w \leftarrow \Sigma^{-a} (v_w - \mu)
+
+    Directions with less than 1e-8 of the largest variance are treated as if they had that much; a table
+    without any variance becomes zeros. Cost: three passes and an eigenvalue problem.
+    Relations: `AllButTheTop` takes the largest directions away; `Uncovec` does not centre and turns the axes.
+    """
+
+    name: ClassVar[str] = "whiten.v1"
+    config_type: ClassVar[type[WhitenConfig]] = WhitenConfig
+    config: WhitenConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        rows = common_rows(vectors, self.config.common)
+        mean = mean_of(vectors, rows)
+        values, directions = principal(covariance_of(vectors, rows, mean))
+        return {"mean": mean, "values": values, "directions": directions}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        require_dim(vectors, len(state["mean"]), "whiten")
+        power = self._power(state)
+        return with_rows(vectors, lambda block: (block - state["mean"]) @ power)
+
+    def _power(self, state: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        values, directions = state["values"], state["directions"]
+        if values[0] <= 0:
+            return np.zeros_like(directions)
+        powers = np.maximum(values, SMALLEST * values[0]) ** -self.config.exponent
+        product: NDArray[np.float64] = (directions * powers) @ directions.T
+        return product
+
+
+@dataclass(frozen=True)
+class PcaConfig:
+    """Settings of `Pca`."""
+
+    dim: int | None = None
+    """How many numbers a vector has in the end; None keeps all and only turns the axes."""
+    common: int | None = None
+    """Learn from so many most frequent words; None takes all."""
+
+    def __post_init__(self) -> None:
+        require_common(self.common, "pca")
+        if self.dim is not None and self.dim < 1:
+            raise UsageError(f"pca:dim must be 1 or more; got {self.dim}.")
+
+
+class Pca(Transform):
+    r"""Coordinates of the centred vectors along the directions of largest variance, the largest first.
+
+    .. math:: v_w \leftarrow P^\top (v_w - \mu)
+
+    Cost: three passes and an eigenvalue problem.
+    """
+
+    name: ClassVar[str] = "pca.v1"
+    config_type: ClassVar[type[PcaConfig]] = PcaConfig
+    config: PcaConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        dim = vectors.dim if self.config.dim is None else self.config.dim
+        if dim > vectors.dim:
+            raise UsageError(f"pca:dim must be at most {vectors.dim}, the table's; got {dim}.")
+        rows = common_rows(vectors, self.config.common)
+        mean = mean_of(vectors, rows)
+        directions = principal(covariance_of(vectors, rows, mean))[1]
+        return {"mean": mean, "directions": directions[:, :dim]}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        mean, directions = state["mean"], state["directions"]
+        require_dim(vectors, len(mean), "pca")
+        return with_rows(vectors, lambda block: (block - mean) @ directions, directions.shape[1])
+
+
+DIMENSIONS_PER_DIRECTION = 100
+
+
+@dataclass(frozen=True)
+class AllButTheTopConfig:
+    """Settings of `AllButTheTop`."""
+
+    directions: int | None = None
+    """How many directions are taken away; None takes a hundredth of the dimension, as in the paper."""
+    common: int | None = None
+    """Learn from so many most frequent words; None takes all."""
+
+    def __post_init__(self) -> None:
+        require_common(self.common, "abtt")
+        if self.directions is not None and self.directions < 0:
+            raise UsageError(f"abtt:directions must be 0 or more; got {self.directions}.")
+
+
+class AllButTheTop(Transform):
+    r"""Take away the mean and what lies in the directions of largest variance.
+
+    .. math:: v_w \leftarrow v_w - \mu - \sum_{i=1}^{D} u_i u_i^\top (v_w - \mu)
+
+    Paper: Mu and Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
+    Representations". In theirs the projection is of :math:`v_w` and not of :math:`v_w - \mu`; the results
+    differ by the same vector for all words, and here what is left is centred.
+
+    Relations: `Whiten` makes large directions smaller instead of taking them away.
+    """
+
+    name: ClassVar[str] = "abtt.v1"
+    config_type: ClassVar[type[AllButTheTopConfig]] = AllButTheTopConfig
+    config: AllButTheTopConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        rows = common_rows(vectors, self.config.common)
+        mean = mean_of(vectors, rows)
+        count = self._count(vectors.dim)
+        top = principal(covariance_of(vectors, rows, mean))[1][:, :count]
+        taken = [(block - mean) @ top for block in vectors.blocks()]
+        # The last two are kept only because the digest in the provenance covers them.
+        return {
+            "mean": mean,
+            "top": top,
+            "taken": np.concatenate(taken).astype(np.float32),
+            WORDS: words_digest(vectors.words),
+        }
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        mean, top = state["mean"], state["top"]
+        require_dim(vectors, len(mean), "abtt")
+
+        def change(block: NDArray[np.float64]) -> NDArray[np.float64]:
+            block -= mean
+            block -= (block @ top) @ top.T
+            return block
+
+        return with_rows(vectors, change)
+
+    def _count(self, dim: int) -> int:
+        count = self.config.directions
+        if count is None:
+            return max(1, dim // DIMENSIONS_PER_DIRECTION) if dim > 1 else 0
+        if count >= dim:
+            raise UsageError(f"abtt:directions must be below the dimension, {dim}; got {count}.")
+        return count
+
+
+@dataclass(frozen=True)
+class UncovecConfig:
+    """Settings of `Uncovec`."""
+
+    alpha: float = -0.15
+    """Below 0 similarity order goes down, towards syntax and similarity; above 0 towards relatedness."""
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.alpha <= 1:
+            raise UsageError(f"uncovec:alpha must be from -1 to 1; got {self.alpha}.")
+
+
+class Uncovec(Transform):
+    r"""Change the order of similarity that the dot products express.
+
+    .. math:: X \leftarrow X Q \Lambda^{\alpha}, \qquad X^\top X = Q \Lambda Q^\top
+
+    With alpha = (n - 1) / 2, dot products of the new vectors are similarities of order n of the old ones.
+    Vectors are neither centred nor scaled. Directions in which nothing lies stay empty whatever alpha.
+
+    Paper: Artetxe, Labaka, Lopez-Gazpio and Agirre 2018, "Uncovering Divergent Linguistic Information in Word
+    Embeddings with Lessons for Intrinsic and Extrinsic Evaluation".
+    """
+
+    name: ClassVar[str] = "uncovec.v1"
+    config_type: ClassVar[type[UncovecConfig]] = UncovecConfig
+    config: UncovecConfig
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        moment = covariance_of(vectors, common_rows(vectors, None), np.zeros(vectors.dim))
+        values, directions = principal(moment * len(vectors))
+        return {"values": values, "directions": directions}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        require_dim(vectors, len(state["values"]), "uncovec")
+        turned = state["directions"] * self._powers(state["values"])
+        return with_rows(vectors, lambda block: block @ turned)
+
+    def _powers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[dim]; of values that are rounding only, negative powers would be noise."""
+        filled = values > SMALLEST**2 * values[0]
+        raised = np.where(filled, values, 1.0) ** self.config.alpha
+        powers: NDArray[np.float64] = np.where(filled, raised, 0.0)
+        return powers

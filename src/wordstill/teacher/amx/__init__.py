@@ -1,0 +1,9 @@
+"""Linear layers, attention and norms in bfloat16 by a processor's matrix tiles (AMX), without torch's help.
+
+torch leaves them to oneDNN, which some virtual machines keep from using them.
+"""
+
+from wordstill.teacher.amx.amx_layers import TileLinear, with_tiles
+from wordstill.teacher.amx.amx_library import NoTiles
+
+__all__ = ["NoTiles", "TileLinear", "with_tiles"]

@@ -1,0 +1,302 @@
+"""Work in parts, one for each of the threads that torch would take."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from wordstill.core.files import atomic_file, user_cache
+from wordstill.errors import WordstillError
+from wordstill.teacher import device
+
+LEAST_STEPS = 4
+"""A thread is not woken for less."""
+
+
+def share(count: int, step: int, work: Callable[[slice], None]) -> None:
+    """Do some work, in parts at the same time where the calling thread may use several cores.
+
+    Args:
+        count: How much there is of it.
+        step: Parts begin at multiples of this.
+        work: Does a part, without Python's lock.
+    """
+    steps = -(-count // step)
+    parts = min(torch.get_num_threads(), steps // LEAST_STEPS)
+    if parts <= 1:
+        work(slice(0, count))
+        return
+    bounds = [min(count, part * steps // parts * step) for part in range(parts + 1)]
+    others = [_pool().submit(work, slice(first, last)) for first, last in pairwise(bounds[1:])]
+    work(slice(*bounds[:2]))
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="wordstill-tiles")
+
+
+# A child has none of its parent's threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+HEADERS, SOURCES = ("tiles.h",), ("attention.c", "linear.c", "norm.c")
+FOLDER = Path(__file__).parent
+FLAGS = (
+    "-std=gnu11", "-O3", "-shared", "-fPIC", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
+    "-mavx512bf16", "-mamx-tile", "-mamx-bf16",
+)  # fmt: skip
+COMPILERS = ("cc", "gcc", "clang")
+SECONDS = 60
+DIGEST = hashlib.sha256().digest_size
+
+
+class CannotCompile(Exception):
+    """There is no library, and none can be made."""
+
+
+def load_library() -> ctypes.CDLL:
+    """The compiled sources; a second where they must be compiled first.
+
+    Raises:
+        CannotCompile: No compiler was found, or none knows the instructions.
+    """
+    reason = f"no C compiler was found ($CC, {', '.join(COMPILERS)})"
+    for compiler in _compilers():
+        try:
+            version = _output([*compiler, "--version"])
+            return _load(compiler, version)
+        except (OSError, subprocess.SubprocessError, WordstillError) as error:
+            reason = f"{shlex.join(compiler)} did not compile the kernel for tiles: {error}".split("\n")[0]
+    raise CannotCompile(reason)
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept."""
+    return user_cache("tiles")
+
+
+def _compilers() -> Iterator[list[str]]:
+    """Commands, with their own arguments, that may be C compilers."""
+    for name in (os.environ.get("CC", ""), *COMPILERS):
+        with suppress(ValueError):  # Its quotation marks do not match.
+            words = shlex.split(name)
+            if words and shutil.which(words[0]):
+                yield words
+
+
+def _load(compiler: list[str], version: bytes) -> ctypes.CDLL:
+    files = [(FOLDER / name).read_bytes() for name in (*HEADERS, *SOURCES)]
+    parts = [*files, shlex.join([*compiler, *FLAGS]).encode(), version]
+    name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32] + ".so"
+    try:
+        kept = cache_folder() / name
+        if not _is_whole(kept):
+            _keep(_compiled(compiler), kept)
+        if _is_private(kept):
+            return ctypes.CDLL(str(kept))
+    except (WordstillError, OSError, RuntimeError):
+        pass  # There is no home, or it cannot be written, or nothing there may be executed.
+    with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
+        passing = Path(folder) / name
+        _keep(_compiled(compiler), passing)
+        # It stays in memory when its file is gone.
+        return ctypes.CDLL(str(passing))
+
+
+def _compiled(compiler: list[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
+        target = Path(folder) / "tiles.so"
+        _output([*compiler, *FLAGS, "-o", str(target), *(str(FOLDER / name) for name in SOURCES)])
+        return target.read_bytes()
+
+
+def _output(command: list[str]) -> bytes:
+    run = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=SECONDS,
+        env=os.environ | {"LC_ALL": "C"},
+    )  # fmt: skip
+    return run.stdout
+
+
+def _keep(library: bytes, path: Path) -> None:
+    """Write a library with its checksum behind it, where loaders do not look."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with atomic_file(path) as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(library + hashlib.sha256(library).digest())
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether it is there as it was written; half a library would kill the process that loads it."""
+    if not path.is_file():
+        return False
+    kept = path.read_bytes()
+    return hashlib.sha256(kept[:-DIGEST]).digest() == kept[-DIGEST:]
+
+
+def _is_private(path: Path) -> bool:
+    """Whether nobody else can have written it."""
+    return all(
+        status.st_uid == os.getuid() and not status.st_mode & 0o022
+        for status in (path.stat(), path.parent.stat())
+    )
+
+
+STEP = 32
+"""Sizes of layers and of heads must be multiples of this."""
+MOST_NUMBERS = 8192
+"""In a row whose norm is taken."""
+
+
+class NoTiles(Exception):
+    """Matrix tiles cannot be used; the message says why."""
+
+
+class Heads(ctypes.Structure):
+    """Numbers in bfloat16 [positions, heads, width], whose width lies in one piece."""
+
+    _fields_ = (("first", ctypes.c_void_p), ("row", ctypes.c_long), ("head", ctypes.c_long))
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Heads:
+        """Of a tensor [heads, positions, width]."""
+        return cls(tensor.data_ptr(), tensor.stride(1), tensor.stride(0))
+
+
+class Kernel:
+    """The functions of the library; they let go of Python's lock, so that threads run side by side.
+
+    Args:
+        library: The compiled source.
+    """
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        pointer, number, heads = ctypes.c_void_p, ctypes.c_long, ctypes.POINTER(Heads)
+        self._allow = library.tiles_allow
+        self._linear = library.tiles_linear
+        self._linear.argtypes = [*[pointer] * 4, *[number] * 3, ctypes.c_int]
+        self._norm = library.tiles_norm
+        self._norm.argtypes = [*[pointer] * 5, *[number] * 2, ctypes.c_float]
+        self._norm.restype = None
+        self._attend = library.tiles_attend
+        self._attend.argtypes = [*[heads] * 3, pointer, *[number] * 2, pointer, *[number] * 3, ctypes.c_float]
+
+    def allow(self) -> None:
+        """Ask the operating system for the tiles, for all threads of this process.
+
+        Raises:
+            NoTiles: It refuses.
+        """
+        if self._allow() != 0:
+            raise NoTiles("the operating system does not give this process matrix tiles")
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor, y: Tensor, *, gelu: bool) -> None:
+        """Write into y [m, N] what a layer gives for x [m, K]; both lie in one piece.
+
+        Args:
+            x: Inputs in bfloat16.
+            weight: In the order of tiles, see `linear`.
+            bias: [N] in float32.
+            y: Outputs in bfloat16.
+            gelu: Whether to apply the exact ``gelu`` to them.
+        """
+        rows, inputs = x.shape
+        pointers = (tensor.data_ptr() for tensor in (x, weight, bias, y))
+        _refuse_failure(self._linear(*pointers, rows, y.shape[1], inputs, gelu))
+
+    def norm(self, values: Tensor, added: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> None:
+        """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one piece.
+
+        Args:
+            values: In bfloat16; N is a multiple of 32 and at most 8,192.
+            added: Likewise.
+            weight: [N] in float32.
+            bias: Likewise.
+            epsilon: Added to the variance.
+        """
+        pointers = (tensor.data_ptr() for tensor in (values, added, weight, bias, values))
+        self._norm(*pointers, *values.shape, epsilon)
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float
+    ) -> None:
+        """Write attention into out; all are [heads, P, width] in bfloat16.
+
+        Args:
+            query: Its width lies in one piece, as in the others.
+            key: Likewise.
+            value: Likewise.
+            out: Likewise.
+            lengths: Sub-words of each text in int64, P together.
+            scale: Factor of the scores, above 0.
+        """
+        heads, _, width = query.shape
+        given = (Heads.of(tensor) for tensor in (query, key, value))
+        place = (out.data_ptr(), out.stride(1), out.stride(0))
+        _refuse_failure(self._attend(*given, *place, lengths.data_ptr(), len(lengths), heads, width, scale))
+
+
+def kernel() -> Kernel:
+    """The kernel of this process.
+
+    Raises:
+        NoTiles: It has none, and never will have.
+    """
+    found = _found()
+    if isinstance(found, str):
+        raise NoTiles(found)
+    return found
+
+
+@cache
+def _found() -> Kernel | str:
+    """The kernel, or why there is none."""
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        return "matrix tiles are used on Linux and x86-64 only"
+    if not device.tiles_announced():
+        return "this processor has no matrix tiles for bfloat16 (AMX)"
+    # Some of a model stays with torch.
+    if not device.bfloat16_is_safe():
+        return "products in bfloat16 would kill this process, and it is too late to prevent that"
+    try:
+        made = Kernel(load_library())
+        if not device.survives(partial(_try, made)):
+            return "the processor's matrix tiles do not work"
+        made.allow()
+    except (CannotCompile, NoTiles) as error:
+        return str(error)
+    return made
+
+
+def _try(made: Kernel) -> None:
+    """A product of ones, which may end the process."""
+    made.allow()
+    ones = torch.ones(STEP, STEP, dtype=torch.bfloat16)
+    y = torch.empty_like(ones)
+    made.linear(ones, ones, torch.ones(STEP), y, gelu=False)
+    if not bool((y == STEP + 1).all()):
+        raise NoTiles("a product of ones is wrong")
+
+
+def _refuse_failure(status: int) -> None:
+    if status != 0:
+        raise MemoryError("The processor's matrix tiles need more memory than there is.")

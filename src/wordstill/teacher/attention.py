@@ -1,0 +1,259 @@
+"""Attention on a CPU over texts that lie end to end, faster than torch's kernel for the usual lengths.
+
+Attention over texts that lie end to end in one row: each sees only itself, and nothing is padded.
+
+It is registered with transformers' attention interface, so any model that uses the interface can take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from wordstill.teacher.amx.amx_attention import attend_by_tiles, tiles_can_attend
+
+TOGETHER = 64
+"""Neighbouring texts are read in one call while they have at most so many sub-words together."""
+ALIGNED, ALIGNED_TYPES = 16, (torch.bfloat16,)
+"""A processor's tiles take so many keys at a time, and a rest makes all of them slower."""
+SHORT = 48
+"""Texts of at most so many sub-words are left to torch."""
+MOST_SCORES = 1 << 20
+"""More scores of one text do not stay in the cache, and it is left to torch too."""
+LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
+
+
+def attend_texts(
+    query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float, *, causal: bool = False
+) -> Tensor:
+    """[P, heads, d] attention in which each text sees itself and nothing else.
+
+    Args:
+        query: [heads, P, d].
+        key: Likewise, or with a fraction of the heads, each of which serves several.
+        value: Likewise.
+        lengths: Sub-words of each text, P together.
+        scale: Factor of the scores.
+        causal: A sub-word sees only those before it, and itself.
+    """
+    if not causal and tiles_can_attend(query, key, value, scale):
+        return attend_by_tiles(query, key, value, lengths, scale)
+    heads, rows, _ = query.shape
+    result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
+    out = result.transpose(0, 1)
+    usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
+    for window in _windows(tuple(lengths), causal, query.dtype, query.device):
+        texts, keys = window.texts, window.keys
+        parts = (query[:, texts], key[:, keys], value[:, keys])
+        if not (usual and window.is_plain(heads) and _plain(*parts, scale, out[:, texts])):
+            out[:, texts] = _left_to_torch(*parts, window.mask, scale, causal)
+    return result
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Texts that are read in one call, and the keys that they are compared with."""
+
+    texts: slice
+    keys: slice
+    mask: Tensor | None
+    """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
+
+    def is_plain(self, heads: int) -> bool:
+        """Whether it is one text of a usual length."""
+        n = self.texts.stop - self.texts.start
+        return self.mask is None and n > SHORT and heads * n * n <= MOST_SCORES
+
+
+@lru_cache(maxsize=16)
+def _windows(
+    lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device
+) -> list[_Window]:
+    """All windows of a batch; they are the same in every layer. Several batches may be under way."""
+    total = sum(lengths)
+    step = ALIGNED if dtype in ALIGNED_TYPES and device.type == "cpu" else 1
+    found, start = [], 0
+    for texts in _together(lengths):
+        stop = start + sum(texts)
+        single = len(texts) == 1
+        wanted = stop - start if single and causal else -(-(stop - start) // step) * step
+        # Keys of the neighbours fill the last step, and are masked; at the end there are none to the right.
+        first = min(start, max(0, total - wanted))
+        last = min(first + wanted, total)
+        mask = None
+        if not single or last - first != stop - start:
+            mask = _mask(texts, start - first, last - first, causal).to(device, dtype)
+        found.append(_Window(slice(start, stop), slice(first, last), mask))
+        start = stop
+    return found
+
+
+def _together(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Lengths of the texts of each window."""
+    texts: list[int] = []
+    for length in lengths:
+        if texts and sum(texts) + length > TOGETHER:
+            yield texts
+            texts = []
+        texts.append(length)
+    yield texts
+
+
+def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
+    """[n, keys], or one row for all where there is one text, whose keys begin after some others."""
+    owner = torch.repeat_interleave(torch.arange(len(texts)), torch.tensor(texts))
+    of_key = torch.full((keys,), -1)
+    of_key[before : before + len(owner)] = owner
+    seen = owner[:1, None] == of_key if len(texts) == 1 else owner[:, None] == of_key
+    if causal:
+        seen = seen & (torch.arange(keys) <= torch.arange(len(owner))[:, None] + before)
+    return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
+
+
+def _plain(query: Tensor, key: Tensor, value: Tensor, scale: float, out: Tensor) -> bool:
+    """Exponentials of the scores as they are; False where one is too large, or all of a row too small."""
+    scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
+    sums = scores.sum(-1, keepdim=True)
+    least, largest = torch.aminmax(sums)
+    if not (float(least) > LEAST_SUM and float(largest) < LARGEST_SUM):
+        return False
+    torch.div(torch.bmm(scores, value), sums, out=out)
+    return True
+
+
+def _left_to_torch(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float, causal: bool
+) -> Tensor:
+    attended = scaled_dot_product_attention(
+        query[None],
+        key[None],
+        value[None],
+        attn_mask=mask,
+        is_causal=causal and mask is None,
+        scale=scale,
+        enable_gqa=len(query) != len(key),
+    )
+    return attended[0]
+
+
+NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
+FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
+"""What some models add to attention and the packed kernel does not know."""
+SHORT_ON_GPU = 512
+"""Texts of fewer sub-words on average take the kernel for short texts."""
+WIDTHS = (16, 32, 64, 128)
+"""Sizes of a head that it has."""
+HALVES = (torch.bfloat16, torch.float16)
+"""What the kernel for long texts calculates in."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where texts lie in a row of sub-words."""
+
+    lengths: list[int]
+    """Sub-words of each of the B texts."""
+    bounds: Tensor
+    """[B + 1] int32, where each text begins, on the model's device."""
+
+
+class CannotPack(Exception):
+    """The model asks for a kind of attention that the packed kernel does not have."""
+
+
+_current: ContextVar[Packing] = ContextVar("packing")
+
+
+@contextmanager
+def packed(packing: Packing) -> Iterator[None]:
+    """Inside, attention keeps to these texts."""
+    token = _current.set(packing)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def register(*, compiled: bool = False) -> str:
+    """Make the kind of attention known to transformers; returns its name there.
+
+    Args:
+        compiled: For a model that is compiled: attention is left out of it.
+    """
+    from transformers import AttentionInterface
+
+    if not compiled:
+        AttentionInterface.register(NAME, attend)
+        return NAME
+    # Not a decorator: it loads the compiler, which takes seconds that only a compiled model repays.
+    AttentionInterface.register(NAME_IN_COMPILED, torch.compiler.disable(attend))  # type: ignore[no-untyped-call]
+    return NAME_IN_COMPILED
+
+
+def attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    sliding_window: int | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Attention in the form that transformers calls it: [1, heads, P, d] each; gives [1, P, heads, d].
+
+    Raises:
+        CannotPack: The model wants more than this.
+    """
+    packing = _current.get(None)
+    if packing is None:
+        packing = _one_text(query)
+    longest = max(packing.lengths)
+    if any(others.get(name) is not None for name in FOREIGN) or (sliding_window or longest) < longest:
+        raise CannotPack(f"{type(module).__name__} has a kind of attention of its own")
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    rows = [each[0].transpose(0, 1) for each in (query, key, value)]
+    if (short := _short_kernel(query, packing)) is not None:
+        return short(*rows, packing.bounds, scale, causal)[None], None
+    if query.is_cuda and query.dtype in HALVES:
+        return _flash(rows, packing.bounds, longest, scale, causal)[None], None
+    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal)[None], None
+
+
+def _one_text(query: Tensor) -> Packing:
+    """For a model that is run by hand over a text."""
+    if len(query) > 1:
+        raise CannotPack("it is run by hand over several texts. Run it text by text, or use attention=padded")
+    length = query.shape[2]
+    return Packing([length], torch.tensor([0, length], dtype=torch.int32, device=query.device))
+
+
+def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | None:
+    """The kernel for short texts, where it can run and there is none that is faster."""
+    long = query.shape[2] > SHORT_ON_GPU * len(packing.lengths) and query.dtype in HALVES
+    known = query.dtype in (torch.float32, *HALVES) and query.shape[-1] in WIDTHS
+    if not query.is_cuda or long or not known:
+        return None
+    try:
+        from wordstill.teacher.kernels.attention_kernels import attend_short_texts
+    except ImportError:
+        return None
+    return attend_short_texts
+
+
+def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causal: bool) -> Tensor:
+    """[P, heads, d] by the operator below torch.nn.attention.varlen, whose own arguments often change."""
+    attended: Tensor = torch.ops.aten._flash_attention_forward(
+        *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale
+    )[0]
+    return attended

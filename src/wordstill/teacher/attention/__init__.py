@@ -1,1 +1,0 @@
-"""Attention over texts that lie end to end, without padding."""

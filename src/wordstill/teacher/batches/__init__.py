@@ -1,1 +1,0 @@
-"""What the teacher reads at one time: planned, made and sent to its device."""

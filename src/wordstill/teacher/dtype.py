@@ -1,0 +1,114 @@
+"""Linear layers on a CPU whose weights lie as products want them, and need not be sorted at every call."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from wordstill.teacher.amx import NoTiles, with_tiles
+from wordstill.teacher.closeness import bfloat16_if_close
+from wordstill.teacher.device import avoid_broken_tiles, choose_precision
+from wordstill.teacher.layers import blocks_of, copy_of, wanted_states
+from wordstill.teacher.packing import TOLERANCE, relative_difference
+
+OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
+
+
+class SortedLinear(nn.Module):
+    """What a linear layer gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back.
+
+    Args:
+        linear: The layer, on a CPU.
+    """
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.bias = linear.bias
+        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., N] of [..., K]."""
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self.bias, "none", [], "")
+        return product
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}weight"] = self._weight.to_dense()
+
+
+@torch.inference_mode()
+def with_sorted_weights(model: Any, pieces: Tensor, depth: int) -> Any:
+    """The model with sorted weights in its blocks; the same model where its states would change.
+
+    Args:
+        model: A model on a CPU; it is not changed.
+        pieces: Sub-words of a short text [n].
+        depth: Number of its last layer.
+    """
+    avoid_broken_tiles()
+    if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
+        return model
+    changed = copy_of(model)
+    try:
+        for name, layer in _linear_layers(changed, depth).items():
+            changed.set_submodule(name, SortedLinear(layer))
+        one, other = (_states(each, pieces, depth) for each in (model, changed))
+        same = relative_difference(other, one) <= TOLERANCE[one.dtype]
+    except Exception:  # Some models look at a layer's weights while they run.
+        same = False
+    return changed if same else model
+
+
+def _linear_layers(model: Any, depth: int) -> dict[str, nn.Linear]:
+    inside = {id(module) for block in blocks_of(model, depth) or [] for module in block.modules()}
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if type(module) is nn.Linear and id(module) in inside and module.weight.dtype in TOLERANCE
+    }
+
+
+def _states(model: Any, pieces: Tensor, depth: int) -> Tensor:
+    return wanted_states(model(input_ids=pieces[None]), (depth,), depth, "the teacher")[depth]
+
+
+BY_TILES = ("auto", "bfloat16")
+"""Precisions for which matrix tiles are tried on a CPU, before what torch has."""
+
+
+def in_precision(
+    model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str
+) -> Any:
+    """The model on its device, in the precision that is wanted.
+
+    On a CPU ``auto`` and ``bfloat16`` use matrix tiles where the model fits them; else what torch has.
+
+    Args:
+        model: A model on the CPU; it is taken over.
+        wanted: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: Where it shall run.
+        probe: Sub-words of a short text [n], to try what is faster.
+        depth: Number of its last layer.
+        teacher: The teacher's name, for messages.
+
+    Raises:
+        UsageError: The precision is unknown, or cannot be had on this device.
+    """
+    if device.type == "cpu" and wanted in BY_TILES:
+        with suppress(NoTiles):
+            return with_tiles(model, probe, depth)
+    return _by_torch(model, wanted, device, probe, depth, teacher)
+
+
+def _by_torch(model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str) -> Any:
+    """The model with the products that torch has."""
+    dtype = choose_precision(wanted, device)
+    if wanted == "auto" and device.type == "cpu" and dtype is torch.bfloat16:
+        model = bfloat16_if_close(model, probe, depth, teacher)
+    else:
+        model = model.to(device, dtype)
+    return with_sorted_weights(model, probe, depth) if device.type == "cpu" else model

@@ -1,0 +1,180 @@
+"""A back-off that has words read by a model: once, and then kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_path, disk_errors
+from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.errors import FormatError, UsageError
+from wordstill.vectors.oov import Answer
+
+if TYPE_CHECKING:
+    from wordstill.teacher import Teacher
+    from wordstill.vectors import WordVectors
+
+
+Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.floating]]
+"""Gives words vectors of its own, (words, width); zeros for what it cannot read."""
+
+KIND = "wordstill words read by a teacher"
+FITTED_ON = 5000
+RIDGE = 0.01
+MAP = ("weights", "inputs", "outputs")
+
+
+class TeacherBackoff:
+    r"""Vectors of unknown words from a model that reads each of them once.
+
+    The model's vectors are brought into the space of the table by a ridge regression from the model's vectors
+    of the table's most frequent words to the table's own, which the reader is asked for once as well:
+
+    .. math:: \hat v_w = \mu_v + W^\top (h_w - \mu_h)
+
+    Args:
+        table: The table that lacks words.
+        read: Gives the model's vectors of words.
+        teacher: What the reader is, such as the model's name; kept words of another one are not used.
+        fitted_on: How many words of the table to fit on.
+        cache: A file that keeps the words read and the regression for the next time; None keeps them in
+            memory only.
+    """
+
+    name: ClassVar[str] = "teacher"
+
+    def __init__(
+        self,
+        table: WordVectors,
+        read: Reader,
+        *,
+        teacher: str = "",
+        fitted_on: int = FITTED_ON,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if not len(table) or fitted_on < 1:
+            raise UsageError("The back-off 'teacher' needs at least one word to fit on.")
+        self.table, self.read, self.teacher, self.fitted_on = table, read, teacher, fitted_on
+        self.cache = None if cache is None else Path(cache)
+        self._map: dict[str, NDArray[np.float64]] = {}
+        self._known: dict[str, NDArray[np.float32] | None] = {}
+        if self.cache is not None and self.cache.exists():
+            self._load(self.cache)
+
+    def find(self, words: Sequence[str]) -> list[Answer]:
+        """The vectors of words; those not met before are read now, all at once."""
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        if new:
+            self._fit()
+            states = self._read(new)
+            mapped = (states - self._map["inputs"]) @ self._map["weights"] + self._map["outputs"]
+            for word, state, vector in zip(new, states, mapped.astype(np.float32)):
+                self._known[word] = vector if state.any() else None
+            if self.cache is not None:
+                self._save(self.cache)
+        return [self._known[word] for word in words]
+
+    def _fit(self) -> None:
+        if self._map:
+            return
+        # Tables are in order of frequency, or nearly; counts need not be there.
+        rows = np.arange(min(self.fitted_on, len(self.table)))
+        states = self._read([self.table.words[row] for row in rows])
+        readable = states.any(axis=1)
+        if not readable.any():
+            raise UsageError("The teacher of the back-off can read none of the table's words.")
+        states, vectors = states[readable], self.table.take(rows[readable]).astype(np.float64)
+        inputs, outputs = states.mean(axis=0), vectors.mean(axis=0)
+        centred = states - inputs
+        covariance = centred.T @ centred
+        strength = RIDGE * np.trace(covariance) / len(covariance) + np.finfo(np.float64).tiny
+        covariance[np.diag_indices_from(covariance)] += strength
+        weights = np.linalg.solve(covariance, centred.T @ (vectors - outputs))
+        self._map = {"weights": weights, "inputs": inputs, "outputs": outputs}
+
+    def _read(self, words: Sequence[str]) -> NDArray[np.float64]:
+        states = np.asarray(self.read(words), dtype=np.float64)
+        if states.ndim != 2 or len(states) != len(words) or not np.isfinite(states).all():
+            raise UsageError(
+                f"The teacher of the back-off gave an array of shape {states.shape} for {len(words)} words; "
+                "expected finite numbers, one row for each word."
+            )
+        return states
+
+    def _identity(self) -> dict[str, Any]:
+        """What kept words depend on: the teacher and the table, by a few of its rows."""
+        rows = np.unique(np.linspace(0, len(self.table) - 1, 16).astype(np.int64))
+        return {
+            "teacher": self.teacher,
+            "fitted_on": self.fitted_on,
+            "words": [len(self.table), *(self.table.words[row] for row in rows)],
+            "numbers": [float(number) for number in self.table.take(rows).sum(axis=1, dtype=np.float64)],
+        }
+
+    def _save(self, path: Path) -> None:
+        known = {word: vector for word, vector in self._known.items() if vector is not None}
+        vectors = np.array(list(known.values()), dtype=np.float32).reshape(len(known), self.table.dim)
+        unread = [word for word in self._known if word not in known]
+        metadata = {
+            "format": KIND,
+            "identity": json.dumps(self._identity()),
+            "words": json.dumps(list(known)),
+            "unread": json.dumps(unread),
+        }
+        with disk_errors(path), atomic_path(path) as temporary:
+            write_tensors(temporary, {"vectors": vectors, **self._map}, metadata)
+
+    def _load(self, path: Path) -> None:
+        tensors, metadata = map_tensors(path)
+        if metadata.get("format") != KIND:
+            raise FormatError(f"{path} holds no words read by a teacher; name another file for them.")
+        if json.loads(metadata["identity"]) != self._identity():
+            return
+        words, unread = json.loads(metadata["words"]), json.loads(metadata["unread"])
+        self._known = {**dict(zip(words, np.array(tensors["vectors"]))), **dict.fromkeys(unread)}
+        self._map = {key: np.array(tensors[key]) for key in MAP}
+
+
+BUDGET = 2048
+
+
+class WordsAlone:
+    """Gives words the mean state of their sub-words; the model is loaded when the first are asked for.
+
+    Args:
+        teacher: A teacher, or its folder or name.
+        layer: Which layer's states; None takes the last.
+    """
+
+    def __init__(self, teacher: str | Teacher, layer: int | None = None) -> None:
+        self._given, self._layer = teacher, layer
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        """The teacher."""
+        if not isinstance(self._given, str):
+            return self._given
+        from wordstill.teacher import Teacher
+
+        return Teacher.from_pretrained(self._given)
+
+    def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The states (words, width), zeros for words without sub-words."""
+        from wordstill.teacher import BatchConfig, WordListBatches
+
+        teacher = self.teacher
+        layer = teacher.depth if self._layer is None else self._layer
+        ids = np.arange(len(words), dtype=np.int64)
+        batches = WordListBatches(words, ids, teacher.subwords, BatchConfig(BUDGET, teacher.limit))
+        read = np.zeros((len(words), teacher.width), dtype=np.float32)
+        for _, batch in batches.since((0, 0)):
+            states = teacher.encode(batch, (layer,))
+            read[states.word_ids.cpu().numpy()] = states.words(layer).cpu().numpy()
+        return read

@@ -1,0 +1,278 @@
+"""How long a text a teacher can read, in sub-words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from wordstill.core.ragged import Ints, offsets_of
+from wordstill.errors import TeacherError, UsageError
+
+USUAL_LIMIT = 512
+
+
+def text_limit(model: Any, tokenizer: Any, subwords: Subwords, wanted: int | None) -> int:
+    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512.
+
+    Raises:
+        UsageError: What was asked for is more than the model has positions, or leaves no room for text.
+    """
+    positions = _positions(model)
+    if wanted is None:
+        limit = min(int(tokenizer.model_max_length), positions or USUAL_LIMIT, USUAL_LIMIT)
+    elif positions is not None and wanted > positions:
+        raise UsageError(
+            f"max_length {wanted} is more than the {positions} positions of {subwords.name}. "
+            f"Use at most {positions}, or leave it out."
+        )
+    else:
+        limit = wanted
+    room_beside_specials(limit, subwords)
+    return limit
+
+
+def room_beside_specials(limit: int, subwords: Subwords) -> int:
+    """How many sub-words of text fit into a limit beside the special tokens."""
+    specials = len(subwords.prefix) + len(subwords.suffix)
+    if limit <= specials:
+        raise UsageError(
+            f"A limit of {limit} sub-words leaves no room for text beside the {specials} special tokens of "
+            f"{subwords.name}. Use a max_length of {specials + 1} or more."
+        )
+    return limit - specials
+
+
+def first_position(model: Any) -> int:
+    """Number of a text's first position: RoBERTa and its kin count from the padding id on."""
+    embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
+
+
+def _positions(model: Any) -> int | None:
+    declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return int(declared) - first_position(model) if declared else None
+
+
+HIDDEN = "\U0010ffff"
+"""No text has this code point; in front of a special token's name it keeps text from matching it."""
+
+
+def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Ids of the special tokens before and after a text.
+
+    Raises:
+        TeacherError: The text itself is not the same with special tokens as without.
+    """
+    bare = backend.encode("a", add_special_tokens=False).ids
+    full = backend.encode("a", add_special_tokens=True)
+    before = full.special_tokens_mask.index(0) if 0 in full.special_tokens_mask else len(full)
+    after = before + len(bare)
+    if full.ids[before:after] != bare:
+        raise TeacherError(
+            f"The tokenizer of {name} changes a text when it adds special tokens (without them 'a' is "
+            f"{bare}, with them {full.ids}); wordstill cannot align its words."
+        )
+    return tuple(full.ids[:before]), tuple(full.ids[after:])
+
+
+def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
+    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary sub-words."""
+    plain.encode_special_tokens = True
+    definition = json.loads(plain.to_str())
+    reachable = _reachable(plain, definition)
+    if not reachable:
+        return plain
+    # Unigram models have the names of special tokens among their sub-words and find them in text themselves.
+    for token in definition["added_tokens"]:
+        token["content"] = _hidden(token["content"], reachable)
+    vocabulary = definition["model"]["vocab"]
+    definition["model"]["vocab"] = (
+        {_hidden(piece, reachable): number for piece, number in vocabulary.items()}
+        if isinstance(vocabulary, dict)
+        else [[_hidden(piece, reachable), score] for piece, score in vocabulary]
+    )
+    reader = Tokenizer.from_str(json.dumps(definition))
+    reader.encode_special_tokens = True
+    return reader
+
+
+def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
+    """The special tokens, but not the unknown one, that the model gives for a text with their name."""
+    model = definition["model"]
+    unknown = model.get("unk_id")
+    if model.get("unk_token") is not None:
+        unknown = backend.token_to_id(model["unk_token"])
+    return {
+        token["content"]
+        for token in definition["added_tokens"]
+        if token["special"]
+        and token["id"] != unknown
+        and token["id"] in backend.encode(token["content"], add_special_tokens=False).ids
+    }
+
+
+def _hidden(piece: str, names: set[str]) -> str:
+    return HIDDEN + piece if piece in names else piece
+
+
+BLANK_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
+
+# One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, contractions.
+NEIGHBOURS = (
+    *"aZéßяΩ中あカ한اאก1٣²Ⅷ.,:;!?'’\"“”()[]-–—…%$€+=/\\_@#&*~`^|<>😀♥▁ĠΣſ",
+    "12", "3.5", "1,000", "''", "``", "'s", "'S", "n't", "l'", "...", '."', "),", "e\u0301", "\u0301",
+    "❤\ufe0f", "👍🏽", "🇩🇪", "👩\u200d👩\u200d👧", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\x07",
+    "\ufffd", "aA", "Aa", "a1", "1a", "a.", ".a", "中a", "[SEP]", "<s>", "</s>", "<|endoftext|>",
+)  # fmt: skip
+
+
+def splits_at_blanks(backend: Tokenizer) -> bool:
+    """Whether this tokenizer, by its construction and in experiments, never joins across a single blank."""
+    definition = json.loads(backend.to_str())
+    return (
+        any(map(_splits, _steps(definition["pre_tokenizer"])))
+        and not any(map(_reaches_over_blanks, definition["added_tokens"]))
+        and _neighbours_stay_apart(backend)
+    )
+
+
+def _steps(pre_tokenizer: dict[str, Any] | None) -> list[dict[str, Any]]:
+    if pre_tokenizer is None:
+        return []
+    if pre_tokenizer["type"] == "Sequence":
+        return [step for inner in pre_tokenizer["pretokenizers"] for step in _steps(inner)]
+    return [pre_tokenizer]
+
+
+def _splits(step: dict[str, Any]) -> bool:
+    kind = step["type"]
+    if kind == "ByteLevel":
+        return bool(step.get("use_regex", True))
+    if kind == "Metaspace":
+        return bool(step.get("split", True))
+    if kind == "Split":
+        pattern = step["pattern"]
+        return r"\s" in pattern.get("Regex", "") or pattern.get("String") == " "
+    return kind in BLANK_SPLITTERS
+
+
+def _reaches_over_blanks(token: dict[str, Any]) -> bool:
+    # Special tokens are never looked for in text.
+    return not token["special"] and bool(token["rstrip"] or " " in token["content"].strip(" "))
+
+
+def _neighbours_stay_apart(backend: Tokenizer) -> bool:
+    """Whether a text in which every pair stands side by side has the sub-words of its words alone."""
+
+    def ids(text: str) -> list[int]:
+        return list(backend.encode(text, add_special_tokens=False).ids)
+
+    first, *rest = chain.from_iterable(product(NEIGHBOURS, repeat=2))
+    alone = {word: ids(f" {word}") for word in NEIGHBOURS}
+    return ids(" ".join([first, *rest])) == [*ids(first), *chain.from_iterable(map(alone.__getitem__, rest))]
+
+
+BLANK_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
+"""Sub-words that stand for a blank alone, each with the sign of a tokenizer that uses it so."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The sub-words of several texts, laid end to end.
+
+    ``ids``, ``starts`` and ``ends`` have one entry per sub-word, the spans in characters of its own text;
+    ``offsets`` says where each text's sub-words begin (one more entry than texts).
+    """
+
+    ids: Ints
+    starts: Ints
+    ends: Ints
+    offsets: Ints
+
+
+class Subwords:
+    """A tokenizer reduced to what the teacher pass needs: no truncation, no padding, specials known apart.
+
+    Text that looks like a special token (``[SEP]``, ``<s>``) is read as plain text.
+
+    Args:
+        tokenizer: A fast tokenizer of transformers.
+        name: The teacher's name, for messages.
+
+    Attributes:
+        prefix: Ids of the special tokens before a text.
+        suffix: Ids of those after it.
+        pad_id: What fills the shorter texts of a batch.
+        definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
+
+    Raises:
+        TeacherError: The tokenizer gives no character offsets, knows no sub-words, or puts special tokens
+            inside a text.
+    """
+
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise TeacherError(
+                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not "
+                "a fast one). wordstill needs them to align words; use a model that ships a tokenizer.json."
+            )
+        self.name = name
+        plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        plain.no_truncation()
+        plain.no_padding()
+        _refuse_empty(plain, name)
+        self.definition = str(plain.to_str())
+        self.backend = read_specials_as_text(plain)
+        self.pad_id = int(tokenizer.pad_token_id or 0)
+        self.prefix, self.suffix = specials_around(self.backend, name)
+        self._blank_ids = _blank_ids(self.backend)
+
+    def encode(self, texts: Sequence[str]) -> Pieces:
+        """Sub-words of each text, without special tokens.
+
+        A lone blank mark has an empty span: some tokenizers give it the first character of the next word.
+        """
+        return self.with_blank_marks_empty(self.encode_as_told(texts))
+
+    def encode_as_told(self, texts: Sequence[str]) -> Pieces:
+        """The same with the spans that the tokenizer tells, of blank marks too."""
+        encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
+        lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
+        ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
+        spans = [span for encoding in encodings for span in encoding.offsets]
+        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        return Pieces(ids, starts, ends, offsets_of(lengths))
+
+    def with_blank_marks_empty(self, pieces: Pieces) -> Pieces:
+        """Sub-words with the span of every lone blank mark emptied."""
+        return replace(
+            pieces, ends=np.where(np.isin(pieces.ids, self._blank_ids), pieces.starts, pieces.ends)
+        )
+
+    def splits_at_blanks(self) -> bool:
+        """Whether this tokenizer never joins characters across a single blank."""
+        return splits_at_blanks(self.backend)
+
+
+def _refuse_empty(plain: Tokenizer, name: str) -> None:
+    """For a model without tokenizer files transformers may make one that finds every word unknown."""
+    special = {token.content for token in plain.get_added_tokens_decoder().values() if token.special}
+    if len(plain.get_vocab().keys() - special - {"▁"}) == 0:
+        raise TeacherError(
+            f"The tokenizer of {name} knows nothing but {len(special)} special tokens: the model was saved "
+            "without its tokenizer. Save both into one folder with save_pretrained."
+        )
+
+
+def _blank_ids(backend: Tokenizer) -> list[int]:
+    definition = json.loads(backend.to_str())
+    makers = json.dumps([definition["normalizer"], definition["pre_tokenizer"]], ensure_ascii=False)
+    found = [backend.token_to_id(mark) for mark, sign in BLANK_MARKS if sign in makers]
+    return [number for number in found if number is not None]

@@ -1,0 +1,184 @@
+"""Sentence vectors from word vectors: the mean, or SIF of Arora, Liang and Ma 2017.
+
+SIF weighs a word by its frequency, its share of the table's counts. A table without counts is taken to be in
+the order of frequency, which is then proportional to one over the rank (Zipf's law). A word outside the table
+that a back-off gives a vector is as rare as the rarest of the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError, unknown_name
+from wordstill.vectors.queries import NO_ROW
+
+if TYPE_CHECKING:
+    from wordstill.vectors.table import WordVectors
+
+Floats: TypeAlias = NDArray[np.float64]
+
+SENTENCES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class SentenceConfig:
+    """Settings of `SentenceEncoder`."""
+
+    weighting: Literal["mean", "sif"] = "sif"
+    """How much each word counts: all the same, or a / (a + its share of the text)."""
+    smoothing: float = 1e-3
+    """The a of SIF: with less of it frequent words count less."""
+    components: int = 1
+    """How many directions that all sentences share are taken away; SIF only."""
+
+    def __post_init__(self) -> None:
+        if self.weighting not in ("mean", "sif"):
+            raise unknown_name("weighting", self.weighting, ("mean", "sif"))
+        if not 0 < self.smoothing < math.inf:
+            raise UsageError(f"smoothing must be above 0; got {self.smoothing}.")
+        if self.components < 0:
+            raise UsageError(f"components must be 0 or more; got {self.components}.")
+
+
+class SentenceEncoder:
+    r"""Vectors of sentences, each the weighted mean of its words' vectors.
+
+    .. math:: x_s = \frac{1}{|s|} \sum_{w \in s} \frac{a}{a + p(w)} v_w, \qquad v_s = x_s - U U^\top x_s
+
+    p(w) is the frequency of w, U the first singular vectors of the sentences that `fit` is given. Words
+    without a vector are passed over; a sentence that has no other words gets zeros.
+
+    Args:
+        vectors: The table. Without counts it must be in the order of frequency for SIF.
+        config: The settings.
+        split: Makes words of a sentence that is given as one text.
+
+    Example:
+        >>> encoder = SentenceEncoder(vectors, SentenceConfig("mean"))  # doctest: +SKIP
+        >>> encoder.encode(["a river runs through the old town"]).shape  # doctest: +SKIP
+        (1, 300)
+    """
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        config: SentenceConfig | None = None,
+        *,
+        split: Callable[[str], Sequence[str]] = str.split,
+    ) -> None:
+        self.vectors, self.config, self.split = vectors, config or SentenceConfig(), split
+        self.directions: Floats | None = None
+        self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
+
+    def fit(self, sentences: Sequence[str | Sequence[str]]) -> SentenceEncoder:
+        """Find the directions that these sentences share."""
+        means, sizes = self._means(sentences)
+        self.directions = common_directions(means[sizes > 0], self._components)
+        return self
+
+    def encode(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
+        """The vectors of sentences, texts or lists of words, (sentences, dim)."""
+        if isinstance(sentences, str):
+            raise UsageError("encode takes a list of sentences; got one text.")
+        if self.directions is None and self._components:
+            raise UsageError("SIF with components must be fitted first: call fit with sentences.")
+        means, _ = self._means(sentences)
+        if self.directions is not None:
+            means = without_directions(means, self.directions)
+        return means.astype(np.float32)
+
+    @property
+    def _components(self) -> int:
+        return self.config.components if self.config.weighting == "sif" else 0
+
+    def _means(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
+        """Weighted means [sentences, dim], and of how many words each is."""
+        means = np.zeros((len(sentences), self.vectors.dim))
+        sizes = np.zeros(len(sentences), dtype=np.int64)
+        for start in range(0, len(sentences), SENTENCES_AT_ONCE):
+            some = slice(start, start + SENTENCES_AT_ONCE)
+            means[some], sizes[some] = self._means_of_some(sentences[some])
+        return means, sizes
+
+    def _means_of_some(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
+        split = [self.split(text) if isinstance(text, str) else text for text in sentences]
+        place = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
+        matrix, rows = np.zeros((len(place), self.vectors.dim)), np.full(len(place), NO_ROW, dtype=np.int64)
+        usable = np.zeros(len(place), dtype=np.bool_)
+        for number, found in enumerate(self.vectors.find(list(place))):
+            if isinstance(found, int):
+                rows[number] = found
+            elif found is not None:
+                matrix[number], usable[number] = found, True
+        known = rows != NO_ROW
+        matrix[known], usable[known] = self.vectors.take(rows[known]), True
+        weights = np.ones(len(place))
+        if self._frequencies is not None:
+            weights = sif_weights(self._frequencies, rows, self.config.smoothing)
+        owners = np.repeat(np.arange(len(split)), [len(words) for words in split])
+        numbers = np.array([place[word] for words in split for word in words], dtype=np.int64)
+        used = usable[numbers]
+        return weighted_means(matrix, weights, owners[used], numbers[used], len(split))
+
+
+def word_frequencies(vectors: WordVectors) -> Floats:
+    """[words] the share of each word of a table in the text it is from; see above for one without counts."""
+    counts = 1 / np.arange(1, len(vectors) + 1) if vectors.counts is None else vectors.counts
+    shares: Floats = np.asarray(counts, dtype=np.float64) / max(float(np.sum(counts)), 1e-300)
+    return shares
+
+
+def sif_weights(frequencies: Floats, rows: NDArray[np.int64], smoothing: float) -> Floats:
+    """[words] the weights of words by their rows in the table, -1 for those outside it."""
+    inside = rows != NO_ROW
+    frequency = np.full(len(rows), frequencies.min(initial=1.0))
+    frequency[inside] = frequencies[rows[inside]]
+    weights: Floats = smoothing / (smoothing + frequency)
+    return weights
+
+
+def weighted_means(
+    matrix: Floats, weights: Floats, owners: NDArray[np.int64], numbers: NDArray[np.int64], sentences: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Weighted means [sentences, dim], and of how many words each is.
+
+    Args:
+        matrix: Vectors of different words, (words, dim).
+        weights: Their weights; the sum is divided by the number of words, not by the sum of the weights.
+        owners: The sentence of each running word, in order.
+        numbers: The row in ``matrix`` of each running word.
+        sentences: How many there are.
+    """
+    sizes = np.bincount(owners, minlength=sentences)
+    pairs, inverse = np.unique(owners * len(matrix) + numbers, return_inverse=True)
+    owners, words = np.divmod(pairs, max(1, len(matrix)))
+    weight = np.bincount(inverse, weights[numbers], len(pairs))
+    sums = np.zeros((sentences, matrix.shape[1]))
+    # One different word of every sentence at a time, so that sums do not depend on other sentences.
+    turn = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    order = np.argsort(turn, kind="stable")
+    for chosen in np.split(order, np.cumsum(np.bincount(turn))[:-1]):
+        sums[owners[chosen]] += weight[chosen, None] * matrix[words[chosen]]
+    return sums / np.maximum(sizes, 1)[:, None], sizes
+
+
+def common_directions(means: Floats, components: int) -> Floats:
+    """The first right singular vectors, one in each row; fewer if the means have fewer."""
+    # A product of an array with itself is rounded in another way, and published scores were made by this one.
+    values, directions = np.linalg.eigh(means.T @ means.copy())
+    first: Floats = directions.T[::-1][: min(components, int((values > 0).sum()))]
+    return first
+
+
+def without_directions(means: Floats, directions: Floats) -> Floats:
+    """The means less their projections on orthonormal directions."""
+    for direction in directions:
+        means = means - np.outer(means @ direction, direction)
+    return means

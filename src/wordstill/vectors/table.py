@@ -1,0 +1,304 @@
+"""A table of word vectors: words, a matrix, counts and where they came from; numpy only."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import DataError, UsageError
+from wordstill.vectors import queries
+from wordstill.vectors.analogies import Question, Rule, analogies
+from wordstill.vectors.oov import Backoff, Subwords, UnknownWord, choose_backoffs, fall_back
+from wordstill.vectors.queries import Item, Items, Scored, as_list
+from wordstill.vectors.search import ROW_BLOCK, unit_rows
+
+__all__ = ["AnyPath", "Item", "Items", "Matrix", "Scored", "Subwords", "WordVectors", "find_duplicate"]
+
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+
+
+class WordVectors:
+    """One vector per word, with gensim's names for what gensim has.
+
+    Args:
+        words: The words, each once, in the order of the rows.
+        matrix: (words, dim), float32 or float16, finite. A memory-mapped matrix is not read on construction;
+            it is checked for NaN and infinity where its numbers are used.
+        counts: How often each word was seen, or None if that is not known.
+        provenance: What the table was made from and how; anything that JSON can hold.
+        subwords: Gives vectors to words outside the table, if the table came with that.
+        distinct: The words are known to be strings, each there once; their index is then made at first use.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        matrix: Matrix,
+        *,
+        counts: NDArray[np.int64] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+        subwords: Subwords | None = None,
+        distinct: bool = False,
+    ) -> None:
+        self.words: tuple[str, ...] = tuple(words)
+        if not distinct:
+            self._rows = index_of(self.words)
+        self.matrix: Matrix = checked_matrix(matrix, len(self.words))
+        self.counts = checked_counts(counts, len(self.words))
+        self.provenance: Mapping[str, Any] = dict(provenance or {})
+        self.subwords = subwords
+        self.backoffs: tuple[Backoff, ...] = ()
+        self._unchecked = isinstance(matrix, np.memmap)
+        if not self._unchecked:
+            self.check_finite()
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each word."""
+        return index_of(self.words)
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def unit(self) -> NDArray[np.float32]:
+        """The rows scaled to length one, float32, (words, dim); rows of zeros stay zeros. Computed once."""
+        if self._unchecked:
+            self.check_finite()
+        unit = unit_rows(self.matrix)
+        unit.flags.writeable = False
+        return unit
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, key: str | Sequence[str]) -> NDArray[np.float32]:
+        if isinstance(key, str):
+            row = self._rows.get(key)
+            found = queries.resolve(self, [key]).vectors if row is None else self.take([row])
+            return found.reshape(self.dim)
+        return queries.resolve(self, key).vectors
+
+    def __repr__(self) -> str:
+        counts = ", with counts" if self.counts is not None else ""
+        teacher = self.provenance.get("teacher")
+        source = f", from {teacher}" if isinstance(teacher, str) else ""
+        return f"<WordVectors: {len(self):,} words x {self.dim}, {self.matrix.dtype}{counts}{source}>"
+
+    def index(self, word: str) -> int:
+        """The row of a word."""
+        try:
+            return self._rows[word]
+        except KeyError:
+            raise UnknownWord(word, self.words) from None
+
+    def with_backoff(self, *policies: str | Backoff) -> WordVectors:
+        """The same table, with an answer for words it does not have; see `wordstill.vectors.oov`.
+
+        Look-ups and queries then ask the policies in this order. ``in``, ``index`` and ``subset`` still know
+        the words of the table only.
+
+        Args:
+            policies: Names of `wordstill.vectors.oov.BACKOFFS`, such as ``"case"`` and ``"spelling"``, or
+                objects such as a `wordstill.teacher.isolated_words.TeacherBackoff`. None at all takes the
+                back-offs away.
+        """
+        table = copy.copy(self)
+        table.backoffs = choose_backoffs(self, policies)
+        return table
+
+    def find(self, words: Sequence[str]) -> list[int | NDArray[np.float32] | None]:
+        """For each word its row, or the row or vector that a back-off gives it, or None."""
+        found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
+        if self.backoffs and None in found:
+            missing = [number for number, row in enumerate(found) if row is None]
+            for number, answer in zip(missing, fall_back(self, [words[number] for number in missing])):
+                found[number] = answer
+        return found
+
+    def similarity(self, a: Item, b: Item) -> float:
+        """The cosine of two words or vectors; 0 if either is all zeros."""
+        return float(self.similarity_batch([(a, b)])[0])
+
+    def similarity_batch(self, pairs: Sequence[tuple[Item, Item]]) -> NDArray[np.float32]:
+        """`similarity` of many pairs, (pairs,)."""
+        return queries.n_similarity(self, pairs)
+
+    def n_similarity(self, first: Items, second: Items) -> float:
+        """The cosine between the mean vectors of two sets of words."""
+        return float(self.n_similarity_batch([(first, second)])[0])
+
+    def n_similarity_batch(self, pairs: Sequence[tuple[Items, Items]]) -> NDArray[np.float32]:
+        """`n_similarity` of many pairs of sets, (pairs,)."""
+        return queries.n_similarity(self, pairs)
+
+    def most_similar(
+        self, positive: Items | None = None, negative: Items | None = None, topn: int = 10
+    ) -> Scored:
+        """The words nearest in cosine to the sum of ``positive`` minus ``negative``, without these words.
+
+        As in gensim, a word counts with its unit vector, and a vector as it is given.
+        """
+        return queries.most_similar(self, [as_list(positive)], [as_list(negative)], topn)[0]
+
+    def most_similar_batch(
+        self, positive: Sequence[Items], negative: Sequence[Items] | None = None, topn: int = 10
+    ) -> list[Scored]:
+        """`most_similar` for many queries: of each its positive and its negative items."""
+        none: Sequence[Items] = [()] * len(positive)
+        return queries.most_similar(self, positive, none if negative is None else negative, topn)
+
+    def similar_by_vector(self, vector: NDArray[np.floating], topn: int = 10) -> Scored:
+        """The words nearest in cosine to a vector."""
+        return self.most_similar(positive=[vector], topn=topn)
+
+    def neighbours(self, words: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
+        """The words nearest to each of many words, itself left out, or to each row of a matrix."""
+        if not isinstance(words, np.ndarray):
+            if isinstance(words, str):
+                raise UsageError(f"neighbours takes a list of words; for {words!r} alone use most_similar.")
+            return self.most_similar_batch(words, topn=topn)
+        if words.ndim != 2 or words.shape[1] != self.dim:
+            raise UsageError(f"The queries have shape {words.shape}, expected (queries, {self.dim}).")
+        if not np.isfinite(words).all():
+            raise UsageError("A query vector has NaN or infinity in it.")
+        return queries.search(self, words, topn, None)
+
+    def analogy(self, a: Items, b: Items, c: Item, topn: int = 10, rule: Rule = "3cosadd") -> Scored:
+        """``a`` is to ``b`` as ``c`` is to what, by a rule of `wordstill.vectors.analogies`."""
+        return analogies(self, [(a, b, c)], topn, rule)[0]
+
+    def analogy_batch(
+        self, questions: Sequence[Question], topn: int = 10, rule: Rule = "3cosadd"
+    ) -> list[Scored]:
+        """`analogy` for many questions (a, b, c)."""
+        return analogies(self, questions, topn, rule)
+
+    def doesnt_match(self, words: Sequence[str]) -> str:
+        """The word that is least like the mean of all."""
+        return queries.doesnt_match(self, [words])[0]
+
+    def doesnt_match_batch(self, groups: Sequence[Sequence[str]]) -> list[str]:
+        """`doesnt_match` for many groups of words."""
+        return queries.doesnt_match(self, groups)
+
+    def subset(self, words: Sequence[str]) -> WordVectors:
+        """A table of these words only, in this order, with their counts and the same provenance."""
+        rows = np.array([self.index(word) for word in words], dtype=np.int64)
+        counts = None if self.counts is None else self.counts[rows]
+        return WordVectors(
+            words, self.matrix[rows], counts=counts, provenance=self.provenance, subwords=self.subwords
+        )
+
+    def save(
+        self,
+        path: AnyPath,
+        format: str | None = None,
+        *,
+        overwrite: bool = False,
+        dtype: str | None = None,
+    ) -> None:
+        """Write the table; see ``wordstill.formats.write``."""
+        from wordstill import formats
+
+        formats.write(self, path, format, overwrite=overwrite, dtype=dtype)
+
+    @classmethod
+    def load(
+        cls, path: AnyPath, format: str | None = None, *, repair: bool = False, progress: bool = False
+    ) -> WordVectors:
+        """Read a table; see ``wordstill.formats.read``."""
+        from wordstill import formats
+
+        return formats.read(path, format, repair=repair, progress=progress)
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The matrix in row order as float32 blocks, for going through a table larger than memory."""
+        for start in range(0, len(self), ROW_BLOCK):
+            yield self.matrix[start : start + ROW_BLOCK].astype(np.float32, copy=False)
+
+    def check_finite(self) -> None:
+        """Raise if any number of the matrix is NaN or infinite."""
+        start = 0
+        for block in self.blocks():
+            if not np.isfinite(block).all():
+                row, column = np.argwhere(~np.isfinite(block))[0]
+                raise DataError(
+                    f"The vector of {self.words[start + row]!r} (row {start + row}) has {block[row, column]} "
+                    f"at position {column}; every number must be finite. Look for what made it."
+                )
+            start += len(block)
+        self._unchecked = False
+
+    def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Copies of some rows as float32, (rows, dim)."""
+        taken = self.matrix[np.asarray(rows, dtype=np.int64)].astype(np.float32, copy=False)
+        if self._unchecked and not np.isfinite(taken).all():
+            self.check_finite()
+        return taken
+
+
+Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+
+
+def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:
+    """The two rows of the first word that comes twice, or None if each word is there once."""
+    if len(set(words)) == len(words):
+        return None
+    seen: dict[str, int] = {}
+    for row, word in enumerate(words):
+        if seen.setdefault(word, row) != row:
+            return seen[word], row
+    return None
+
+
+def index_of(words: tuple[str, ...]) -> dict[str, int]:
+    """The row of each word, if all are strings and each is there once."""
+    if strange := [kind for kind in set(map(type, words)) if not issubclass(kind, str)]:
+        raise UsageError(f"Words must be strings, got {', '.join(kind.__name__ for kind in strange)}.")
+    rows = dict(zip(words, range(len(words))))
+    if len(rows) != len(words):
+        first, second = find_duplicate(words) or (0, 0)
+        raise UsageError(f"The word {words[first]!r} is there twice, in rows {first} and {second}.")
+    return rows
+
+
+def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
+    """A read-only view of a matrix that fits the words."""
+    if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
+        raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
+    if matrix.dtype not in (np.float32, np.float16):
+        raise UsageError(f"The matrix is {matrix.dtype}, expected float32 or float16; use astype.")
+    view = matrix.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def checked_counts(counts: NDArray[np.int64] | None, rows: int) -> NDArray[np.int64] | None:
+    """A read-only view of counts that fit the words."""
+    if counts is None:
+        return None
+    if counts.shape != (rows,) or not np.issubdtype(counts.dtype, np.integer):
+        raise UsageError(
+            f"The counts are {counts.dtype} of shape {counts.shape}, expected integers of shape ({rows},)."
+        )
+    if rows and counts.min() < 0:
+        raise UsageError(f"The count of row {counts.argmin()} is {counts.min()}, expected zero or more.")
+    view = counts.astype(np.int64, copy=False).view(np.ndarray)
+    view.flags.writeable = False
+    return view

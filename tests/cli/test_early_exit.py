@@ -1,0 +1,206 @@
+"""Stopped runs: what they say, what they leave, and that going on gives the very same result."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wordstill import WordVectors
+from wordstill.distillation.engine import Engine
+from wordstill.errors import DataError, Interrupted
+from wordstill.teacher import Teacher
+
+PATIENCE = 60
+
+
+def wait_for_checkpoints(process, path: Path, least: int) -> None:
+    """Wait until the checkpoint was written some more times, with the run still going on."""
+    seen = set()
+    end = time.monotonic() + PATIENCE
+    while len(seen) < least:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, f"no checkpoint at {path}"
+        if path.exists():
+            seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.005)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text, teacher, tmp_path):
+    settings = ("distill", more_text, "--teacher", teacher, "--min-count", "1", "--budget", "128")
+    arguments = (*settings, "--checkpoint-minutes", "0")
+    out, checkpoint = tmp_path / "out", tmp_path / "out.partial" / "checkpoint.safetensors"
+
+    killed = start(*arguments, "--out", out)
+    wait_for_checkpoints(killed, checkpoint, 3)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(timeout=PATIENCE)
+    assert not out.exists()
+
+    ended = start(*arguments, "--out", out, "--resume")
+    wait_for_checkpoints(ended, checkpoint, 3)
+    ended.send_signal(signal.SIGTERM)
+    _, err = ended.communicate(timeout=PATIENCE)
+    assert ended.returncode == 130
+    assert "done and saved." in err
+    hint = shlex.split(err.splitlines()[-1])
+    assert hint == ["wordstill", *map(str, arguments), "--out", str(out), "--resume"]
+    assert not out.exists()
+
+    assert cli(*hint[1:]).code == 0
+    assert not checkpoint.parent.exists()
+    assert cli(*settings, "--out", tmp_path / "undisturbed").code == 0
+    assert files_of(out) == files_of(tmp_path / "undisturbed")
+
+
+def test_a_second_run_on_the_same_output_is_refused(start, cli, more_text, teacher, tmp_path):
+    out, work = tmp_path / "out", tmp_path / "out.partial"
+    arguments = ("distill", more_text, "--teacher", teacher, "--budget", "128", "--min-count", "1")
+    arguments = (*arguments, "--out", out, "--checkpoint-minutes", "0")
+    first = start(*arguments)
+    wait_for_checkpoints(first, work / "checkpoint.safetensors", 2)
+    for more in ((), ("--resume",), ("--overwrite",)):
+        second = cli(*arguments, *more)
+        assert (second.code, second.out) == (2, "")
+        assert second.err == f"error: Another run is writing {out}. Wait for it, or choose another output.\n"
+    first.send_signal(signal.SIGKILL)
+    first.wait(timeout=PATIENCE)
+    assert (work / "lock").exists()
+    assert "holds a run that was stopped" in cli(*arguments).err
+    assert cli(*arguments, "--resume").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_path):
+    method = "bert-skipgram:preset=paper,clip=none,rate=1,final_rate=1"
+    arguments = ("distill", store, "--teacher", teacher, "--out", tmp_path / "out", "--budget", "500")
+    ended = cli(*arguments, "-m", method, "--checkpoint-minutes", "0")
+    assert (ended.code, ended.out) == (1, "")
+    kept, told = ended.err.splitlines()
+    assert kept == (
+        f"The last good state is kept in {tmp_path / 'out.partial'}; to start again with other settings add "
+        "--overwrite."
+    )
+    assert told.startswith("error: bert-skipgram") and "for example rate=0.1" in told
+    lower = method.replace("rate=1,", "rate=0.001,")
+    assert cli(*arguments, "-m", lower, "--overwrite").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """Makes a function raise what Ctrl-C raises there, until it is undone."""
+
+    def stop(owner: object, name: str, error: BaseException) -> None:
+        def interrupted(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(owner, name, interrupted)
+
+    return stop
+
+
+def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, teacher, tmp_path):
+    out = tmp_path / "out"
+    arguments = (
+        "distill",
+        store,
+        "--out",
+        out,
+        "--teacher",
+        teacher,
+        "-m",
+        "ase",
+        "--checkpoint-minutes",
+        "0",
+    )
+    original = Engine._save
+
+    def save_and_stop(engine, progress):
+        original(engine, progress)
+        raise Interrupted("text", progress.words, 1000)
+
+    monkeypatch.setattr(Engine, "_save", save_and_stop)
+    assert cli(*arguments).code == 130
+    monkeypatch.undo()
+    refused = cli(*arguments, "--resume", "--seed", "5")
+    assert refused.code == 1
+    assert "seed was 0" in refused.err
+    assert (tmp_path / "out.partial" / "checkpoint.safetensors").exists()
+
+
+def test_what_was_read_survives_a_full_disk(cli, stops, monkeypatch, store, teacher, tmp_path):
+    arguments = ("distill", store, "--out", tmp_path / "out", "--teacher", teacher, "-m", "ase")
+    stops(WordVectors, "save", DataError("Cannot write out: No space left on device."))
+    ended = cli(*arguments)
+    assert ended.code == 1
+    assert "--resume goes on with it" in ended.err and "No space left" in ended.err
+    monkeypatch.undo()
+    assert cli(*arguments, "--resume").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_stopped_before_anything_was_saved(cli, stops, store, teacher, tmp_path):
+    stops(Teacher, "from_config", KeyboardInterrupt())
+    ended = cli("distill", store, "--out", tmp_path / "out", "--teacher", teacher)
+    assert (ended.code, ended.out) == (130, "")
+    assert "nothing to go on with" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stopped_after_the_text_was_prepared(cli, stops, text, teacher, tmp_path):
+    stops(Engine, "run", KeyboardInterrupt())
+    ended = cli("distill", text, "--out", tmp_path / "out", "--teacher", teacher, "--overwrite")
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1].endswith("--overwrite --resume")
+
+
+def test_a_run_on_the_standard_input_goes_on_from_its_store(cli, monkeypatch, stops, text, teacher, tmp_path):
+    out = tmp_path / "out"
+    stops(Engine, "run", Interrupted("text", 1, 2))
+    with text.open() as handle:
+        monkeypatch.setattr(sys, "stdin", handle)
+        ended = cli("distill", "-", "--out", out, "--teacher", teacher, "-m", "ase")
+    monkeypatch.undo()
+    hint = shlex.split(ended.err.splitlines()[-1])
+    assert hint[:3] == ["wordstill", "distill", f"{out}.partial/store"]
+    assert f"give {out}.partial/store instead of -" in cli("distill", "-", "--out", out, "--resume").err
+    assert cli(*hint[1:]).code == 0
+    assert len(WordVectors.load(out))
+
+
+def test_a_stopped_preparation_goes_on(cli, stops, monkeypatch, text, tmp_path):
+    stops(sys.modules["wordstill.corpus.preparation"], "merge_shards", KeyboardInterrupt())
+    ended = cli("prepare", text, "--out", tmp_path / "store")
+    assert (ended.code, ended.out) == (130, "")
+    assert "the same command goes on with it" in ended.err
+    monkeypatch.undo()
+    assert cli("prepare", text, "--out", tmp_path / "store").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_preparation_in_several_processes_stops_at_once(start, tmp_path):
+    text = tmp_path / "large.txt"
+    text.write_text("Some words that take a while to read. And more of them.\n" * 900_000)
+    process = start("prepare", text, "--out", tmp_path / "store", "--workers", "2")
+    deadline = time.monotonic() + PATIENCE
+    while not (tmp_path / "store.partial" / "settings.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    asked = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE)
+    # Its blocks of 16 MB take many seconds each.
+    assert time.monotonic() - asked < 4
+    assert process.returncode == 130 and "Stopped." in err
+    assert not (tmp_path / "store").exists()
+    kept = list((tmp_path / "store.partial").glob("shards/*.json"))
+    assert bool(kept) == ("goes on with it" in err) == (tmp_path / "store.partial").exists()

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from wordstill.cli.formatting import count_text, size_text, time_text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "under 1 s"),
+        (1, "1 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (3_599, "59 min 59 s"),
+        (3_600, "1 h 0 min"),
+        (100_000, "1 d 3 h"),
+    ],
+)
+def test_times(seconds, text):
+    assert time_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (12_345, "12 kB"), (5e6, "5 MB"), (1.5e12, "1500.0 GB")],
+)
+def test_sizes(size, text):
+    assert size_text(size) == text
+
+
+def test_one_and_many():
+    assert count_text(1, "sentence") == "1 sentence"
+    assert count_text(1200, "sentence") == "1,200 sentences"

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+import zstandard
+from gensim.models import KeyedVectors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordstill import formats
+from wordstill.errors import FormatError
+from wordstill.vectors import WordVectors
+
+KINDS = {
+    ".gz": (gzip.compress, gzip.decompress),
+    ".xz": (partial(lzma.compress, preset=0), lzma.decompress),
+    ".bz2": (bz2.compress, bz2.decompress),
+    ".zst": (zstandard.compress, lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)),
+}
+FILES = ("table.txt", "table.vec", "table.glove.txt", "table.bin")
+every_kind = pytest.mark.parametrize("end", KINDS)
+
+
+@pytest.fixture
+def vectors():
+    matrix = np.random.default_rng(3).standard_normal((50, 9)).astype(np.float32)
+    return WordVectors([f"w{row}" for row in range(50)], matrix)
+
+
+@every_kind
+@pytest.mark.parametrize("file", FILES)
+def test_every_streamed_format_goes_both_ways(vectors, tmp_path, file, end):
+    vectors.save(tmp_path / file)
+    vectors.save(tmp_path / f"{file}{end}")
+    plain = (tmp_path / file).read_bytes()
+    assert KINDS[end][1]((tmp_path / f"{file}{end}").read_bytes()) == plain
+    (tmp_path / "other").write_bytes(KINDS[end][0](plain))
+    for path in (tmp_path / f"{file}{end}", tmp_path / "other"):
+        again = formats.read(path)
+        assert again.words == vectors.words
+        np.testing.assert_array_equal(again.matrix, vectors.matrix)
+
+
+@every_kind
+def test_the_same_table_gives_the_same_bytes(vectors, tmp_path, end):
+    for name in ("a", "b"):
+        vectors.save(tmp_path / f"{name}.txt{end}")
+    assert (tmp_path / f"a.txt{end}").read_bytes() == (tmp_path / f"b.txt{end}").read_bytes()
+
+
+@pytest.mark.parametrize("end", [".gz", ".xz", ".bz2"])
+def test_gensim_reads_what_we_write(vectors, tmp_path, end):
+    vectors.save(tmp_path / f"x.txt{end}")
+    oracle = KeyedVectors.load_word2vec_format(str(tmp_path / f"x.txt{end}"), binary=False)
+    np.testing.assert_array_equal(oracle.vectors, vectors.matrix)
+
+
+@every_kind
+def test_several_streams_one_after_another(tmp_path, end):
+    (tmp_path / "x").write_bytes(KINDS[end][0](b"a 1 2\nb 3 ") + KINDS[end][0](b"4\n"))
+    np.testing.assert_array_equal(formats.read(tmp_path / "x").matrix, [[1, 2], [3, 4]])
+
+
+@every_kind
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_damage_is_an_error_of_ours_or_harmless(tmp_path_factory, end, data):
+    path = tmp_path_factory.mktemp("damaged") / "x"
+    text = "".join(f"w{row} {row}.5 0.25\n" for row in range(40)).encode()
+    content = bytearray(KINDS[end][0](text))
+    for _ in range(data.draw(st.integers(0, 2))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
+    try:
+        formats.read(path)
+    except FormatError as error:
+        assert str(path) in str(error)
+
+
+@every_kind
+@pytest.mark.parametrize("name", [None, "word2vec-text"])
+def test_a_cut_file_is_named(tmp_path, end, name):
+    text = "".join(f"w{row} {row}.5 0.25\n" for row in range(2000)).encode()
+    (tmp_path / "x").write_bytes(KINDS[end][0](text)[:-20])
+    with pytest.raises(FormatError, match=r"x: the \w+ data are broken or cut short near byte \d+"):
+        formats.read(tmp_path / "x", name)
+
+
+@every_kind
+def test_a_bomb_cannot_fill_the_memory(tmp_path, monkeypatch, end):
+    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 2 << 20)
+    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 20)
+    (tmp_path / "x").write_bytes(KINDS[end][0](b"w 0 0\n" + b"0" * (96 << 20)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"unpack to more than .* over 100 times as many"):
+            formats.read(tmp_path / "x", "glove-text")
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_line_without_end_cannot_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr("wordstill.formats.text.MAX_LINE_BYTES", 1 << 18)
+    (tmp_path / "x").write_bytes(b"w 0 0\nx" + b" 0" * (1 << 20))
+    with pytest.raises(FormatError, match="x:2: the line has more than 262,144 bytes"):
+        formats.read(tmp_path / "x", "glove-text")
+
+
+def test_only_streamed_formats_are_compressed(vectors, tmp_path):
+    assert formats.by_suffix(tmp_path / "x.vec.GZ").name == "word2vec-text"
+    with pytest.raises(formats.UsageError, match=r"ending in '\.gz'"):
+        formats.by_suffix(tmp_path / "x.kv.gz")

@@ -1,0 +1,90 @@
+"""The text of a run: prepared once, found again, and refused if it is another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wordstill.corpus import PrepareConfig, input_text, prepare
+from wordstill.corpus.input_text import STORE, as_list, is_one_store, open_or_prepare
+from wordstill.distillation.distilling import distill
+from wordstill.distillation.run import DistillConfig
+from wordstill.errors import DataError
+from wordstill.teacher import TeacherConfig
+
+PLAIN = PrepareConfig()
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("One line of text.\nAnd another one.\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def test_text_is_prepared_once(text, work, monkeypatch):
+    first = open_or_prepare(text, PLAIN, work, progress=False)
+    assert first.path == work / STORE
+    monkeypatch.setattr(input_text, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
+    assert open_or_prepare([str(text)], PLAIN, work, progress=False).hash == first.hash
+
+
+def test_a_store_is_used_where_it_is(text, work, tmp_path):
+    store = prepare(text, tmp_path / "store", workers=1)
+    assert open_or_prepare(store.path, PLAIN, work, progress=False).path == store.path
+    assert list(work.iterdir()) == []
+
+
+def test_one_input_or_several(text, tmp_path):
+    assert as_list("a.txt") == ["a.txt"]
+    assert as_list(text) == [text]
+    assert as_list(("a.txt", text)) == ["a.txt", text]
+    store = prepare(text, tmp_path / "store", workers=1).path
+    assert is_one_store([store])
+    assert not is_one_store([store, store])
+    assert not is_one_store([text])
+
+
+def test_other_text_is_refused(text, work):
+    open_or_prepare(text, PLAIN, work, progress=False)
+    longer = text.with_name("longer.txt")
+    longer.write_text(text.read_text() + "More.")
+    with pytest.raises(
+        DataError, match=r"was started with another text: .*text\.txt was \d+, now 'absent'.*longer"
+    ):
+        open_or_prepare(longer, PLAIN, work, progress=False)
+    with pytest.raises(DataError, match=r"settings\.filter was 'none', now 'x2static'"):
+        open_or_prepare(text, PrepareConfig(filter="x2static"), work, progress=False)
+    text.write_text("Changed meanwhile.")
+    with pytest.raises(DataError, match=r"text\.txt was \d+, now 18"):
+        open_or_prepare(text, PLAIN, work, progress=False)
+
+
+def test_a_damaged_store_is_told(text, work):
+    open_or_prepare(text, PLAIN, work, progress=False)
+    (work / STORE / "tokens.npy").write_bytes(b"broken")
+    with pytest.raises(DataError, match=r"store is damaged at .*tokens\.npy"):
+        open_or_prepare(text, PLAIN, work, progress=False)
+
+
+def test_ctrl_c_while_preparing_can_be_resumed(short_text, saved_teacher, tmp_path, monkeypatch):
+    def interrupted(_: object, out: Path, *__: object, **___: object) -> None:
+        out.with_name("store.partial").mkdir()
+        raise KeyboardInterrupt
+
+    config = DistillConfig(("ase",), TeacherConfig(str(saved_teacher), device="cpu"))
+    with monkeypatch.context() as patch:
+        patch.setattr(input_text, "prepare", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            distill(short_text, tmp_path / "out", config=config)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
+    resumed = distill(short_text, tmp_path / "out", config=config, resume=True)["ase"]
+    assert (resumed.matrix == distill(short_text, config=config)["ase"].matrix).all()

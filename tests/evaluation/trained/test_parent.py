@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordstill.evaluation.trained.config import ParentConfig  # noqa: E402
+from wordstill.evaluation.trained.finetuned import (  # noqa: E402
+    ParentLearner,
+    ParentTask,
+)
+from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar  # noqa: E402
+from wordstill.vectors import WordVectors  # noqa: E402
+
+QUICK = ParentConfig(epochs=(1, 2), learning_rates=(3e-3,), batch=8, seeds=1, device="cpu")
+KINDS = ("bert-uncased", "roberta", "gpt2", "t5")
+SENTENCES = (("The", "cat", "sat"), ("unbelievable",), ("a", "dog", ",", "too", "."))
+
+
+@pytest.fixture
+def learner(tiny_model, tiny_tokenizer):
+    def make(kind: str, classes: int = 2, **changes: object) -> ParentLearner:
+        config = replace(QUICK, dropout=0.0, **changes)
+        model = tiny_model(kind)
+        model = model.get_encoder() if kind == "t5" and hasattr(model, "get_encoder") else model
+        return ParentLearner(model, tiny_tokenizer(kind), kind, classes, config, torch.device("cpu"))
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_are_found_by_their_first_sub_words(learner, kind):
+    made = learner(kind)
+    part = made.encode(SENTENCES, np.zeros(9, dtype=np.int64), of_words=True)
+    assert part.firsts.lengths.tolist() == [3, 1, 5]
+    for place, sentence in enumerate(SENTENCES):
+        firsts = part.firsts.rows[part.firsts.starts[place] : part.firsts.starts[place + 1]]
+        ids = part.pieces.rows[part.pieces.starts[place] : part.pieces.starts[place + 1]]
+        assert (np.diff(firsts) > 0).all()
+        alone = [
+            made.subwords.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)
+        ]
+        if kind == "bert-uncased":
+            assert [ids[first] for first in firsts] == [pieces[0] for pieces in alone]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("of_words", [False, True])
+def test_batch_mates_have_no_influence(learner, kind, of_words):
+    made = learner(kind)
+    model = made.new_model().eval()
+    size = 9 if of_words else 3
+    part = made.encode(SENTENCES, np.zeros(size, dtype=np.int64), of_words=of_words)
+    together = made._scores(model, part, np.arange(3))
+    alone = torch.cat([made._scores(model, part, np.array([place])) for place in range(3)])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-3)
+
+
+def test_what_is_too_long_is_cut_off(learner):
+    made = learner("bert-uncased", max_length=6)
+    part = made.encode([("cat",) * 40], np.zeros(40, dtype=np.int64), of_words=True)
+    assert part.pieces.lengths.tolist() == [6]
+    assert part.firsts.rows.max() < 6
+
+
+@pytest.mark.parametrize("of_words", [False, True])
+def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
+    made = learner("bert-uncased")
+    before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
+    sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(24))
+    labels = np.array(
+        [number % 2 for number, row in enumerate(sentences) for _ in range(len(row) if of_words else 1)]
+    )
+    part = made.encode(sentences, labels, of_words=of_words)
+    with progress_bar("try", 0, show=False) as bar:
+        model = fit(made, part, Choice(3e-3, 6, 0.0), 0, bar)
+    assert made.correct(model, part) == 1
+    assert made.correct(model, made.join(part, part)) == 1
+    assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
+
+
+def save(tiny_teachers, folder):
+    tiny_teachers.make_model("bert-uncased").save_pretrained(folder)
+    tiny_teachers.make_tokenizer("bert-uncased").save_pretrained(folder)
+    return str(folder)
+
+
+def test_the_parent_is_named_by_the_provenance(tiny_teachers, tmp_path, polar_set, polar_vectors):
+    folder = save(tiny_teachers, tmp_path / "teacher")
+    table = WordVectors(polar_vectors.words, polar_vectors.matrix, provenance={"teacher": {"name": folder}})
+    score = ParentTask(polar_set(60), QUICK).run(table)
+    assert score.task == "parent"
+    assert score.settings["teacher"] == folder
+    assert score.coverage.used == score.coverage.total
+    assert 0 < score.value <= 100
+    assert ParentTask(polar_set(60), QUICK, teacher=folder).run(polar_vectors) == score
+
+
+def test_a_parent_that_cannot_be_loaded_is_told(polar_set, polar_vectors, tmp_path):
+    score = ParentTask(polar_set(60), QUICK, teacher=str(tmp_path / "gone")).run(polar_vectors)
+    assert score.value is None and "gone" in score.problem and "does not exist" in score.problem
+
+
+def test_tags_are_learnt_too(tiny_teachers, tmp_path, span_set, polar_vectors):
+    folder = save(tiny_teachers, tmp_path / "teacher")
+    score = ParentTask(span_set(100), replace(QUICK, limit=30), teacher=folder).run(polar_vectors)
+    assert score.metric == "span_f1"
+    assert 0 <= score.value <= 100
+
+
+def test_a_table_without_a_parent_has_no_figure(polar_set, polar_vectors):
+    assert "the model that it was distilled from" in ParentTask(polar_set()).run(polar_vectors).problem

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from wordstill.errors import TrainingError  # noqa: E402
+from wordstill.evaluation.trained.config import CnnConfig  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar, search_and_retrain, seeded  # noqa: E402
+
+
+class Counting:
+    """Learns nothing; its weight counts the epochs, and its worth is told by a table."""
+
+    device = torch.device("cpu")
+    clip = 1.0
+
+    def __init__(self, worth=None, loss: float = 1.0) -> None:
+        self.worth, self.loss, self.fits = worth or {}, loss, []
+
+    def new_model(self):
+        self.fits.append(torch.rand(1).item())
+        return nn.Linear(1, 1, bias=False)
+
+    def optimiser(self, model, learning_rate):
+        self.learning_rate, self.epochs = learning_rate, 0
+        return torch.optim.SGD(model.parameters(), lr=learning_rate)
+
+    def rate(self, learning_rate, epoch):
+        return learning_rate
+
+    def losses(self, model, part, random):
+        self.epochs += 1
+        self.drawn = random.integers(0, 1000)
+        yield model.weight.sum() * 0 + self.loss, part
+
+    def correct(self, model, part):
+        return self.worth.get((self.learning_rate, self.epochs), 0.0)
+
+    def predict(self, model, part):
+        return np.array([self.epochs, part])
+
+    def join(self, first, second):
+        return first + second
+
+    def size(self, part):
+        return part
+
+
+def test_the_best_settings_are_retrained_on_both_parts_with_every_seed():
+    learner = Counting({(0.3, 2): 0.7, (0.1, 4): 0.9, (0.1, 3): 0.9, (0.1, 1): 1.0})
+    config = CnnConfig(epochs=(2, 3, 4), learning_rates=(0.1, 0.3), seeds=3)
+    predicted, choice = search_and_retrain(learner, (60, 20, 5), config, 7, "try")
+    assert choice == Choice(0.1, 3, 0.9)
+    assert [row.tolist() for row in predicted] == [[3, 5]] * 3
+    assert len(learner.fits) == 2 + 3
+    # Both searches and the first retraining begin with the first seed, the others with the next.
+    assert learner.fits[0] == learner.fits[1] == learner.fits[2]
+    assert len(set(learner.fits)) == 3
+
+
+def test_the_bar_counts_every_sentence():
+    seen = []
+
+    class Bar:
+        total = 0.0
+
+        def update(self, n):
+            seen.append(n)
+
+    fit(Counting(), 10, Choice(0.1, 4, 0.0), 0, Bar())
+    assert seen == [10] * 4
+
+
+def test_training_can_be_stopped():
+    learner = Counting()
+    with progress_bar("try", 10, show=False) as bar:
+        fit(learner, 10, Choice(0.1, 9, 0.0), 0, bar, lambda epoch, model: epoch < 3)
+    assert learner.epochs == 3
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    with (
+        progress_bar("try", 10, show=False) as bar,
+        pytest.raises(TrainingError, match=r"not finite at the learning rate 0\.1"),
+    ):
+        fit(Counting(loss=float("nan")), 10, Choice(0.1, 1, 0.0), 0, bar)
+
+
+def test_what_is_drawn_outside_stays_as_it_was():
+    torch.manual_seed(5)
+    expected = torch.rand(2)
+    torch.manual_seed(5)
+    with seeded(1, torch.device("cpu")):
+        first = torch.rand(2)
+    assert torch.equal(torch.rand(2), expected)
+    with seeded(1, torch.device("cpu")):
+        assert torch.equal(torch.rand(2), first)
+
+
+def test_the_bar_is_shown_on_request(capfd):
+    with progress_bar("some set", 100, show=True) as bar:
+        bar.update(50)
+    shown = capfd.readouterr().err
+    assert "some set" in shown
+    assert "sentences/s" in shown

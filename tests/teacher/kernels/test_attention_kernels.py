@@ -1,0 +1,34 @@
+"""Attention of short texts by the kernel against that of each text alone; interpreted without a GPU."""
+
+import itertools
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+pytest.importorskip("triton", reason="needs triton")
+from wordstill.teacher.kernels.attention_kernels import attend_short_texts
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
+DTYPES = [torch.float32, torch.bfloat16] if torch.cuda.is_available() else [torch.float32]
+LENGTHS = (1, 7, 31, 32, 33, 64, 65, 130)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("heads", "groups", "width"), [(2, 2, 64), (2, 2, 32), (4, 2, 128), (3, 1, 16)])
+def test_every_text_sees_only_itself(heads, groups, width, causal, dtype):
+    generator = torch.Generator().manual_seed(0)
+    # As one fused projection gives them: the rows of each are not contiguous.
+    fused = torch.randn(sum(LENGTHS), heads + 2 * groups, width, generator=generator).to(DEVICE, dtype)
+    query, key, value = fused.split((heads, groups, groups), dim=1)
+    bounds = torch.tensor([0, *itertools.accumulate(LENGTHS)], dtype=torch.int32, device=DEVICE)
+    found = attend_short_texts(query, key, value, bounds, 0.3, causal)
+    for begin, end in itertools.pairwise(bounds.tolist()):
+        alone = [part[begin:end].transpose(0, 1)[None].float() for part in (query, key, value)]
+        expected = scaled_dot_product_attention(
+            *alone, is_causal=causal, scale=0.3, enable_gqa=heads != groups
+        )
+        difference = (found[begin:end].float() - expected[0].transpose(0, 1)).abs().max()
+        assert difference < TOLERANCES[dtype]

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import wordstill.teacher.attention as cpu_attention
+from wordstill.teacher.attention import attend_texts
+
+LENGTHS = [
+    [1], [3], [100], [3, 3, 3], [2, 2, 60, 60, 7], [48, 48, 49, 49], [5, 70, 5, 5, 150, 1],
+    [150, 33, 17, 16, 4, 4, 4, 3, 3, 1], [63, 1, 1], [64, 65],
+]  # fmt: skip
+
+
+def slowly(query, key, value, lengths, scale, causal=False):
+    """Softmax, text by text and head by head."""
+    result, start = torch.empty(query.shape[1], query.shape[0], value.shape[2]), 0
+    shared = len(query) // len(key)
+    for n in lengths:
+        place = slice(start, start + n)
+        for head in range(len(query)):
+            scores = scale * query[head, place] @ key[head // shared, place].T
+            if causal:
+                scores = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf)
+            result[place, head] = torch.softmax(scores, dim=1) @ value[head // shared, place]
+        start += n
+    return result
+
+
+def tensors(rows, heads=3, width=8, spread=1.0):
+    torch.manual_seed(0)
+    # As transformers gives them: heads lie side by side in a row.
+    return [spread * torch.randn(rows, heads, width).transpose(0, 1) for _ in range(3)]
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+def test_it_is_attention(lengths, causal):
+    given = tensors(sum(lengths))
+    result = attend_texts(*given, lengths, 0.3, causal=causal)
+    torch.testing.assert_close(result, slowly(*given, lengths, 0.3, causal))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+def test_keys_of_neighbours_that_fill_a_step_are_not_seen(lengths, causal, monkeypatch):
+    """As in bfloat16, but in float32, so that a key that should not be seen shows."""
+    monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", (torch.float32,))
+    cpu_attention._windows.cache_clear()
+    given = tensors(sum(lengths))
+    try:
+        windows = cpu_attention._windows(tuple(lengths), causal, torch.float32, torch.device("cpu"))
+        result = attend_texts(*given, lengths, 0.3, causal=causal)
+    finally:
+        cpu_attention._windows.cache_clear()
+    sizes = [window.keys.stop - window.keys.start for window in windows]
+    single = [window.texts.stop - window.texts.start in lengths for window in windows]
+    assert all(n % 16 == 0 or n == sum(lengths) or (causal and one) for n, one in zip(sizes, single))
+    torch.testing.assert_close(result, slowly(*given, lengths, 0.3, causal))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+def test_heads_of_keys_that_serve_several(causal):
+    lengths = [70, 6, 5, 60]
+    query, *_ = tensors(sum(lengths), heads=4)
+    _, key, value = tensors(sum(lengths), heads=2)
+    result = attend_texts(query, key, value, lengths, 0.3, causal=causal)
+    torch.testing.assert_close(result, slowly(query, key, value, lengths, 0.3, causal))
+
+
+def test_short_texts_are_read_together():
+    windows = cpu_attention._windows((30, 30, 5, 60, 2, 2), False, torch.float32, torch.device("cpu"))
+    assert [(w.texts.start, w.texts.stop) for w in windows] == [(0, 60), (60, 65), (65, 129)]
+    assert [w.mask is None for w in windows] == [False, True, False]
+
+
+def test_texts_with_too_many_scores(monkeypatch):
+    monkeypatch.setattr(cpu_attention, "MOST_SCORES", 3 * 60 * 60)
+    given = tensors(200)
+    torch.testing.assert_close(attend_texts(*given, [60, 61, 79], 0.3), slowly(*given, [60, 61, 79], 0.3))
+
+
+@pytest.mark.parametrize("shift", [40.0, -40.0], ids=["too large", "too small"])
+def test_scores_whose_exponentials_are_not_finite_or_vanish(shift):
+    query, key, value = tensors(130)
+    query[..., 0], key[..., 0] = 20.0, shift
+    result = attend_texts(query, key, value, [60, 70], 1.0)
+    torch.testing.assert_close(result, slowly(query, key, value, [60, 70], 1.0), rtol=1e-4, atol=1e-4)
+    assert torch.isfinite(result).all()

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import wordstill.teacher.subwords as pieces
+from wordstill.teacher import piece_source
+from wordstill.teacher.subwords import FormPieces, MixedPieces, TextPieces
+
+BLANK_SPLITTING = (
+    "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
+    "llama3", "xlmr", "t5", "albert",
+)  # fmt: skip
+ALL_KINDS = (*BLANK_SPLITTING, "llama2", "swallowing")
+
+
+def assert_same(one, other):
+    for field in fields(one):
+        assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
+
+
+def paragraph_rows(corpus):
+    return np.array(list(pairwise(corpus.paragraphs.tolist())))
+
+
+def runs_of_sentences(corpus):
+    """Rows for all runs of one or two sentences that lie in one paragraph."""
+    bounds = pairwise(corpus.paragraphs.tolist())
+    return np.array(
+        [(a, b) for low, high in bounds for a in range(low, high) for b in (a + 1, a + 2) if b <= high]
+    )
+
+
+def assert_both_ways_agree(corpus, subwords):
+    forms, texts = FormPieces(corpus, subwords), TextPieces(corpus, subwords)
+    sentences = len(corpus.sentences) - 1
+    assert np.array_equal(forms.sentence_lengths(0, sentences), texts.sentence_lengths(0, sentences))
+    for rows in (paragraph_rows(corpus), runs_of_sentences(corpus)[::-1]):
+        assert_same(forms.read(rows), texts.read(rows))
+
+
+def test_both_ways_agree_on_nasty_text(blank_splitting, tiny_teacher, nasty_store):
+    assert nasty_store.glued == 0
+    assert_both_ways_agree(nasty_store, tiny_teacher(blank_splitting).subwords)
+
+
+@given(data=st.data())
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_any_text(data, nasty_words, write_store, tiny_teacher):
+    part = st.one_of(
+        st.sampled_from(nasty_words), st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+    )
+    word = st.lists(part, min_size=1, max_size=3).map("".join)
+    end = st.sampled_from(["", "", "", ".", "!", "?", '."', ".)", "..."])
+    paragraph = st.lists(st.tuples(word, end).map("".join), min_size=1, max_size=12).map(" ".join)
+    paragraphs = data.draw(st.lists(paragraph, min_size=1, max_size=6))
+    # A mark of the byte order at the start of a file is no text.
+    assume("\n".join(paragraphs).removeprefix("\ufeff").split())
+    corpus = write_store(*paragraphs)
+    assume(corpus.glued == 0)
+    for kind in BLANK_SPLITTING:
+        assert_both_ways_agree(corpus, tiny_teacher(kind).subwords)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_words_own_all_pieces_that_overlap_them(kind, tiny_teacher, nasty_store):
+    subwords = tiny_teacher(kind).subwords
+    source = TextPieces(nasty_store, subwords)
+    for number, row in enumerate(paragraph_rows(nasty_store)):
+        table = source.read(row[None])
+        paragraph = nasty_store.paragraph(number)
+        spans = subwords.encode([paragraph.text])
+        words = [word for sentence in paragraph.sentences for word in sentence.words]
+        assert len(words) == len(table.word_first)
+        for word, first, last in zip(words, table.word_first.tolist(), table.word_last.tolist()):
+            mine = (spans.starts < word.end) & (spans.ends > word.start) & (spans.starts < spans.ends)
+            expected = np.flatnonzero(mine)
+            assert (first, last) == (expected[0], expected[-1] + 1) if len(expected) else first == last
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_words_own_the_pieces_that_transformers_names(kind, tiny_teacher, tiny_tokenizer, nasty_store):
+    """The ids are those of transformers, and what it finds for a character of a word is the word's."""
+    tokenizer, source = tiny_tokenizer(kind), TextPieces(nasty_store, tiny_teacher(kind).subwords)
+    marks = {tokenizer.convert_tokens_to_ids(mark) for mark in ("Ġ", "▁")}
+    specials = tuple(tokenizer.all_special_tokens)
+    compared = 0
+    for number, row in enumerate(paragraph_rows(nasty_store)):
+        paragraph = nasty_store.paragraph(number)
+        if len(paragraph.text) > 2000 or any(name in paragraph.text for name in specials):
+            continue
+        table, encoding = source.read(row[None]), tokenizer(paragraph.text, add_special_tokens=False)
+        assert table.ids.tolist() == encoding["input_ids"]
+        words = [word for sentence in paragraph.sentences for word in sentence.words]
+        for word, first, last in zip(words, table.word_first, table.word_last):
+            found = {encoding.char_to_token(place) for place in range(word.start, word.end)} - {None}
+            owned = {piece for piece in found if encoding["input_ids"][piece] not in marks}
+            assert owned <= set(range(first, last))
+            compared += len(owned)
+    assert compared > 1000
+
+
+def test_sentences_begin_where_their_first_piece_does(tiny_teacher, write_store):
+    corpus = write_store("The river stands. Nobody 77. It drips!", "One.")
+    for kind in ALL_KINDS:
+        subwords = tiny_teacher(kind).subwords
+        table = TextPieces(corpus, subwords).read(paragraph_rows(corpus))
+        assert table.sentence_first.tolist() == [0, *table.sentence_last[:-1].tolist()]
+        assert table.sentence_last[-1] == len(table.ids)
+        assert table.words_in_sentence.tolist() == [4, 3, 3, 2]
+        if kind in BLANK_SPLITTING:
+            for sentence in range(3):
+                text = "".join(
+                    corpus.forms[token]
+                    for token in corpus.tokens[slice(*corpus.sentences[sentence : sentence + 2])].tolist()
+                )
+                part = table.ids[table.sentence_first[sentence] : table.sentence_last[sentence]]
+                assert np.array_equal(part, subwords.encode([text]).ids)
+
+
+def test_sentences_without_blanks_between_them(tiny_teacher, write_store):
+    corpus = write_store("河水流过老房子。川は静かに流れる。Nobody knows。 The river。")
+    assert corpus.glued > 0
+    for kind in ALL_KINDS:
+        source = piece_source(corpus, tiny_teacher(kind).subwords)
+        assert isinstance(source, TextPieces)
+        table = source.read(paragraph_rows(corpus))
+        assert table.sentence_first.tolist() == [0, *table.sentence_last[:-1].tolist()]
+        assert table.sentence_last[-1] == len(table.ids)
+        sentence = np.repeat(np.arange(len(table.words_in_sentence)), table.words_in_sentence)
+        there = table.word_first < table.word_last
+        assert (table.word_last > table.sentence_first[sentence])[there].all()
+        assert (table.word_first < table.sentence_last[sentence])[there].all()
+
+
+RARELY_GLUED = (
+    "河水流过老房子。川は静かに。 The end.",
+    "The end. 河水流过老房子。川は静かに。",
+    *(f"The river stands. It drips {n}." for n in range(70)),
+)
+
+
+def test_the_slow_way_is_taken_only_where_it_must_be(blank_splitting, tiny_teacher, write_store):
+    """One text without blanks must not slow down a whole corpus."""
+    corpus, subwords = (
+        write_store(*RARELY_GLUED, "那河。", "The rest."),
+        tiny_teacher(blank_splitting).subwords,
+    )
+    assert corpus.glued == 2
+    mixed, texts = piece_source(corpus, subwords), TextPieces(corpus, subwords)
+    assert isinstance(mixed, MixedPieces)
+    rows, total = paragraph_rows(corpus), len(corpus.sentences) - 1
+    assert np.array_equal(mixed.sentence_lengths(0, total), texts.sentence_lengths(0, total))
+    assert np.array_equal(mixed.sentence_lengths(*rows[3]), texts.sentence_lengths(*rows[3]))
+    runs = runs_of_sentences(corpus)
+    for part in (rows, rows[::-1], rows[2:], *runs[:20, None]):
+        assert_same(mixed.read(part), texts.read(part))
+    mixed.by_text = None
+    assert_same(mixed.read(rows[2:]), texts.read(rows[2:]))
+
+
+def test_the_fast_way_is_taken_where_it_is_exact(blank_splitting, tiny_teacher, nasty_store):
+    assert isinstance(piece_source(nasty_store, tiny_teacher(blank_splitting).subwords), FormPieces)
+
+
+def test_the_slow_way_is_taken_for_tokenizers_that_join(blank_joining, tiny_teacher, nasty_store):
+    assert isinstance(piece_source(nasty_store, tiny_teacher(blank_joining).subwords), TextPieces)
+
+
+def test_the_slow_way_is_taken_when_the_sample_disagrees(tiny_teacher, nasty_store, monkeypatch):
+    """A tokenizer that joins only in ways that nobody foresaw is found out on the corpus itself."""
+    subwords = tiny_teacher("swallowing").subwords
+    monkeypatch.setattr(type(subwords), "splits_at_blanks", lambda self: True)
+    assert isinstance(piece_source(nasty_store, subwords), TextPieces)
+
+
+def test_forms_are_tokenised_in_chunks(tiny_teacher, nasty_store, monkeypatch):
+    subwords = tiny_teacher("roberta").subwords
+    rows = paragraph_rows(nasty_store)
+    whole = FormPieces(nasty_store, subwords).read(rows)
+    monkeypatch.setattr(pieces, "FORMS_AT_ONCE", 7)
+    assert_same(FormPieces(nasty_store, subwords).read(rows), whole)

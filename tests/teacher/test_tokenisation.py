@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, models, normalizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from wordstill.errors import TeacherError
+from wordstill.teacher.tokenizer import Subwords
+
+ALL_KINDS = [
+    "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
+    "llama3", "llama2", "swallowing", "xlmr", "t5", "albert",
+]  # fmt: skip
+TEXT = "The river isn't 3.5 degrees; “naïve” 河水 👍🏽 wrote about it..."
+
+
+def subwords_of(backend, **specials):
+    return Subwords(PreTrainedTokenizerFast(tokenizer_object=backend, **specials), "a test")
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_pieces_and_specials_are_those_of_transformers(kind, tiny_tokenizer):
+    tokenizer = tiny_tokenizer(kind)
+    subwords = Subwords(tokenizer, kind)
+    pieces = subwords.encode([TEXT])
+    expected = tokenizer(TEXT)["input_ids"]
+    assert [*subwords.prefix, *pieces.ids.tolist(), *subwords.suffix] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "suffix"),
+    [
+        ("bert-uncased", ["[CLS]"], ["[SEP]"]),
+        ("roberta", ["<s>"], ["</s>"]),
+        ("gpt2", [], []),
+        ("llama3", ["<|begin_of_text|>"], []),
+        ("t5", [], ["</s>"]),
+    ],
+)
+def test_specials_by_name(kind, prefix, suffix, tiny_tokenizer):
+    tokenizer = tiny_tokenizer(kind)
+    subwords = Subwords(tokenizer, kind)
+    assert tokenizer.convert_ids_to_tokens(list(subwords.prefix)) == prefix
+    assert tokenizer.convert_ids_to_tokens(list(subwords.suffix)) == suffix
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_several_texts_are_laid_end_to_end(kind, tiny_tokenizer):
+    subwords = Subwords(tiny_tokenizer(kind), kind)
+    texts = ["The river", "", " stands.", "\u0301", TEXT]
+    together = subwords.encode(texts)
+    for number, text in enumerate(texts):
+        part = slice(together.offsets[number], together.offsets[number + 1])
+        alone = subwords.encode([text])
+        for field in ("ids", "starts", "ends"):
+            assert np.array_equal(getattr(together, field)[part], getattr(alone, field))
+    assert together.offsets[-1] == len(together.ids)
+
+
+def test_no_texts(tiny_tokenizer):
+    pieces = Subwords(tiny_tokenizer("gpt2"), "gpt2").encode([])
+    assert len(pieces.ids) == len(pieces.starts) == len(pieces.ends) == 0
+    assert pieces.offsets.tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_what_looks_like_a_special_token_is_text(kind, tiny_tokenizer):
+    tokenizer = tiny_tokenizer(kind)
+    subwords = Subwords(tokenizer, kind)
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    for token in tokenizer.all_special_tokens:
+        pieces = subwords.encode([f"x {token} y{token}"])
+        assert not special & set(pieces.ids.tolist())
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_truncation_and_padding_of_the_tokenizer_are_ignored(kind, tiny_tokenizer):
+    tokenizer = tiny_tokenizer(kind)
+    before = Subwords(tokenizer, kind)
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    backend.enable_truncation(4)
+    backend.enable_padding(length=64)
+    after = Subwords(SimpleNamespace(is_fast=True, backend_tokenizer=backend, pad_token_id=None), kind)
+    assert after.definition == before.definition
+    assert np.array_equal(after.encode([TEXT]).ids, before.encode([TEXT]).ids)
+    assert (after.prefix, after.suffix) == (before.prefix, before.suffix)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "roberta-prefix", "roberta-untrimmed", "llama3", "xlmr", "t5"])
+def test_a_lone_blank_mark_has_no_characters(kind, tiny_tokenizer):
+    subwords = Subwords(tiny_tokenizer(kind), kind)
+    marks = {subwords.backend.token_to_id("Ġ"), subwords.backend.token_to_id("▁")}
+    texts = ["77 77", " ☃ ☃", "河水 河水"]
+    for text in texts:
+        pieces = subwords.encode([text])
+        lone = np.isin(pieces.ids, [mark for mark in marks if mark is not None])
+        assert np.array_equal(pieces.starts[lone], pieces.ends[lone])
+        assert (pieces.starts[~lone] < pieces.ends[~lone]).all()
+    assert lone.any() or kind == "roberta-untrimmed"
+
+
+def test_a_blank_mark_that_is_an_ordinary_character():
+    vocabulary = {"[UNK]": 0, "a": 1, "▁": 2, "Ġ": 3}
+    pieces = subwords_of(Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))).encode(["▁", "Ġ"])
+    assert pieces.ids.tolist() == [2, 3]
+    assert (pieces.ends - pieces.starts).tolist() == [1, 1]
+
+
+def test_specials_beside_a_text_that_is_dropped():
+    backend = Tokenizer(models.WordPiece({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "b": 3}, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Replace("a", "")
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    subwords = subwords_of(backend, cls_token="[CLS]", sep_token="[SEP]")
+    assert sorted(subwords.prefix + subwords.suffix) == [1, 2]
+
+
+def test_slow_tokenizer():
+    slow = type("BertJapaneseTokenizer", (), {"is_fast": False})()
+    with pytest.raises(TeacherError, match=r"my-model gives no character offsets .*BertJapaneseTokenizer"):
+        Subwords(slow, "my-model")
+
+
+def test_special_tokens_inside_a_text():
+    backend = Tokenizer(models.WordPiece({"[UNK]": 0, "[CLS]": 1, "a": 3}, unk_token="[UNK]"))
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A [CLS] $A", special_tokens=[("[CLS]", 1)]
+    )
+    with pytest.raises(
+        TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"
+    ):
+        subwords_of(backend, cls_token="[CLS]")
