@@ -1,9 +1,10 @@
 """The golden run: hashes of everything that a change of structure must leave as it was.
 
-``python -m experiments.golden OUT`` prepares the demo text, distills it in float32 on one thread by every kind of
-method, trains a baseline, and evaluates: only through the command line, so that two checkouts can be compared however
-their modules are named. ``OUT/golden.json`` holds the hashes; ``--against FILE`` compares them with those of
-another checkout, made on the same machine (bytes depend on the processor).
+``python -m experiments.golden OUT`` prepares the demo text, distills it in float32 on one thread by every
+kind of method, trains baselines, transforms, converts and evaluates: only through the command line, so that
+two checkouts can be compared however their modules are named. ``OUT/golden.json`` holds the hashes;
+``--against FILE`` compares them with those of another checkout, made on the same machine: bytes depend on the
+processor.
 """
 
 from __future__ import annotations
