@@ -39,6 +39,16 @@ def test_links_lead_somewhere():
     assert lost == []
 
 
+def test_the_tour_names_every_room_and_where_to_start_reading():
+    source = ROOT / "src" / "wordstill"
+    rows = re.findall(
+        r"^\| `(\w+)/` \|.*\| ([^|]*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE
+    )
+    assert {room for room, _ in rows} == {path.parent.name for path in source.glob("*/__init__.py")}
+    named = [source / room / file for room, files in rows for file in re.findall(r"`([\w/]+\.py)`", files)]
+    assert [str(path) for path in named if not path.exists()] == []
+
+
 def anchors(page):
     """The names that a page's headings have on GitHub."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)

@@ -120,7 +120,7 @@ RANGES = {
 
 @dataclass(frozen=True)
 class StillConfig:
-    """Settings of `Still`, chosen on development halves of similarity sets (docs/results.md)."""
+    """Settings of `Still`, chosen on development halves of similarity sets (experiments/results.md)."""
 
     layer: int
     """Which layer's states."""
