@@ -40,7 +40,7 @@ def command_line(module: str, arguments: Sequence[str]) -> str:
     kept, skip = [], False
     for word in arguments:
         if not skip and word not in OMITTED_OPTIONS:
-            kept.append(Path(word).name if os.sep in word else word)
+            kept.append(_without_folders(word))
         skip = word in OMITTED_OPTIONS
     return shlex.join(["python", "-m", module, *kept])
 
@@ -123,6 +123,14 @@ class TimedRecord:
         print(json.dumps({"seconds": seconds}), flush=True)
         write_json(self.times, seconds)
         write_json(self.path, {"seconds": seconds, **self.facts})
+
+
+def _without_folders(word: str) -> str:
+    """A path, or the path of NAME=PATH, as a file name."""
+    if os.sep not in word:
+        return word
+    label, equals, path = word.rpartition("=")
+    return f"{label}{equals}{Path(path).name}"
 
 
 def _versions() -> Iterator[tuple[str, str]]:

@@ -84,10 +84,9 @@ def main() -> None:
     tables = {label: Path(path) for label, _, path in (text.partition("=") for text in options.tables)}
     jobs = sorted(jobs_of(tables, options), key=lambda job: job.turn)
     check(jobs)
-    words = [text if text not in options.tables else short(text) for text in sys.argv[1:]]
     facts = {
         "title": options.title,
-        "command": command_line(MODULE, words),
+        "command": command_line(MODULE, sys.argv[1:]),
         "commit": options.commit or current_commit(),
         "hardware": device_name(),
     }
@@ -179,12 +178,6 @@ class Result:
             self.rows[key] = {**facts, "scores": {"trained": {}}}
         self.rows[key]["scores"]["trained"][job.name] = found
         write_json(self.path, {**self.facts, "rows": [self.rows[key] for key in sorted(self.rows)]})
-
-
-def short(table: str) -> str:
-    """NAME=PATH without the folders of one machine."""
-    label, _, path = table.partition("=")
-    return f"{label}={Path(path).name}"
 
 
 def arguments() -> argparse.Namespace:

@@ -97,7 +97,3 @@ def test_the_result_grows_with_every_job(table, tmp_path):
         {"cr:parent": {"value": 0}},
     ]
     assert rows[0]["provenance"]["seed"] == 7
-
-
-def test_the_command_names_no_folders():
-    assert trained.short("still=some/where/still.seed0") == "still=still.seed0"
