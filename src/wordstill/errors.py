@@ -58,6 +58,10 @@ class MissingExtra(WordstillError):
         return MissingExtra, (self.package, self.extra, self.feature)
 
 
+class PluginError(WordstillError):
+    """A plug-in that cannot be imported, or that takes a name which is in use."""
+
+
 class Interrupted(WordstillError):
     """The user stopped a run; what was read so far is saved if the run has a place for that."""
 

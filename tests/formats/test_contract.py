@@ -119,7 +119,7 @@ def assert_same(got, expected):
 
 
 def test_every_format_has_a_case():
-    assert [case.format for case in CASES] == [known.name for known in FORMATS]
+    assert [case.format for case in CASES] == list(FORMATS)
 
 
 @every_case

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from wordstill import formats
+from wordstill.core.plugins import Registry
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats import FORMATS
 from wordstill.vectors import WordVectors
@@ -46,7 +47,7 @@ def test_the_suffix_chooses_the_format_for_writing(file, name):
 
 def test_an_archive_of_numpy_is_refused(tmp_path):
     np.savez(tmp_path / "x.npz", words=np.array(["a"]), vectors=np.ones((1, 3), np.float32))
-    known = ", ".join(known.name for known in FORMATS)
+    known = ", ".join(FORMATS)
     with pytest.raises(FormatError, match=rf"known format of vectors \({known}\); .* a zip archive\. Unpack"):
         formats.read(tmp_path / "x.npz")
 
@@ -65,7 +66,8 @@ def test_a_folder_is_never_replaced_by_a_file(tmp_path):
 @pytest.mark.parametrize(("missing", "message"), [("read", "not read"), ("write", "not written")])
 def test_a_format_may_go_one_way_only(monkeypatch, tmp_path, missing, message):
     one_way = formats.Format("one-way", (".one",), **{missing: None})
-    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, one_way))
+    rows = Registry("format", "wordstill.no-formats", {**FORMATS, "one-way": one_way})
+    monkeypatch.setattr(formats, "FORMATS", rows)
     with pytest.raises(UsageError, match=message):
         if missing == "read":
             formats.read(tmp_path / "x.one", "one-way")
@@ -80,8 +82,8 @@ def test_the_page_of_formats_says_the_same():
         for line in page.splitlines()
         if line.startswith("| `") and line.count("|") == 9
     ]
-    assert [row[0].strip("`") for row in rows] == [known.name for known in FORMATS]
-    for known, (_, _, ends, read, write, records, float16, _) in zip(FORMATS, rows):
+    assert [row[0].strip("`") for row in rows] == list(FORMATS)
+    for known, (_, _, ends, read, write, records, float16, _) in zip(FORMATS.values(), rows):
         assert re.findall("`([^`]+)`", ends) == [suffix for suffix in known.suffixes if suffix]
         assert (read == "yes", write == "yes") == (known.read is not None, known.write is not None)
         assert (records == "yes", float16.startswith("yes")) == (known.records, known.float16)

@@ -16,6 +16,7 @@ from wordstill.baselines.sent2vec import Sent2vec
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
 from wordstill.baselines.word_stream import WordText
 from wordstill.core.files import refuse_existing, refuse_foreign
+from wordstill.core.plugins import Registry
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
 from wordstill.distillation.distilling import REPLACEABLE, write_artefacts
@@ -30,13 +31,18 @@ if TYPE_CHECKING:
 
     from wordstill.methods import Method
 
-BASELINES: dict[str, type[Baseline]] = {
-    "skipgram": Skipgram,
-    "cbow": Cbow,
-    "fasttext": Fasttext,
-    "sent2vec": Sent2vec,
-    "glove": Glove,
-}
+BASELINES: Registry[type[Baseline]] = Registry(
+    "method",
+    "wordstill.baselines",
+    {
+        "skipgram": Skipgram,
+        "cbow": Cbow,
+        "fasttext": Fasttext,
+        "sent2vec": Sent2vec,
+        "glove": Glove,
+    },
+    Baseline,
+)
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,11 @@ def _show_store(path: Path, *, verify: bool) -> None:
 
 
 def _show_table(path: Path, *, verify: bool) -> None:
-    from wordstill.formats import FORMATS
+    from wordstill.formats import recognise
     from wordstill.formats.artifact import ARTEFACT
 
     table = open_table(path)
-    kind = next(format for format in FORMATS if format.recognises(path))
+    kind = recognise(path)
     facts = {
         "format": kind.name,
         "words": f"{len(table):,}",

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from wordstill.core.files import disk_errors, refuse_existing
+from wordstill.core.plugins import Registry
 from wordstill.core.text_io import Reading, without_suffix
 from wordstill.errors import DataError, FormatError, UsageError, unknown_name
 from wordstill.formats.artifact import ARTEFACT
@@ -26,19 +27,28 @@ from wordstill.formats.word2vec_binary import WORD2VEC_BINARY
 from wordstill.formats.word2vec_text import WORD2VEC_TEXT
 from wordstill.vectors import WordVectors
 
-FORMATS: tuple[Format, ...] = (
-    ARTEFACT,
-    MODEL2VEC,
-    SENTENCE_TRANSFORMERS,
-    SPACY,
-    PROJECTOR,
-    GENSIM,
-    PARQUET,
-    FASTTEXT_BINARY,
-    FLORET,
-    WORD2VEC_TEXT,
-    WORD2VEC_BINARY,
-    GLOVE_TEXT,
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "wordstill.formats",
+    {
+        known.name: known
+        for known in (
+            ARTEFACT,
+            MODEL2VEC,
+            SENTENCE_TRANSFORMERS,
+            SPACY,
+            PROJECTOR,
+            GENSIM,
+            PARQUET,
+            FASTTEXT_BINARY,
+            FLORET,
+            WORD2VEC_TEXT,
+            WORD2VEC_BINARY,
+            GLOVE_TEXT,
+        )
+    },
+    Format,
+    instances=True,
 )
 """Tried in this order on reading, so what is recognised for sure stands before what is guessed."""
 
@@ -122,35 +132,33 @@ def check_target(
 
 def by_name(name: str) -> Format:
     """The format of this name."""
-    for known in FORMATS:
-        if known.name == name:
-            return known
-    raise unknown_name("format", name, (known.name for known in FORMATS))
+    return FORMATS.find(name)
 
 
 def by_suffix(path: Path) -> Format:
     """The format for writing to this name: the one with the longest suffix that fits."""
-    fitting = [
-        (len(suffix), known)
-        for known in FORMATS
-        for suffix in known.suffixes
-        if _ends_in(path.name.lower(), suffix, streamed=known.streamed)
-    ]
-    if fitting:
-        return max(fitting, key=lambda pair: pair[0])[1]
-    suffixes = ", ".join(sorted(suffix for known in FORMATS for suffix in known.suffixes if suffix))
+    for rows in (FORMATS.built_in, FORMATS):
+        fitting = [
+            (len(suffix), known)
+            for known in rows.values()
+            for suffix in known.suffixes
+            if _ends_in(path.name.lower(), suffix, streamed=known.streamed)
+        ]
+        if fitting:
+            return max(fitting, key=lambda pair: pair[0])[1]
+    suffixes = ", ".join(sorted(suffix for known in FORMATS.values() for suffix in known.suffixes if suffix))
     raise UsageError(
         f"No format is written to files ending in {path.suffix!r} ({path}). Use one of {suffixes}, "
-        f"or name the format: {', '.join(known.name for known in FORMATS if known.write)}."
+        f"or name the format: {', '.join(known.name for known in FORMATS.values() if known.write)}."
     )
 
 
 def recognise(path: Path) -> Format:
     """The format of what is at a path, by its content."""
-    for known in FORMATS:
+    for known in FORMATS.values():
         if known.recognises(path):
             return known
-    names = ", ".join(known.name for known in FORMATS if known.read)
+    names = ", ".join(known.name for known in FORMATS.values() if known.read)
     if path.is_dir():
         raise FormatError(f"The folder {path} holds no vectors in a known format ({names}).")
     raise not_this(path, head(path), f"in a known format of vectors ({names})")
@@ -166,7 +174,7 @@ def _writer(chosen: Format, dtype: str | None) -> Callable[[WordVectors, Path], 
         raise unknown_name("type of numbers", dtype, DTYPES)
     writer = chosen.write_int8 if dtype == "i8" else chosen.write if chosen.float16 else None
     if writer is None:
-        able = (known for known in FORMATS if (known.write_int8 if dtype == "i8" else known.float16))
+        able = (known for known in FORMATS.values() if (known.write_int8 if dtype == "i8" else known.float16))
         raise UsageError(
             f"The format {chosen.name!r} has no place for {dtype}. Formats that have: "
             f"{', '.join(known.name for known in able)}."

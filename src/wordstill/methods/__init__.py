@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wordstill.core.plugins import Registry
 from wordstill.methods.ase import Ase
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.bert_skipgram import BertSkipgram
@@ -12,15 +13,20 @@ from wordstill.methods.specification import MethodSpec, check_specs, read_specs
 from wordstill.methods.still import Still
 from wordstill.methods.x2static import X2Static
 
-METHODS: dict[str, type[Method]] = {
-    "still": Still,
-    "ase": Ase,
-    "decontextual": Decontextual,
-    "principal": Principal,
-    "x2static": X2Static,
-    "bert-skipgram": BertSkipgram,
-    "context-to-vec": ContextToVec,
-}
+METHODS: Registry[type[Method]] = Registry(
+    "method",
+    "wordstill.methods",
+    {
+        "still": Still,
+        "ase": Ase,
+        "decontextual": Decontextual,
+        "principal": Principal,
+        "x2static": X2Static,
+        "bert-skipgram": BertSkipgram,
+        "context-to-vec": ContextToVec,
+    },
+    Method,
+)
 
 __all__ = [
     "METHODS",

@@ -125,8 +125,7 @@ def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:
             if name:
                 yield name, given
             name, given = head, {}
-            if name not in TRANSFORMS:
-                raise unknown_name("transform", name, TRANSFORMS)
+            TRANSFORMS.find(name)
         if rest:
             key, equals, value = (piece.strip() for piece in rest.partition("="))
             if not name or not equals or key in given:
@@ -175,10 +174,10 @@ def _chain(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _known(path: Path, entry: Mapping[str, Any]) -> Transform:
-    for kind in TRANSFORMS.values():
-        if kind.name == entry["name"]:
-            try:
-                return kind(kind.config_type(**entry["settings"]))
-            except TypeError:
-                raise FormatError(f"{path}: {entry['name']} has no settings {entry['settings']}.") from None
-    raise FormatError(f"{path}: the transform {entry['name']!r} is not known to this version.")
+    kind = TRANSFORMS.get(entry["name"].partition(".")[0])
+    if kind is None or kind.name != entry["name"]:
+        raise FormatError(f"{path}: the transform {entry['name']!r} is not known to this version.")
+    try:
+        return kind(kind.config_type(**entry["settings"]))
+    except TypeError:
+        raise FormatError(f"{path}: {entry['name']} has no settings {entry['settings']}.") from None

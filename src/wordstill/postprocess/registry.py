@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from wordstill.core.plugins import Registry
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import Average, Concatenate
 from wordstill.postprocess.linear_transforms import AllButTheTop, Centre, Pca, Uncovec, Unit, Whiten
 from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
 from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantise, Trim
 
-TRANSFORMS: dict[str, type[Transform]] = {
-    kind.name.partition(".")[0]: kind
-    for kind in (
-        Centre,
-        Unit,
-        AllButTheTop,
-        Whiten,
-        Pca,
-        Uncovec,
-        Quantise,
-        Trim,
-        MergeCase,
-        Concatenate,
-        Average,
-        Faruqui,
-        ContextGraph,
-        CounterFit,
-    )
-}
+TRANSFORMS: Registry[type[Transform]] = Registry(
+    "transform",
+    "wordstill.transforms",
+    {
+        kind.name.partition(".")[0]: kind
+        for kind in (
+            Centre,
+            Unit,
+            AllButTheTop,
+            Whiten,
+            Pca,
+            Uncovec,
+            Quantise,
+            Trim,
+            MergeCase,
+            Concatenate,
+            Average,
+            Faruqui,
+            ContextGraph,
+            CounterFit,
+        )
+    },
+    Transform,
+)
