@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
@@ -8,7 +7,9 @@ import sys
 import pytest
 
 import wordstill
-from wordstill.cli import distill, evaluate, info, prepare, query, train
+import wordstill.corpus
+import wordstill.teacher
+from wordstill.cli import distill, evaluate, info, options, prepare, query, train
 from wordstill.cli.app import GPU_MEMORY
 
 COMMANDS = {
@@ -97,11 +98,10 @@ def test_a_closed_pipe_is_no_error(start, vectors):
     assert process.stderr.read() == ""
 
 
-def test_text_defaults_are_those_of_the_library():
-    config = wordstill.corpus.PrepareConfig()
-    for command in (prepare.command, distill.command):
-        defaults = {name: value.default for name, value in inspect.signature(command).parameters.items()}
-        assert {name: defaults[name] for name in vars(config)} == vars(config)
+def test_defaults_of_groups_are_those_of_the_library():
+    assert options.TextOptions().config() == wordstill.corpus.PrepareConfig()
+    assert options.VocabularyOptions().config() == wordstill.corpus.VocabularyConfig()
+    assert options.TeacherOptions().config() == wordstill.teacher.TeacherConfig()
 
 
 def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):

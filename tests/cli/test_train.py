@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import inspect
 import re
 import signal
 import time
 
 import pytest
 
-import wordstill
 from wordstill import WordVectors
 from wordstill.baselines import TrainConfig, Training
-from wordstill.cli import train
 from wordstill.corpus import Corpus
 
 QUICK = ("--dim", "8", "--epochs", "1", "--device", "cpu")
@@ -137,6 +134,3 @@ def test_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     monkeypatch.setattr("wordstill.cli.train._run", lambda *arguments, **_: given.append(arguments))
     assert cli("train", "text.txt", "--out", tmp_path / "vectors").code == 0
     assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=False)))]
-    config = wordstill.corpus.PrepareConfig()
-    defaults = {name: value.default for name, value in inspect.signature(train.command).parameters.items()}
-    assert {name: defaults[name] for name in vars(config)} == vars(config)

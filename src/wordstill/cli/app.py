@@ -24,6 +24,7 @@ from wordstill.cli import (
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
+from wordstill.cli.options import with_groups
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -49,7 +50,7 @@ for name, command, examples in (
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
-    app.command(name, epilog=examples)(command)
+    app.command(name, epilog=examples)(with_groups(command))
 app.add_typer(data.app, name="data")
 app.add_typer(meaning.app, name="meaning")
 

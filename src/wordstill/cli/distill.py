@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wordstill.cli import options
-from wordstill.cli import options as teacher_options
 from wordstill.cli.development import read_development
 from wordstill.cli.early_exit import refuse_unreadable_resume, resumable
-from wordstill.cli.failures import warn
+from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.formatting import count_text, show_facts, size_text, time_text
 from wordstill.cli.run_report import show_profile, show_result
-from wordstill.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from wordstill.corpus import PrepareConfig
     from wordstill.distillation.early_stopping import Development
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
@@ -35,8 +32,11 @@ Example: wordstill distill store --method x2static:preset=paper --epochs 2 --out
 
 Example: wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
+LEARNING, RUN = "Learning", "Run"
+
 
 def command(
+    *,
     inputs: options.Inputs,
     out: options.NewFolder,
     method: Annotated[
@@ -51,44 +51,49 @@ def command(
             show_default=False,
         ),
     ] = None,
+    teacher: options.TeacherOptions,
+    vocabulary: options.VocabularyOptions,
     seed: options.Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: options.Overwrite = False,
-    checkpoint_minutes: Annotated[
-        float, typer.Option(metavar="N", min=0, help="Save the state so often; 0 saves it after every batch.")
-    ] = 2.0,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show the settings, and the time, memory and disk they need."),
     ] = False,
     progress: options.ShowProgress = None,
-    profile: Annotated[
-        bool,
+    budget: Annotated[
+        int | None,
         typer.Option(
-            "--profile", help="At the end show where the time went; a GPU then runs a little slower."
+            metavar="N",
+            min=1,
+            help="Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            rich_help_panel=options.TEACHER,
         ),
-    ] = False,
-    teacher: teacher_options.Name = "all-MiniLM-L6-v2",
-    device: teacher_options.Device = "auto",
-    dtype: teacher_options.Precision = "auto",
-    max_length: teacher_options.MaxLength = None,
-    budget: teacher_options.Budget = None,
-    read: teacher_options.Read = "sentence",
-    batches: teacher_options.BatchesPlace = "auto",
+    ] = None,
+    read: Annotated[
+        str,
+        typer.Option(
+            metavar="UNIT",
+            help="What the model reads as one text: sentence or paragraph.",
+            rich_help_panel=options.TEACHER,
+        ),
+    ] = "sentence",
+    batches: Annotated[str, typer.Option(metavar="PLACE", hidden=True)] = "auto",
     epochs: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=1,
             help="How often methods that learn step by step read the text; the others read it once.",
+            rich_help_panel=LEARNING,
         ),
     ] = 1,
     development: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Word pairs with judgements: after each epoch methods that learn are scored on them, and "
+            help="Word pairs with human scores: after each epoch methods that learn are scored on them, and "
             "the best table is kept. Test sets are refused.",
+            rich_help_panel=LEARNING,
         ),
     ] = None,
     patience: Annotated[
@@ -98,27 +103,30 @@ def command(
             min=1,
             help="With --development: stop after so many epochs without gain; by default 1.",
             show_default=False,
+            rich_help_panel=LEARNING,
         ),
     ] = None,
-    min_count: options.MinCount = 5,
-    max_vocab: options.MaxVocab = None,
-    key: options.Key = "lower",
-    words: Annotated[
-        Path | None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=RUN)
+    ] = False,
+    checkpoint_minutes: Annotated[
+        float,
         typer.Option(
-            metavar="FILE",
-            help="Words or phrases, one on each line, that must get a vector, however rare.",
-            rich_help_panel=options.VOCABULARY,
+            metavar="N",
+            min=0,
+            help="Minutes between checkpoints; 0 saves one after every batch.",
+            rich_help_panel=RUN,
         ),
-    ] = None,
-    format: options.Format = "auto",
-    field: options.Field = "text",
-    sentences_per_line: options.SentencesPerLine = False,
-    filter: options.Filter = "none",
-    language: options.Language = None,
-    splitter_language: options.SplitterLanguage = "en",
-    errors: options.Errors = "strict",
-    encoding: options.Encoding = "utf-8",
+    ] = 2.0,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile",
+            help="At the end show where the time went; a GPU then runs a little slower.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
+    text: options.TextOptions,
 ) -> None:
     """Distil a language model over text into word vectors.
 
@@ -126,25 +134,16 @@ def command(
 
     With one method DIR is the table of vectors; with several it holds a folder for each.
     """
-    text = options.prepare_config(
-        format=format,
-        field=field,
-        sentences_per_line=sentences_per_line,
-        filter=filter,
-        language=language,
-        splitter_language=splitter_language,
-        errors=errors,
-        encoding=encoding,
-    )
-    config = _config(
+    with needs_models("wordstill distill"):
+        from wordstill.distillation.run import DistillConfig
+    config = DistillConfig(
         methods=tuple(method or ["still"]),
-        teacher={"name": teacher, "device": device, "dtype": dtype, "max_length": max_length},
-        vocabulary={"min_count": min_count, "max_size": max_vocab, "key": key},
-        words=words,
-        prepare=text,
+        teacher=teacher.config(),
+        vocabulary=vocabulary.config(),
+        prepare=text.config(),
         budget=budget,
-        read=read,
-        batches=batches,
+        read=cast("Any", read),
+        batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
         checkpoint_seconds=60 * checkpoint_minutes,
@@ -164,29 +163,6 @@ def command(
             progress=options.wants_progress(progress),
             profile=profile,
         )
-
-
-def _config(
-    *,
-    teacher: dict[str, Any],
-    vocabulary: dict[str, Any],
-    words: Path | None,
-    prepare: PrepareConfig,
-    **settings: Any,
-) -> DistillConfig:
-    try:
-        from wordstill.corpus import Vocabulary, VocabularyConfig
-        from wordstill.distillation.run import DistillConfig
-        from wordstill.teacher import TeacherConfig
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "distill", "wordstill distill") from error
-    wanted = Vocabulary.read_word_list(words) if words is not None else ()
-    return DistillConfig(
-        teacher=TeacherConfig(**teacher),
-        vocabulary=VocabularyConfig(**vocabulary, words=wanted),
-        prepare=prepare,
-        **settings,
-    )
 
 
 def _run(

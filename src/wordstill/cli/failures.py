@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from wordstill.errors import WordstillError
+from wordstill.errors import MissingExtra, WordstillError
 
 INTERRUPTED = 130
 
@@ -117,3 +117,12 @@ def _term_like_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def needs_models(feature: str) -> Iterator[None]:
+    """Name the missing extra where torch or transformers are not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "distill", feature) from error

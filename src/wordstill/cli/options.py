@@ -1,21 +1,26 @@
-"""Options that several commands have."""
+"""Options that commands share: single ones, and groups that a command takes as one parameter."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
-    from wordstill.corpus import PrepareConfig
+    from wordstill.corpus import PrepareConfig, VocabularyConfig
+    from wordstill.corpus.vocabulary import KeyRule
+    from wordstill.teacher import TeacherConfig
 
-
-TEXT = "Text"
-VOCABULARY = "Vocabulary"
+TEACHER, VOCABULARY, TEXT = "Teacher", "Vocabulary", "Text"
+"""Panels of the help, below the options that most people use."""
 
 Inputs = Annotated[
     list[str],
@@ -42,8 +47,10 @@ ReportFile = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of everything random.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an output that exists, and start anew.")
+]
 ShowProgress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Show progress bars; by default only on a terminal."),
@@ -55,97 +62,165 @@ VectorsPath = Annotated[
     ),
 ]
 Topn = Annotated[int, typer.Option("--topn", "-n", metavar="N", min=1, help="How many words to show.")]
-
-MinCount = Annotated[
-    int,
-    typer.Option(
-        "--min-count", metavar="N", min=1, help="Leave rarer words out.", rich_help_panel=VOCABULARY
-    ),
-]
-MaxVocab = Annotated[
-    int | None,
-    typer.Option(
-        "--max-vocab",
-        metavar="N",
-        min=1,
-        help="Keep only so many, the most frequent.",
-        rich_help_panel=VOCABULARY,
-    ),
-]
-Key = Annotated[
-    str,
-    typer.Option(
-        "--key",
-        metavar="RULE",
-        help="lower joins all case variants of a word, none does not.",
-        rich_help_panel=VOCABULARY,
-    ),
-]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format", metavar="NAME", help="auto, text, jsonl, parquet or mediawiki.", rich_help_panel=TEXT
-    ),
-]
-Field = Annotated[
-    str, typer.Option("--field", metavar="NAME", help="JSONL field or Parquet column.", rich_help_panel=TEXT)
-]
-SentencesPerLine = Annotated[
-    bool,
-    typer.Option(
-        "--sentences-per-line",
-        help="A line is a sentence and a blank line ends a paragraph; otherwise a line is a paragraph.",
-        rich_help_panel=TEXT,
-    ),
-]
-Filter = Annotated[
-    str,
-    typer.Option(
-        "--filter",
-        metavar="NAME",
-        help="Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
-        "sentences-10-40 (sentences of 10 to 40 words).",
-        rich_help_panel=TEXT,
-    ),
-]
-Language = Annotated[
-    str | None,
-    typer.Option(
-        "--language",
-        metavar="CODE",
-        help="Keep only paragraphs in this language, such as en.",
-        rich_help_panel=TEXT,
-    ),
-]
-SplitterLanguage = Annotated[
-    str,
-    typer.Option(
-        "--splitter-language",
-        metavar="CODE",
-        help="Language whose abbreviations the sentence splitter knows.",
-        rich_help_panel=TEXT,
-    ),
-]
-Errors = Annotated[
-    str,
-    typer.Option(
-        "--errors",
-        metavar="RULE",
-        help="strict stops at bytes that are not text, replace puts U+FFFD there.",
-        rich_help_panel=TEXT,
-    ),
-]
-Encoding = Annotated[
-    str,
-    typer.Option("--encoding", metavar="NAME", help="Of text and JSONL files.", rich_help_panel=TEXT),
-]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:1.")]
+Dtype = Annotated[str, typer.Option("--dtype", metavar="NAME", help="auto, float32, bfloat16 or float16.")]
 
 
-def prepare_config(**settings: Any) -> PrepareConfig:
-    """The text settings, checked by their room."""
-    from wordstill.corpus import PrepareConfig
+@dataclass(frozen=True)
+class TeacherOptions:
+    """Which model reads the text, and on what."""
 
-    return PrepareConfig(**settings)
+    teacher: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="A model of the Hugging Face Hub or a folder; the default needs no network.",
+        ),
+    ] = "all-MiniLM-L6-v2"
+    device: Device = "auto"
+    dtype: Dtype = "auto"
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Longest text in subwords; by default the model's limit, at most 512.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = None
+
+    def config(self) -> TeacherConfig:
+        """The settings, checked by their room."""
+        from wordstill.teacher import TeacherConfig
+
+        return TeacherConfig(self.teacher, self.device, self.dtype, max_length=self.max_length)
+
+
+@dataclass(frozen=True)
+class VocabularyOptions:
+    """Which words get a vector."""
+
+    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Words or phrases, one a line, that must get a vector, however rare."
+        ),
+    ] = None
+    max_vocab: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Keep only the N most frequent words.", rich_help_panel=VOCABULARY
+        ),
+    ] = None
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help="lower joins all case variants of a word, none does not.",
+            rich_help_panel=VOCABULARY,
+        ),
+    ] = "lower"
+
+    def config(self) -> VocabularyConfig:
+        """The settings, checked by their room, with the words of the list."""
+        from wordstill.corpus import Vocabulary, VocabularyConfig
+
+        words = Vocabulary.read_word_list(self.words) if self.words is not None else ()
+        return VocabularyConfig(self.min_count, self.max_vocab, cast("KeyRule", self.key), words)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How files of text are read."""
+
+    format: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="auto, text, jsonl, parquet or mediawiki.", rich_help_panel=TEXT),
+    ] = "auto"
+    field: Annotated[
+        str, typer.Option(metavar="NAME", help="JSONL field or Parquet column.", rich_help_panel=TEXT)
+    ] = "text"
+    sentences_per_line: Annotated[
+        bool,
+        typer.Option(
+            "--sentences-per-line",
+            help="A line is a sentence and an empty line ends a paragraph; otherwise a line is a paragraph.",
+            rich_help_panel=TEXT,
+        ),
+    ] = False
+    filter: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
+            "sentences-10-40 (sentences of 10 to 40 words).",
+            rich_help_panel=TEXT,
+        ),
+    ] = "none"
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODE",
+            help="Keep only paragraphs in this language, such as en.",
+            rich_help_panel=TEXT,
+        ),
+    ] = None
+    splitter_language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Language whose abbreviations the sentence splitter knows.",
+            rich_help_panel=TEXT,
+        ),
+    ] = "en"
+    errors: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help="strict stops at bytes that are not text, replace puts U+FFFD there.",
+            rich_help_panel=TEXT,
+        ),
+    ] = "strict"
+    encoding: Annotated[
+        str, typer.Option(metavar="NAME", help="Encoding of text and JSONL files.", rich_help_panel=TEXT)
+    ] = "utf-8"
+
+    def config(self) -> PrepareConfig:
+        """The settings, checked by their room."""
+        from wordstill.corpus import PrepareConfig
+
+        return PrepareConfig(**asdict(self))
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer takes it: a parameter that is a group of options becomes these options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    options: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        if (group := groups.get(parameter.name)) is None:
+            options.append(parameter.replace(annotation=hints[parameter.name], kind=Parameter.KEYWORD_ONLY))
+            continue
+        own = get_type_hints(group, include_extras=True)
+        options += [
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name])
+            for field in fields(group)
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made: dict[str, Any] = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**given, **made)
+
+    # typer reads the signature of what was wrapped, unless it cannot see it.
+    del run.__wrapped__
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
 
 
 def output_folder(path: Path) -> Path:
@@ -160,66 +235,3 @@ def output_folder(path: Path) -> Path:
 def wants_progress(asked: bool | None) -> bool:
     """Whether to show progress bars."""
     return sys.stderr.isatty() if asked is None else asked
-
-
-PANEL = "Teacher"
-
-Name = Annotated[
-    str,
-    typer.Option(
-        "--teacher",
-        metavar="NAME|FOLDER",
-        help="A model of the Hugging Face Hub or a folder; the default needs no network.",
-        rich_help_panel=PANEL,
-    ),
-]
-Device = Annotated[
-    str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:1.", rich_help_panel=PANEL)
-]
-Precision = Annotated[
-    str,
-    typer.Option(
-        "--dtype",
-        metavar="NAME",
-        help="auto, float32, bfloat16 or float16.",
-        rich_help_panel=PANEL,
-    ),
-]
-MaxLength = Annotated[
-    int | None,
-    typer.Option(
-        "--max-length",
-        metavar="N",
-        min=1,
-        help="Longest text in sub-words; by default the model's limit, at most 512.",
-        rich_help_panel=PANEL,
-    ),
-]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        metavar="N",
-        min=1,
-        help="Sub-words in a batch; by default 2,048, on a GPU 131,072.",
-        rich_help_panel=PANEL,
-    ),
-]
-Read = Annotated[
-    str,
-    typer.Option(
-        "--read",
-        metavar="UNIT",
-        help="What the model reads as one text: each sentence by itself, or a whole paragraph.",
-        rich_help_panel=PANEL,
-    ),
-]
-BatchesPlace = Annotated[
-    str,
-    typer.Option(
-        "--batches",
-        metavar="PLACE",
-        help="Where batches are made: host, device, or auto, which takes a GPU that can make them.",
-        rich_help_panel=PANEL,
-    ),
-]

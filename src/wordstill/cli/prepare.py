@@ -25,6 +25,7 @@ Example: zcat big.txt.gz | wordstill prepare - --out store"""
 
 
 def command(
+    *,
     inputs: options.Inputs,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="STORE", help="Folder to make.", show_default=False)
@@ -34,14 +35,7 @@ def command(
     ] = None,
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
-    format: options.Format = "auto",
-    field: options.Field = "text",
-    sentences_per_line: options.SentencesPerLine = False,
-    filter: options.Filter = "none",
-    language: options.Language = None,
-    splitter_language: options.SplitterLanguage = "en",
-    errors: options.Errors = "strict",
-    encoding: options.Encoding = "utf-8",
+    text: options.TextOptions,
 ) -> None:
     """Read text once and store it so that any number of distillations can use it.
 
@@ -49,22 +43,12 @@ def command(
     """
     from wordstill.corpus import prepare
 
-    config = options.prepare_config(
-        format=format,
-        field=field,
-        sentences_per_line=sentences_per_line,
-        filter=filter,
-        language=language,
-        splitter_language=splitter_language,
-        errors=errors,
-        encoding=encoding,
-    )
     start = time.monotonic()
     with repeatable(options.output_folder(out)):
         corpus = prepare(
             inputs,
             out,
-            config,
+            text.config(),
             workers=workers,
             overwrite=overwrite,
             progress=options.wants_progress(progress),

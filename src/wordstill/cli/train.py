@@ -14,7 +14,6 @@ from wordstill.errors import MissingExtra
 
 if TYPE_CHECKING:
     from wordstill.baselines import TrainConfig
-    from wordstill.corpus import PrepareConfig
 
 
 EXAMPLES = """\
@@ -26,6 +25,7 @@ Example: wordstill train store --method skipgram --workers 8 --seed 1 --out vect
 
 
 def command(
+    *,
     inputs: options.Inputs,
     out: options.NewFolder,
     method: Annotated[
@@ -55,30 +55,11 @@ def command(
             help="Threads of skipgram, cbow and fasttext; only with one are two runs the same.",
         ),
     ] = 1,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1, for sent2vec and glove.")
-    ] = "auto",
+    device: options.Device = "auto",
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
-    min_count: options.MinCount = 5,
-    max_vocab: options.MaxVocab = None,
-    key: options.Key = "lower",
-    words: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Words, one on each line, that must be learnt, however rare.",
-            rich_help_panel=options.VOCABULARY,
-        ),
-    ] = None,
-    format: options.Format = "auto",
-    field: options.Field = "text",
-    sentences_per_line: options.SentencesPerLine = False,
-    filter: options.Filter = "none",
-    language: options.Language = None,
-    splitter_language: options.SplitterLanguage = "en",
-    errors: options.Errors = "strict",
-    encoding: options.Encoding = "utf-8",
+    vocabulary: options.VocabularyOptions,
+    text: options.TextOptions,
 ) -> None:
     """Train word vectors on text from scratch, without a language model, to compare with.
 
@@ -86,27 +67,16 @@ def command(
 
     With one method DIR is the table of vectors; with several it holds a folder for each.
     """
-    text = options.prepare_config(
-        format=format,
-        field=field,
-        sentences_per_line=sentences_per_line,
-        filter=filter,
-        language=language,
-        splitter_language=splitter_language,
-        errors=errors,
-        encoding=encoding,
-    )
     config = _config(
         [_with_settings(name, dim=dim, epochs=epochs) for name in method or ["skipgram"]],
-        vocabulary={"min_count": min_count, "max_size": max_vocab, "key": key},
+        vocabulary,
+        text,
         training={
             "seed": seed,
             "workers": workers,
             "device": device,
             "progress": options.wants_progress(progress),
         },
-        words=words,
-        prepare=text,
     )
     _run(inputs, options.output_folder(out), config, overwrite=overwrite)
 
@@ -121,22 +91,19 @@ def _with_settings(method: str, **settings: int | None) -> str:
 
 def _config(
     methods: list[str],
+    vocabulary: options.VocabularyOptions,
+    text: options.TextOptions,
     *,
-    vocabulary: dict[str, Any],
     training: dict[str, Any],
-    words: Path | None,
-    prepare: PrepareConfig,
 ) -> TrainConfig:
     try:
         from wordstill.baselines import TrainConfig, Training
-        from wordstill.corpus import Vocabulary, VocabularyConfig
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", "wordstill train") from error
-    wanted = Vocabulary.read_word_list(words) if words is not None else ()
     return TrainConfig(
         tuple(methods),
-        vocabulary=VocabularyConfig(**vocabulary, words=wanted),
-        prepare=prepare,
+        vocabulary=vocabulary.config(),
+        prepare=text.config(),
         training=Training(**training),
     )
 

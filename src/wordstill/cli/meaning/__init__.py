@@ -12,6 +12,7 @@ from wordstill.cli.meaning import (
     meaning_table,
     meaning_train,
 )
+from wordstill.cli.options import with_groups
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,4 +27,4 @@ for name, command, examples in (
     ("table", meaning_table.command, meaning_table.EXAMPLES),
     ("evaluate", meaning_evaluate.command, meaning_evaluate.EXAMPLES),
 ):
-    app.command(name, epilog=examples)(command)
+    app.command(name, epilog=examples)(with_groups(command))

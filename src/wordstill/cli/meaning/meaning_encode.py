@@ -11,16 +11,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.formatting import count_text, show_next
-from wordstill.cli.meaning.meaning_options import (
-    DEFAULT_KIND,
-    Device,
-    EncoderPath,
-    Kind,
-    Precision,
-    TeacherPlace,
-    load_encoder,
-    read_span,
-)
+from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind, read_span
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
 
 EXAMPLES = """\
@@ -30,6 +21,7 @@ Example: printf 'They sat on the bank.\\t16:20\\n' | wordstill meaning encode me
 
 
 def command(
+    *,
     encoder: EncoderPath,
     sentences: Annotated[
         str,
@@ -46,15 +38,13 @@ def command(
         typer.Option(metavar="WORD", help="Only this word, where no place is given.", show_default=False),
     ] = None,
     kind: Kind = DEFAULT_KIND,
-    teacher: TeacherPlace = None,
-    device: Device = "auto",
-    dtype: Precision = "auto",
+    options: EncoderOptions,
     overwrite: Overwrite = False,
 ) -> None:
     """Encode uses of words into a folder with their vectors, to search in or to read from Python."""
     output_folder(out)
     lines = list(_lines(sentences))
-    model = load_encoder(encoder, teacher, device, dtype, kind)
+    model = options.load(encoder, kind)
     from wordstill.meaning import Use, UseStore
 
     placed = UseStore.build(

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordstill.cli.meaning.meaning_options import (
-    DEFAULT_KIND,
-    Device,
-    EncoderPath,
-    Precision,
-    TeacherPlace,
-    load_encoder,
-)
+from wordstill.cli.meaning.meaning_options import EncoderOptions, EncoderPath
 from wordstill.cli.options import Overwrite, ReportFile
 
 if TYPE_CHECKING:
@@ -27,6 +20,7 @@ Example: wordstill meaning evaluate meaning --task usim --task wic --out evaluat
 
 
 def command(
+    *,
     encoder: EncoderPath,
     task: Annotated[
         list[str] | None,
@@ -47,9 +41,7 @@ def command(
         ),
     ] = None,
     out: ReportFile = None,
-    teacher: TeacherPlace = None,
-    device: Device = "auto",
-    dtype: Precision = "auto",
+    options: EncoderOptions,
     overwrite: Overwrite = False,
 ) -> None:
     """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
@@ -57,7 +49,7 @@ def command(
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    model = load_encoder(encoder, teacher, device, dtype, DEFAULT_KIND)
+    model = options.load(encoder)
     from wordstill.meaning.context_suite import EvaluationConfig, evaluate
 
     representations = model.representations()

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.errors import MissingExtra, UsageError
+from wordstill.cli.failures import needs_models
+from wordstill.cli.options import Device, Dtype
+from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from wordstill.meaning import MeaningEncoder
 
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:1.")]
-Precision = Annotated[
-    str, typer.Option("--dtype", metavar="NAME", help="auto, float32, bfloat16 or float16.")
-]
 EncoderPath = Annotated[
     Path, typer.Argument(metavar="ENCODER", help="A folder that meaning train made.", show_default=False)
-]
-TeacherPlace = Annotated[
-    str | None,
-    typer.Option(
-        "--teacher",
-        metavar="NAME",
-        help="Where the teacher is now; by default where it was.",
-        show_default=False,
-    ),
 ]
 DEFAULT_KIND = "meaning-centred"
 """As in ``wordstill.meaning.encoder``, which is slow to import."""
@@ -43,20 +31,26 @@ Kind = Annotated[
 ]
 
 
-@contextmanager
-def needs_models(feature: str) -> Iterator[None]:
-    """Say which extra is wanted where torch or transformers are not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "distill", feature) from error
+@dataclass(frozen=True)
+class EncoderOptions:
+    """How a trained encoder is opened."""
 
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Where the teacher is now; by default where it was.", show_default=False
+        ),
+    ] = None
+    device: Device = "auto"
+    dtype: Dtype = "auto"
 
-def load_encoder(path: Path, teacher: str | None, device: str, dtype: str, kind: str) -> MeaningEncoder:
-    """Open an encoder with its teacher."""
-    with needs_models("wordstill meaning"):
-        from wordstill.meaning import MeaningEncoder
-    return MeaningEncoder.load(path, kind=kind, device=device, dtype=dtype, teacher=teacher)
+    def load(self, path: Path, kind: str = DEFAULT_KIND) -> MeaningEncoder:
+        """Open an encoder with its teacher."""
+        with needs_models("wordstill meaning"):
+            from wordstill.meaning import MeaningEncoder
+        return MeaningEncoder.load(
+            path, kind=kind, device=self.device, dtype=self.dtype, teacher=self.teacher
+        )
 
 
 def read_span(text: str) -> tuple[int, int] | int:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.failures import needs_models
 from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
-from wordstill.cli.meaning.meaning_options import Device, Precision, needs_models
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, wants_progress
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
     count: Annotated[int, typer.Option(metavar="N", min=1, help="Targets to choose.")] = 100_000,
     sample: Annotated[int, typer.Option(metavar="N", min=0, help="Triples to show.")] = 3,
     device: Device = "auto",
-    dtype: Precision = "auto",
+    dtype: Dtype = "auto",
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
     min_words: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=CHOICE)] = 15,

@@ -7,22 +7,14 @@ from typing import Annotated
 
 import typer
 
-from wordstill.cli.meaning.meaning_options import (
-    DEFAULT_KIND,
-    Device,
-    EncoderPath,
-    Kind,
-    Precision,
-    TeacherPlace,
-    load_encoder,
-    read_span,
-)
+from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind, read_span
 from wordstill.cli.options import Topn
 
 EXAMPLES = "Example: wordstill meaning similar meaning uses 'They sat on the bank.' 16:20"
 
 
 def command(
+    *,
     encoder: EncoderPath,
     uses: Annotated[
         Path, typer.Argument(metavar="USES", help="A folder that meaning encode made.", show_default=False)
@@ -36,13 +28,11 @@ def command(
     ],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,
-    teacher: TeacherPlace = None,
-    device: Device = "auto",
-    dtype: Precision = "auto",
+    options: EncoderOptions,
 ) -> None:
     """Show the uses with the nearest meanings to that of a word in a sentence."""
     place = read_span(span)
-    model = load_encoder(encoder, teacher, device, dtype, kind)
+    model = options.load(encoder, kind)
     from wordstill.meaning import UseStore
 
     for use, cosine in model.most_similar(sentence, place, UseStore.load(uses), topn):

@@ -9,21 +9,14 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.formatting import show_next
-from wordstill.cli.meaning.meaning_options import (
-    DEFAULT_KIND,
-    Device,
-    EncoderPath,
-    Kind,
-    Precision,
-    TeacherPlace,
-    load_encoder,
-)
+from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
 
 EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
 
 
 def command(
+    *,
     encoder: EncoderPath,
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
     out: NewFolder,
@@ -32,9 +25,7 @@ def command(
         int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")
     ] = None,
     kind: Kind = DEFAULT_KIND,
-    teacher: TeacherPlace = None,
-    device: Device = "auto",
-    dtype: Precision = "auto",
+    options: EncoderOptions,
     overwrite: Overwrite = False,
 ) -> None:
     """Make a static table: the mean of the meanings of each word in a text."""
@@ -43,7 +34,7 @@ def command(
 
     refuse_existing(output_folder(out), overwrite=overwrite)
     corpus = Corpus.open(store)
-    model = load_encoder(encoder, teacher, device, dtype, kind)
+    model = options.load(encoder, kind)
     from wordstill.meaning import static_table
 
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count, max_size=max_vocab))

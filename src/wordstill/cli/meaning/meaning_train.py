@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from wordstill.cli.failures import needs_models
 from wordstill.cli.formatting import show_facts, show_next, time_text
-from wordstill.cli.meaning.meaning_options import Device, Precision, needs_models
-from wordstill.cli.options import NewFolder, Overwrite, output_folder
+from wordstill.cli.options import Device, Dtype, NewFolder, Overwrite, output_folder
 from wordstill.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(
         typer.Option(metavar="DIR", help="Keep the teacher's states for more trainings.", show_default=False),
     ] = None,
     device: Device = "auto",
-    dtype: Precision = "auto",
+    dtype: Dtype = "auto",
     overwrite: Overwrite = False,
     preset: Annotated[
         str,
