@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from wordstill.evaluation.data.locate import locate
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.evaluation.statistics import Floats, resampled_correlations, spearman
-from wordstill.meaning import Use
-from wordstill.meaning.context_tasks import Representations, cosines, predict, use_vectors
+from wordstill.meaning import Occurrence
+from wordstill.meaning.context_tasks import Representations, cosines, occurrence_vectors, predict
 from wordstill.meaning.occurrence import word_spans
 from wordstill.meaning.reading import StateReader
 
@@ -54,14 +54,16 @@ def development(
     """
     sets = {name: _pairs(name) for name in WORDS}
     needed = {word for pairs in sets.values() for word in (*pairs.first, *pairs.second)}
-    uses = uses_of(needed, sentences, CONTEXTS)
+    occurrences = occurrences_of(needed, sentences, CONTEXTS)
     judged = {SENSES: _senses(reader, representations)}
-    return judged | {name: _words(reader, representations, pairs, uses) for name, pairs in sets.items()}
+    return judged | {
+        name: _words(reader, representations, pairs, occurrences) for name, pairs in sets.items()
+    }
 
 
-def uses_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, list[Use]]:
-    """The first uses of each word, none more than once in a sentence; words with too few are left out."""
-    found: dict[str, list[Use]] = {word: [] for word in words}
+def occurrences_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, list[Occurrence]]:
+    """The first occurrences of each word, one per sentence; words with too few are left out."""
+    found: dict[str, list[Occurrence]] = {word: [] for word in words}
     missing = set(words)
     for text in sentences:
         # Nearly no sentence has a word that is still missing, and to look for spans takes long.
@@ -69,13 +71,13 @@ def uses_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, 
             continue
         here = {text[slice(*span)].lower(): span for span in word_spans(text)}
         for word in missing & here.keys():
-            use = Use(text, *here[word])
+            occurrence = Occurrence(text, *here[word])
             # A text may have the same sentence more than once.
-            found[word] += [use] if use not in found[word] else []
+            found[word] += [occurrence] if occurrence not in found[word] else []
         missing -= {word for word in here if len(found.get(word, ())) == count}
         if not missing:
             break
-    return {word: uses for word, uses in found.items() if len(uses) == count}
+    return {word: occurrences for word, occurrences in found.items() if len(occurrences) == count}
 
 
 def _senses(reader: StateReader, representations: Representations) -> Judged:
@@ -87,11 +89,17 @@ def _senses(reader: StateReader, representations: Representations) -> Judged:
 
 
 def _words(
-    reader: StateReader, representations: Representations, pairs: WordPairs, uses: Mapping[str, Sequence[Use]]
+    reader: StateReader,
+    representations: Representations,
+    pairs: WordPairs,
+    occurrences: Mapping[str, Sequence[Occurrence]],
 ) -> Judged:
-    kept = [row for row, pair in enumerate(zip(pairs.first, pairs.second)) if uses.keys() >= set(pair)]
-    sides = [[use for row in kept for use in uses[side[row]]] for side in (pairs.first, pairs.second)]
-    vectors, found = use_vectors(reader, representations, sides[0] + sides[1])
+    kept = [row for row, pair in enumerate(zip(pairs.first, pairs.second)) if occurrences.keys() >= set(pair)]
+    sides = [
+        [occurrence for row in kept for occurrence in occurrences[side[row]]]
+        for side in (pairs.first, pairs.second)
+    ]
+    vectors, found = occurrence_vectors(reader, representations, sides[0] + sides[1])
     half = len(sides[0])
     usable = _by_pair(found[:half] & found[half:]).all(axis=1)
     values = {

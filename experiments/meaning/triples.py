@@ -15,11 +15,11 @@ from typing import Any, TextIO
 from experiments.record import TimedRecord
 from wordstill.corpus import Corpus
 from wordstill.errors import UsageError
-from wordstill.meaning import Triples, Use
+from wordstill.meaning import Occurrence, Triples
 from wordstill.meaning.make_triples import Mode, PairConfig, make_triples
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources, TargetConfig
-from wordstill.meaning.translation import Paraphraser, RoundTrip, load_translator
+from wordstill.meaning.translation import Paraphraser, RoundTrip, Translator
 from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
@@ -91,7 +91,7 @@ def make(options: argparse.Namespace, vectors: WordVectors, path: Path, record: 
         seconds = options.triples_seconds and options.triples_seconds + (options.fill_seconds or 0.0)
         parts.append(making.part(sources, None, options.enough, seconds))
     elif options.fill_seconds and options.enough and len(parts[0]) < options.enough:
-        rest = replace(sources, uses=sources.uses[parts[0].header["targets"] :])
+        rest = replace(sources, targets=sources.targets[parts[0].header["targets"] :])
         parts.append(making.part(rest, None, options.enough - len(parts[0]), options.fill_seconds))
     write_triples(path, chain(*parts), joined_header(parts))
 
@@ -160,16 +160,19 @@ def sources_of(options: argparse.Namespace) -> Sources:
         return Sources.of_corpus(Corpus.open(options.store), config.count, config.targets)
     with opened(options.store) as handle:
         header = json.loads(next(handle))
-        uses = [Use(*json.loads(line)) for line in islice(handle, options.count)]
-    return Sources(uses, None, header["text"])
+        occurrences = [Occurrence(*json.loads(line)) for line in islice(handle, options.count)]
+    return Sources(occurrences, None, header["text"])
 
 
 def write_sources(sources: Sources, path: Path) -> None:
     """Write targets to a compressed file that can replace the text they come from."""
     with lzma.open(path, "wt", encoding="utf-8", preset=1) as handle:
-        for line in ({"text": sources.hash}, *([use.text, use.start, use.end] for use in sources.uses)):
+        for line in (
+            {"text": sources.hash},
+            *([occurrence.text, occurrence.start, occurrence.end] for occurrence in sources.targets),
+        ):
             handle.write(json.dumps(line, ensure_ascii=False) + "\n")
-    print(f"{len(sources.uses):,} targets, {path.stat().st_size:,} bytes: {path}")
+    print(f"{len(sources.targets):,} targets, {path.stat().st_size:,} bytes: {path}")
 
 
 def sentences_of(options: argparse.Namespace) -> Iterator[str]:
@@ -194,7 +197,7 @@ def opened(path: Path) -> TextIO:
 def round_trip(options: argparse.Namespace) -> RoundTrip:
     """The translators."""
     pair = (
-        load_translator(name, device=options.device, dtype=options.dtype)
+        Translator.from_pretrained(name, device=options.device, dtype=options.dtype)
         for name in (options.there, options.back)
     )
     return RoundTrip(*pair)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND
-from wordstill.meaning import Triple, Use, UseStore
+from wordstill.meaning import Occurrence, OccurrenceStore, Triple
 from wordstill.meaning import encoder as library
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
@@ -68,8 +68,11 @@ def thresholds():
 @pytest.fixture(scope="module")
 def triples(world):
     """A few triples that were not made with the masked model."""
-    uses = [Use.at(f"the {word} of {number}", 1) for number in range(2) for word in WORDS]
-    made = [Triple(use, Use.at(f"so {use.text}", 2), use.replaced("trees")) for use in uses]
+    occurrences = [Occurrence.at(f"the {word} of {number}", 1) for number in range(2) for word in WORDS]
+    made = [
+        Triple(occurrence, Occurrence.at(f"so {occurrence.text}", 2), occurrence.replaced("trees"))
+        for occurrence in occurrences
+    ]
     header = {"triples": len(made), "mode": "given", "masked_model": {"name": str(world / "masked")}}
     write_triples(world / "given.jsonl", made, header)
     return world / "given.jsonl"
@@ -84,7 +87,7 @@ def test_every_command_shows_an_example(cli):
 
 
 def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
-    triples, encoder, uses = tmp_path / "t.jsonl", tmp_path / "meaning", tmp_path / "uses"
+    triples, encoder, occurrences = tmp_path / "t.jsonl", tmp_path / "meaning", tmp_path / "uses"
     options = ("--masked", world / "masked", "--vectors", world / "vectors", "--device", "cpu", *thresholds)
     made = cli("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", triples)
     assert made.code == 0, made.err
@@ -100,10 +103,18 @@ def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
     monkeypatch.setattr(
         sys, "stdin", StringIO("nobody knows the river\t17:22\nthe old river\t2\nthe still\n")
     )
-    encoded = cli("meaning", "encode", encoder, "-", "--word", "still", "--out", uses, "--dtype", "float32")
+    encoded = cli(
+        "meaning", "encode", encoder, "-", "--word", "still", "--out", occurrences, "--dtype", "float32"
+    )
     assert encoded.code == 0, encoded.err
-    assert [use.word for use in UseStore.load(uses).uses] == ["river", "river", "still"]
-    found = cli("meaning", "similar", encoder, uses, "nobody knows the river", "3", "--dtype", "float32")
+    assert [occurrence.word for occurrence in OccurrenceStore.load(occurrences).occurrences] == [
+        "river",
+        "river",
+        "still",
+    ]
+    found = cli(
+        "meaning", "similar", encoder, occurrences, "nobody knows the river", "3", "--dtype", "float32"
+    )
     assert found.out.startswith("  1.0000  nobody knows the [river]\n")
 
     store = tmp_path / "store"

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 from experiments.meaning import development
-from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, Occurrence
+from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, WordInContext
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.meaning.occurrence import layer_mean
 from wordstill.meaning.reading import StateReader
@@ -55,16 +55,19 @@ def test_the_same_seed_gives_the_same_choice():
 
 
 def test_uses_of_words_are_taken_from_sentences():
-    found = development.uses_of({"river", "house", "absent"}, SENTENCES, count=2)
-    assert {word: [(use.text, use.word) for use in uses] for word, uses in found.items()} == {
+    found = development.occurrences_of({"river", "house", "absent"}, SENTENCES, count=2)
+    assert {
+        word: [(occurrence.text, occurrence.word) for occurrence in occurrences]
+        for word, occurrences in found.items()
+    } == {
         "river": [(SENTENCES[0], "river"), (SENTENCES[1], "River")],
         "house": [(SENTENCES[2], "house"), (SENTENCES[3], "house")],
     }
-    assert development.uses_of({"river"}, SENTENCES, count=4) == {}
+    assert development.occurrences_of({"river"}, SENTENCES, count=4) == {}
 
 
 def test_sets_of_senses_and_of_words(tiny_teacher, monkeypatch):
-    first, second = Occurrence(SENTENCES[0], 4, 9), Occurrence(SENTENCES[3], 23, 28)
+    first, second = WordInContext(SENTENCES[0], 4, 9), WordInContext(SENTENCES[3], 23, 28)
     pairs = [ContextPair(first, second, 1.0, "river"), ContextPair(first, first, 0.0, "river")]
     data = {
         "wic": ContextParts({"train": pairs, "dev": pairs[:1], "test": pairs * 5}),
@@ -79,8 +82,8 @@ def test_sets_of_senses_and_of_words(tiny_teacher, monkeypatch):
     assert found["wic"].gold.tolist() == [1.0, 0.0, 1.0]
     assert found["wic"].cosines["raw"][1] == pytest.approx(1.0)
     assert found["men-dev"].gold.tolist() == [3.0]
-    uses = development.uses_of({"river", "house"}, SENTENCES, 2)
-    states = layer_mean(reader.states([*uses["river"], *uses["house"]])).numpy()
+    occurrences = development.occurrences_of({"river", "house"}, SENTENCES, 2)
+    states = layer_mean(reader.states([*occurrences["river"], *occurrences["house"]])).numpy()
     unit = states / np.linalg.norm(states, axis=1, keepdims=True)
     expected = ((unit[0] @ unit[2]) + (unit[1] @ unit[3])) / 2
     assert found["men-dev"].cosines["raw"] == pytest.approx([expected], abs=1e-5)

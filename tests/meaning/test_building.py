@@ -6,7 +6,7 @@ import pytest
 from wordstill.errors import UsageError
 from wordstill.meaning import triple_builder
 from wordstill.meaning.masked import Candidate
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCosines, in_the_case_of, is_name
 from wordstill.meaning.triples import Triple
 from wordstill.vectors import WordVectors
@@ -30,7 +30,7 @@ def builder():
     return TripleBuilder(WordCosines(WordVectors(list(WORDS), matrix)))
 
 
-USE = Use("They promised him coins.", 5, 13)
+OCCURRENCE = Occurrence("They promised him coins.", 5, 13)
 PREDICTED = [
     Candidate("promised", 0.4),
     Candidate("promises", 0.35),
@@ -42,56 +42,59 @@ PREDICTED = [
 
 
 def test_round_trip(builder):
-    triple = builder.build(USE, PREDICTED, "They assured him money.", how="round-trip")
+    triple = builder.build(OCCURRENCE, PREDICTED, "They assured him money.", source="round-trip")
     assert triple == Triple(
-        USE, Use("They assured him money.", 5, 12), Use("They left him coins.", 5, 9), "round-trip"
+        OCCURRENCE,
+        Occurrence("They assured him money.", 5, 12),
+        Occurrence("They left him coins.", 5, 9),
+        "round-trip",
     )
 
 
 @pytest.mark.parametrize("word", ["promised", "promises"])
 def test_a_positive_that_is_nearly_the_same_word_is_replaced(builder, word):
-    triple = builder.build(USE, PREDICTED, f"Him they {word} money.", how="given")
+    triple = builder.build(OCCURRENCE, PREDICTED, f"Him they {word} money.", source="given")
     assert triple.positive.marked == "Him they [assured] money."
     assert triple.how == "replaced"
 
 
 def test_it_stays_where_nothing_can_replace_it(builder):
-    triple = builder.build(USE, [Candidate("left", 0.5)], "Him they promised money.", how="given")
+    triple = builder.build(OCCURRENCE, [Candidate("left", 0.5)], "Him they promised money.", source="given")
     assert triple.positive.marked == "Him they [promised] money."
     assert triple.how == "given"
 
 
 def test_substitution(builder):
-    triple = builder.build(USE, PREDICTED, None, how="substituted")
+    triple = builder.build(OCCURRENCE, PREDICTED, None, source="substituted")
     assert triple.positive.text == "They assured him coins."
     assert triple.negative.text == "They left him coins."
     assert "original  They [promised] him coins." in triple.shown()
 
 
 @pytest.mark.parametrize(
-    ("use", "predicted", "paraphrase", "how", "reason"),
+    ("occurrence", "predicted", "paraphrase", "source", "reason"),
     [
-        (Use("They zorbed him.", 5, 11), PREDICTED, None, "substituted", triple_builder.TARGET_UNKNOWN),
-        (USE, None, None, "substituted", triple_builder.NOT_PREDICTED),
-        (USE, PREDICTED[:3] + PREDICTED[4:], None, "substituted", triple_builder.NO_NEGATIVE),
-        (USE, PREDICTED[:4], None, "substituted", triple_builder.NO_SUBSTITUTE),
-        (USE, [], "x", "given", triple_builder.NO_NEGATIVE),
-        (USE, PREDICTED, "  ", "round-trip", triple_builder.NO_PARAPHRASE),
-        (USE, PREDICTED, "Nothing like it.", "round-trip", triple_builder.NOT_ALIGNED),
+        (Occurrence("A zorb.", 2, 6), PREDICTED, None, "substituted", triple_builder.TARGET_UNKNOWN),
+        (OCCURRENCE, None, None, "substituted", triple_builder.NOT_PREDICTED),
+        (OCCURRENCE, PREDICTED[:3] + PREDICTED[4:], None, "substituted", triple_builder.NO_NEGATIVE),
+        (OCCURRENCE, PREDICTED[:4], None, "substituted", triple_builder.NO_SUBSTITUTE),
+        (OCCURRENCE, [], "x", "given", triple_builder.NO_NEGATIVE),
+        (OCCURRENCE, PREDICTED, "  ", "round-trip", triple_builder.NO_PARAPHRASE),
+        (OCCURRENCE, PREDICTED, "Nothing like it.", "round-trip", triple_builder.NOT_ALIGNED),
         (
-            Use("We saw Paris.", 7, 12), [Candidate("london", 0.4), Candidate("left", 0.4)],
+            Occurrence("We saw Paris.", 7, 12), [Candidate("london", 0.4), Candidate("left", 0.4)],
             None, "substituted", triple_builder.NAME,
         ),
     ],
 )  # fmt: skip
-def test_reasons(builder, use, predicted, paraphrase, how, reason):
-    assert builder.build(use, predicted, paraphrase, how=how) == reason
+def test_reasons(builder, occurrence, predicted, paraphrase, source, reason):
+    assert builder.build(occurrence, predicted, paraphrase, source=source) == reason
 
 
 def test_names_are_kept(builder):
-    use = Use("We saw Paris.", 7, 12)
+    occurrence = Occurrence("We saw Paris.", 7, 12)
     predicted = [Candidate("london", 0.4), Candidate("left", 0.4)]
-    triple = builder.build(use, predicted, "Paris we saw.", how="round-trip")
+    triple = builder.build(occurrence, predicted, "Paris we saw.", source="round-trip")
     assert triple.positive.marked == "[Paris] we saw."
     assert triple.negative.text == "We saw Left."
 
@@ -101,12 +104,12 @@ def test_names_are_kept(builder):
     [("We saw Paris", 7, True), ("Paris we saw", 0, False), ("So. Paris", 4, False), ("a word", 2, False)],
 )
 def test_what_a_name_is(text, start, name):
-    assert is_name(Use(text, start, start + 4)) is name
+    assert is_name(Occurrence(text, start, start + 4)) is name
 
 
 @pytest.mark.parametrize(("given", "expected"), [("Bank", "River"), ("BANK", "RIVER"), ("bank", "river")])
 def test_case(given, expected):
-    assert in_the_case_of(Use(given, 0, 4), "river") == expected
+    assert in_the_case_of(Occurrence(given, 0, 4), "river") == expected
 
 
 @pytest.mark.parametrize("settings", [{"similarity": 1.5}, {"probability": -0.1}, {"candidates": 0}])

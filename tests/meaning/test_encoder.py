@@ -8,7 +8,14 @@ import torch
 
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError
-from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Use, UseStore, static_table
+from wordstill.meaning import (
+    DistillerConfig,
+    Distillers,
+    MeaningEncoder,
+    Occurrence,
+    OccurrenceStore,
+    static_table,
+)
 from wordstill.meaning.distiller import CPU_ROWS
 from wordstill.meaning.occurrence import word_spans
 
@@ -32,7 +39,7 @@ def test_one_word_by_span_and_by_number(encoder):
     assert by_span.shape == (encoder.dim,)
     assert by_span.dtype == np.float32
     np.testing.assert_allclose(by_span, encoder.encode(TEXT, 6), rtol=1e-6)
-    states = encoder.reader.states([Use(TEXT, 28, 33)])
+    states = encoder.reader.states([Occurrence(TEXT, 28, 33)])
     expected = encoder.distillers.meaning(states).detach().numpy()[0]
     np.testing.assert_allclose(by_span, expected, rtol=1e-4, atol=1e-5)
 
@@ -52,9 +59,9 @@ def test_many_words_are_each_word_alone(encoder):
 
 def test_every_word_of_texts(encoder):
     found = encoder.encode_texts([TEXT, "", "a \u200b river"])
-    assert [len(uses) for uses, _ in found] == [len(word_spans(TEXT)), 0, 2]
-    uses, vectors = encoder.encode_words(TEXT)
-    assert uses[6].word == "river"
+    assert [len(occurrences) for occurrences, _ in found] == [len(word_spans(TEXT)), 0, 2]
+    occurrences, vectors = encoder.encode_words(TEXT)
+    assert occurrences[6].word == "river"
     np.testing.assert_allclose(vectors[6], encoder.encode(TEXT, 6), rtol=1e-3, atol=1e-4)
 
 
@@ -70,12 +77,17 @@ def test_only_texts_with_wanted_words_are_read(encoder, teacher, monkeypatch):
 
     monkeypatch.setattr(teacher, "encode", recorded)
     found = encoder.encode_texts(texts, words=["RIVER", "absent"])
-    assert [[use.word for use in uses] for uses, _ in found] == [["river"] * 2, [], ["River", "river"], []]
+    assert [[occurrence.word for occurrence in occurrences] for occurrences, _ in found] == [
+        ["river"] * 2,
+        [],
+        ["River", "river"],
+        [],
+    ]
     assert read == [(2, 4)]
-    for (uses, vectors), (all_uses, all_vectors) in zip(found, everything):
-        expected = all_vectors[[all_uses.index(use) for use in uses]]
+    for (occurrences, vectors), (all_uses, all_vectors) in zip(found, everything):
+        expected = all_vectors[[all_uses.index(occurrence) for occurrence in occurrences]]
         np.testing.assert_allclose(vectors, expected, rtol=1e-3, atol=1e-4)
-    assert [len(uses) for uses, _ in encoder.encode_texts(texts, words=[])] == [0] * 4
+    assert [len(occurrences) for occurrences, _ in encoder.encode_texts(texts, words=[])] == [0] * 4
 
 
 @pytest.mark.parametrize("scaling", ["none", "scaled", "standardised"])
@@ -115,7 +127,7 @@ def test_kinds_of_vectors(teacher, encoder):
         kind: MeaningEncoder(teacher, encoder.distillers, kind=kind) for kind in ("meaning", "context", "raw")
     }
     vectors = {kind: other.encode(TEXT, 6) for kind, other in kinds.items()}
-    states = encoder.reader.states([Use.at(TEXT, 6)])
+    states = encoder.reader.states([Occurrence.at(TEXT, 6)])
     np.testing.assert_allclose(vectors["raw"], states[0].mean(dim=0).numpy(), rtol=1e-5)
     assert not np.allclose(vectors["meaning"], vectors["context"])
     assert len({other.fingerprint for other in kinds.values()}) == 3
@@ -195,22 +207,28 @@ def test_damaged_artefacts(encoder, teacher, tmp_path):
 
 def test_a_store_of_uses(encoder, tmp_path):
     texts = [TEXT, "nobody knows the river", "a still stands"]
-    store = UseStore.from_texts(encoder, texts, words=["River", "still"])
-    assert [use.word for use in store.uses] == ["still", "river", "river", "river", "still"]
+    store = OccurrenceStore.from_texts(encoder, texts, words=["River", "still"])
+    assert [occurrence.word for occurrence in store.occurrences] == [
+        "still",
+        "river",
+        "river",
+        "river",
+        "still",
+    ]
     (best, cosine), *_ = encoder.most_similar(TEXT, 6, store, topn=2)
     assert (best.text, best.start) == (TEXT, 28)
     assert cosine == pytest.approx(1.0, abs=1e-4)
     store.save(tmp_path / "uses")
-    again = UseStore.load(tmp_path / "uses")
-    assert again.uses == store.uses
+    again = OccurrenceStore.load(tmp_path / "uses")
+    assert again.occurrences == store.occurrences
     assert encoder.most_similar(TEXT, 6, again) == encoder.most_similar(TEXT, 6, store)
     other = MeaningEncoder(encoder.teacher, encoder.distillers, kind="raw")
     with pytest.raises(UsageError, match="another encoder"):
         other.most_similar(TEXT, 6, store)
     (tmp_path / "uses" / "uses.jsonl").write_text('["a", 0, 1]\n')
     with pytest.raises(DataError, match="not a whole store"):
-        UseStore.load(tmp_path / "uses")
-    assert len(UseStore.build(encoder, store.uses)) == 5
+        OccurrenceStore.load(tmp_path / "uses")
+    assert len(OccurrenceStore.build(encoder, store.occurrences)) == 5
 
 
 def test_a_static_table_is_the_mean_of_meanings(encoder, tmp_path):
@@ -221,9 +239,9 @@ def test_a_static_table_is_the_mean_of_meanings(encoder, tmp_path):
     table = static_table(encoder, corpus, vocabulary)
     meanings = [
         vector
-        for uses, vectors in encoder.encode_texts(lines)
-        for use, vector in zip(uses, vectors)
-        if use.word.lower() == "river"
+        for occurrences, vectors in encoder.encode_texts(lines)
+        for occurrence, vector in zip(occurrences, vectors)
+        if occurrence.word.lower() == "river"
     ]
     assert len(meanings) == 3
     np.testing.assert_allclose(table["river"], np.mean(meanings, axis=0), rtol=1e-3, atol=1e-4)

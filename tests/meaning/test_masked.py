@@ -5,26 +5,26 @@ import torch
 
 from wordstill.errors import TeacherError
 from wordstill.meaning.masked import MaskedModel, whole_words
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 
-USES = [
-    Use("The old still stands in the small house.", 8, 13),
-    Use("The old still stands in the small house.", 34, 39),
-    Use("Nobody knows the well-known river.", 17, 27),
-    Use("river", 0, 5),
-    Use("a \u200b b", 2, 3),
-    Use("the river " * 60, 4, 9),
+OCCURRENCES = [
+    Occurrence("The old still stands in the small house.", 8, 13),
+    Occurrence("The old still stands in the small house.", 34, 39),
+    Occurrence("Nobody knows the well-known river.", 17, 27),
+    Occurrence("river", 0, 5),
+    Occurrence("a \u200b b", 2, 3),
+    Occurrence("the river " * 60, 4, 9),
 ]
 
 
 def test_predictions_are_those_of_the_model_with_a_mask(masked):
-    found = masked.predict(USES, top=5)
+    found = masked.predict(OCCURRENCES, top=5)
     assert found[4] is None
     assert found[5] is None
     tokenizer = masked.subwords.backend
-    for use, candidates in zip(USES[:4], found):
-        before = tokenizer.encode(use.text[: use.start], add_special_tokens=False).ids
-        after = tokenizer.encode(use.text[use.end :], add_special_tokens=False).ids
+    for occurrence, candidates in zip(OCCURRENCES[:4], found):
+        before = tokenizer.encode(occurrence.text[: occurrence.start], add_special_tokens=False).ids
+        after = tokenizer.encode(occurrence.text[occurrence.end :], add_special_tokens=False).ids
         ids = [*masked.subwords.prefix, *before, masked.mask_id, *after, *masked.subwords.suffix]
         with torch.inference_mode():
             logits = masked.model(input_ids=torch.tensor([ids])).logits[0, 1 + len(before)]
@@ -39,9 +39,9 @@ def test_predictions_are_those_of_the_model_with_a_mask(masked):
 
 
 def test_only_probable_words(masked):
-    every = masked.predict(USES[:2], top=50)
+    every = masked.predict(OCCURRENCES[:2], top=50)
     least = every[0][10].probability
-    found = masked.predict(USES[:2], top=50, least=least)
+    found = masked.predict(OCCURRENCES[:2], top=50, least=least)
     assert found == [[word for word in words if word.probability > least] for words in every]
     assert 0 < len(found[0]) < 50
 
@@ -67,7 +67,7 @@ def test_loading(tmp_path, masked, tiny_models, tiny_tokenizer, tiny_model):
     tokenizer.save_pretrained(tmp_path / "masked")
     again = MaskedModel.from_pretrained(tmp_path / "masked", device="cpu", dtype="float32")
     assert again.fingerprint == masked.fingerprint
-    assert again.predict(USES[:1], 3) == masked.predict(USES[:1], 3)
+    assert again.predict(OCCURRENCES[:1], 3) == masked.predict(OCCURRENCES[:1], 3)
     tiny_model("bert-uncased").save_pretrained(tmp_path / "bare")
     tokenizer.save_pretrained(tmp_path / "bare")
     with pytest.raises(TeacherError, match="trained for something else"):

@@ -66,7 +66,7 @@ def test_ready_made_paraphrases(masked, table, file, tmp_path):
     sources = sources_of(file)
     triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
     header = triples.header
-    assert len(triples) + sum(header["dropped"].values()) == len(sources.uses) == header["targets"]
+    assert len(triples) + sum(header["dropped"].values()) == len(sources.targets) == header["targets"]
     assert header["mode"] == "given"
     assert header["masked_model"]["fingerprint"] == masked.fingerprint
     assert set(header["positives"]) <= {"given", "replaced"}
@@ -77,7 +77,7 @@ def test_ready_made_paraphrases(masked, table, file, tmp_path):
 
 
 def test_substitution_needs_no_paraphrases(masked, table, file, tmp_path):
-    sources = Sources(sources_of(file).uses, None, "text")
+    sources = Sources(sources_of(file).targets, None, "text")
     triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG)
     assert triples.header["mode"] == "substituted"
     for triple in triples:
@@ -88,7 +88,7 @@ def test_substitution_needs_no_paraphrases(masked, table, file, tmp_path):
 
 
 def test_a_paraphraser(masked, table, file, tmp_path):
-    sources = Sources(sources_of(file).uses, None, "text")
+    sources = Sources(sources_of(file).targets, None, "text")
     triples = make_triples(sources, masked, table, tmp_path / "t.jsonl", CONFIG, paraphraser=Swapped())
     assert triples.header["mode"] == "round-trip"
     kept = [triple for triple in triples if triple.how == "round-trip"]
@@ -107,7 +107,7 @@ def test_a_paraphraser(masked, table, file, tmp_path):
 
 def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "BLOCK", 8)
-    sources = Sources(sources_of(file).uses, None, "text")
+    sources = Sources(sources_of(file).targets, None, "text")
     whole = tmp_path / "whole.jsonl"
     make_triples(sources, masked, table, whole, CONFIG, paraphraser=Swapped())
 
@@ -126,7 +126,7 @@ def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, t
     seen = []
     make_triples(sources, masked, table, out, CONFIG, paraphraser=rest, report=lambda *now: seen.append(now))
     assert rest.calls == len(seen) - 2
-    assert seen[-1] == (len(sources.uses), len(sources.uses))
+    assert seen[-1] == (len(sources.targets), len(sources.targets))
     assert out.read_bytes() == whole.read_bytes()
 
 
@@ -139,7 +139,7 @@ def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monk
     header = triples.header
     assert 0 < len(triples) < len(whole)
     assert header["targets"] % 8 == 0
-    assert len(triples) + sum(header["dropped"].values()) == header["targets"] < len(sources.uses)
+    assert len(triples) + sum(header["dropped"].values()) == header["targets"] < len(sources.targets)
     assert list(triples) == whole[: len(triples)]
     assert not (tmp_path / "triples.jsonl.partial").exists()
 
@@ -168,15 +168,15 @@ def test_no_triple_at_all(masked, file, tmp_path):
 def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(
     masked, table, file, tmp_path, monkeypatch
 ):
-    uses = sources_of(file).uses
-    unknown = {use.word.lower() for use in uses[::2]}
+    occurrences = sources_of(file).targets
+    unknown = {occurrence.word.lower() for occurrence in occurrences[::2]}
     kept = [word for word in table.words if word not in unknown]
     smaller = WordVectors(kept, table.matrix[[table.index(word) for word in kept]])
     asked, predict = [], masked.predict
     monkeypatch.setattr(masked, "predict", lambda some, *rest: asked.extend(some) or predict(some, *rest))
-    triples = make_triples(Sources(uses, None, "text"), masked, smaller, tmp_path / "t.jsonl", CONFIG)
-    assert asked == [use for use in uses if use.word.lower() not in unknown]
-    assert triples.header["dropped"]["the target has no static vector"] == len(uses) - len(asked)
+    triples = make_triples(Sources(occurrences, None, "text"), masked, smaller, tmp_path / "t.jsonl", CONFIG)
+    assert asked == [occurrence for occurrence in occurrences if occurrence.word.lower() not in unknown]
+    assert triples.header["dropped"]["the target has no static vector"] == len(occurrences) - len(asked)
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,8 @@ class _Unwilling:
         self.teacher, self.layers, self.shape = reader.teacher, reader.layers, reader.shape
         self.identity = reader.identity
 
-    def found_states(self, uses):
+    def found_states(self, occurrences):
         if not self.after:
             raise KeyboardInterrupt
         self.after -= 1
-        return self.reader.found_states(uses)
+        return self.reader.found_states(occurrences)

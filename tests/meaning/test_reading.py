@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, word_spans
 from wordstill.meaning.reading import Places, StateReader, _windows
 
 TEXTS = [
@@ -36,12 +36,14 @@ def slow_states(model, subwords, layers, text, start, end):
 def test_states_are_those_of_the_model_itself(tiny_teacher, tiny_model, kind):
     teacher, model = tiny_teacher(kind), tiny_model(kind)
     reader = StateReader(teacher, budget=64)
-    uses = [Use(text, *span) for text in TEXTS for span in word_spans(text)]
-    states, found = reader.found_states(uses)
+    occurrences = [Occurrence(text, *span) for text in TEXTS for span in word_spans(text)]
+    states, found = reader.found_states(occurrences)
     assert found.all()
-    assert states.shape == (len(uses), 2, teacher.width)
-    for use, got in zip(uses, states):
-        expected = slow_states(model, teacher.subwords, reader.layers, use.text, use.start, use.end)
+    assert states.shape == (len(occurrences), 2, teacher.width)
+    for occurrence, got in zip(occurrences, states):
+        expected = slow_states(
+            model, teacher.subwords, reader.layers, occurrence.text, occurrence.start, occurrence.end
+        )
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -73,8 +75,8 @@ def test_a_long_text_is_read_in_windows_and_not_cut(tiny_teacher):
     teacher = tiny_teacher("bert-uncased", max_length=18)
     reader = StateReader(teacher)
     text = " ".join(["the old still stands in the small house by the river"] * 12)
-    uses = [Use(text, *span) for span in word_spans(text)]
-    states, found = reader.found_states(uses)
+    occurrences = [Occurrence(text, *span) for span in word_spans(text)]
+    states, found = reader.found_states(occurrences)
     assert found.all()
     assert torch.isfinite(states).all()
     repeated = states[11:-11].reshape(10, 11, -1)
@@ -105,22 +107,22 @@ def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher, tiny_mo
             place = (part, start - shift, end - shift)
             expected = slow_states(model, teacher.subwords, reader.layers, *place)
             torch.testing.assert_close(
-                reader.states([Use(text, start, end)])[0], expected, rtol=1e-4, atol=1e-4
+                reader.states([Occurrence(text, start, end)])[0], expected, rtol=1e-4, atol=1e-4
             )
 
 
 def test_a_very_long_word_keeps_its_middle(tiny_teacher):
     teacher = tiny_teacher("roberta", max_length=20)
     word = "abc" * 60
-    states, found = StateReader(teacher).found_states([Use(f"the {word} river", 4, 4 + len(word))])
+    states, found = StateReader(teacher).found_states([Occurrence(f"the {word} river", 4, 4 + len(word))])
     assert found.all()
     assert torch.isfinite(states).all()
 
 
 def test_a_word_that_the_tokenizer_drops(tiny_teacher):
     reader = StateReader(tiny_teacher("bert-uncased"))
-    uses = [Use("the river", 4, 9), Use("the \u200b river", 4, 5)]
-    _, found = reader.found_states(uses)
+    occurrences = [Occurrence("the river", 4, 9), Occurrence("the \u200b river", 4, 5)]
+    _, found = reader.found_states(occurrences)
     assert found.tolist() == [True, False]
     with pytest.raises(UsageError, match="no sub-word for '\\\\u200b'"):
-        reader.states(uses)
+        reader.states(occurrences)

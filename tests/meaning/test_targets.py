@@ -33,31 +33,34 @@ def corpus(tmp_path_factory):
 
 
 def test_targets_in_a_corpus(corpus):
-    uses = corpus_targets(corpus, 1000, CONFIG)
-    assert len(uses) == len({use.text for use in uses}) == 60
-    assert {use.text for use in uses} == set(SENTENCES)
-    counts = Counter(use.word.lower() for use in uses)
+    occurrences = corpus_targets(corpus, 1000, CONFIG)
+    assert len(occurrences) == len({occurrence.text for occurrence in occurrences}) == 60
+    assert {occurrence.text for occurrence in occurrences} == set(SENTENCES)
+    counts = Counter(occurrence.word.lower() for occurrence in occurrences)
     assert "the" not in counts and "-" not in counts
-    assert all(use.word.isalpha() and words_of(use.text).count(use.word.lower()) == 1 for use in uses)
+    assert all(
+        occurrence.word.isalpha() and words_of(occurrence.text).count(occurrence.word.lower()) == 1
+        for occurrence in occurrences
+    )
     assert max(counts.values()) - min(counts.values()) <= 10
-    assert uses == corpus_targets(corpus, 1000, CONFIG)
-    assert uses[:20] == corpus_targets(corpus, 20, CONFIG)
+    assert occurrences == corpus_targets(corpus, 1000, CONFIG)
+    assert occurrences[:20] == corpus_targets(corpus, 20, CONFIG)
 
 
 def test_targets_in_sentences_are_those_of_the_corpus_rules():
     chosen = sentence_targets([*SENTENCES, "Short.", ""], 30, CONFIG)
     assert len(chosen) == 30
-    for row, use in chosen:
-        assert use.text == SENTENCES[row]
-        assert use.word.isalpha()
+    for row, occurrence in chosen:
+        assert occurrence.text == SENTENCES[row]
+        assert occurrence.word.isalpha()
 
 
 def test_a_word_that_comes_twice_is_no_target():
     text = "The bank by the bank has a river and it is here so we go there often now."
     chosen = [
-        use.word
+        occurrence.word
         for seed in range(20)
-        for _, use in sentence_targets([text], 1, TargetConfig(10, 30, seed=seed))
+        for _, occurrence in sentence_targets([text], 1, TargetConfig(10, 30, seed=seed))
     ]
     assert "bank" not in chosen
     assert "river" in chosen

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import UsageError
-from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, Occurrence
+from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, WordInContext
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.statistics import pearson, spearman
 from wordstill.meaning import context_tasks
@@ -65,7 +65,7 @@ def place(text, word, number=0):
     start = -1
     for _ in range(number + 1):
         start = text.index(word, start + 1)
-    return Occurrence(text, start, start + len(word))
+    return WordInContext(text, start, start + len(word))
 
 
 def test_the_place_decides_and_not_the_string(reader):
@@ -73,15 +73,15 @@ def test_the_place_decides_and_not_the_string(reader):
     pair = ContextPair(place(TEXT, "river"), place(TEXT, "river", 1), 1.0, "river")
     predicted = context_tasks.predict(reader, REPRESENTATIONS, [pair])
     assert predicted.cosines["raw"][0] < 0.999
-    states = reader.states([pair_use(pair.first), pair_use(pair.second)]).mean(dim=1)
+    states = reader.states([pair_occurrence(pair.first), pair_occurrence(pair.second)]).mean(dim=1)
     expected = torch.nn.functional.cosine_similarity(states[0], states[1], dim=0)
     assert predicted.cosines["raw"][0] == pytest.approx(float(expected), abs=1e-5)
 
 
-def pair_use(occurrence):
-    from wordstill.meaning.occurrence import Use
+def pair_occurrence(occurrence):
+    from wordstill.meaning.occurrence import Occurrence
 
-    return Use(occurrence.text, occurrence.start, occurrence.end)
+    return Occurrence(occurrence.text, occurrence.start, occurrence.end)
 
 
 def made_parts(*names):
@@ -90,7 +90,7 @@ def made_parts(*names):
         ContextPair(place(TEXT, first), place(f"{second} and {TEXT}", second), float(number % 4), "x")
         for number, (first, second) in enumerate((a, b) for a in words for b in words)
     ]
-    lost = ContextPair(Occurrence("a \u200b b", 2, 3), pairs[0].first, 3.0, "x")
+    lost = ContextPair(WordInContext("a \u200b b", 2, 3), pairs[0].first, 3.0, "x")
     return ContextParts(dict.fromkeys(names, (*pairs, lost)))
 
 

@@ -8,7 +8,7 @@ import torch
 
 from wordstill.errors import DataError, UsageError
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triple, Triples, train_encoder
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.reading import StateReader
 from wordstill.meaning.triples import write_triples
 from wordstill.teacher import Teacher, TeacherConfig
@@ -37,8 +37,8 @@ def triples(tmp_path, masked):
     for number in range(60):
         one, two, three = (words[(number * step + step) % 6] for step in (1, 2, 5))
         text = f"the {one} by the {two} of number {number}"
-        use = Use(text, 4, 4 + len(one))
-        made.append(Triple(use, Use(f"so {text}", 7, 7 + len(one)), use.replaced(three)))
+        occurrence = Occurrence(text, 4, 4 + len(one))
+        made.append(Triple(occurrence, Occurrence(f"so {text}", 7, 7 + len(one)), occurrence.replaced(three)))
     header = {
         "triples": 60,
         "masked_model": {"name": "tiny-masked", "fingerprint": masked.fingerprint},
@@ -87,7 +87,7 @@ def test_triples_of_another_teacher(triples, tiny_teacher, tmp_path):
 
 
 def test_words_that_the_tokenizer_drops_are_left_out(triples, teacher, tmp_path):
-    bad = Use("a \u200b b", 2, 3)
+    bad = Occurrence("a \u200b b", 2, 3)
     lines = [*triples, Triple(bad, bad, bad)]
     write_triples(tmp_path / "more.jsonl", lines, {**triples.header, "triples": 61})
     encoder, _ = train_encoder(Triples.read(tmp_path / "more.jsonl"), teacher, tmp_path / "meaning", CONFIG)

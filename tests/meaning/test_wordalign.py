@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triple_builder import (
     TripleBuilder,
     WordCosines,
@@ -33,9 +33,9 @@ def builder():
     return TripleBuilder(WordCosines(WordVectors(list(MEANINGS), matrix)))
 
 
-def use_of(text: str, word: str) -> Use:
+def occurrence_of(text: str, word: str) -> Occurrence:
     start = text.index(f"[{word}]")
-    return Use(text.replace("[", "").replace("]", ""), start, start + len(word))
+    return Occurrence(text.replace("[", "").replace("]", ""), start, start + len(word))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def use_of(text: str, word: str) -> Use:
     ],
 )  # fmt: skip
 def test_worked_examples(builder, sentence, word, paraphrase, expected):
-    found = builder.matched(use_of(sentence, word), paraphrase)
+    found = builder.matched(occurrence_of(sentence, word), paraphrase)
     assert (None if found is None else found.marked) == expected
 
 

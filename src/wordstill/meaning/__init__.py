@@ -1,11 +1,11 @@
-"""Word meaning in context: training triples, two distillers, their use, baselines and tasks."""
+"""Word meaning in context: training triples, two distillers, baselines and tasks."""
 
 from wordstill.meaning.distiller import DistillerConfig, Distillers
 from wordstill.meaning.distiller_training import PRESETS, TrainConfig, train
 from wordstill.meaning.encoder import MeaningEncoder
 from wordstill.meaning.encoder_training import train_encoder
-from wordstill.meaning.occurrence import Use
-from wordstill.meaning.occurrence_store import UseStore
+from wordstill.meaning.occurrence import Occurrence
+from wordstill.meaning.occurrence_store import OccurrenceStore
 from wordstill.meaning.static_means import static_table
 from wordstill.meaning.triples import Triple, Triples
 
@@ -14,11 +14,11 @@ __all__ = [
     "DistillerConfig",
     "Distillers",
     "MeaningEncoder",
+    "Occurrence",
+    "OccurrenceStore",
     "TrainConfig",
     "Triple",
     "Triples",
-    "Use",
-    "UseStore",
     "static_table",
     "train",
     "train_encoder",

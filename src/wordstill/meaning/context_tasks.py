@@ -13,7 +13,7 @@ from wordstill.core.ragged import Ints
 from wordstill.evaluation.data.context_sets import ContextPair, ContextParts
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.statistics import Floats, pearson, spearman
-from wordstill.meaning.occurrence import Representation, Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, Representation, word_spans
 from wordstill.meaning.reading import Places, StateReader, Unit
 from wordstill.vectors.search import unit_rows
 
@@ -61,15 +61,15 @@ Representations = Mapping[str, Representation]
 Vectors = dict[str, NDArray[np.float32]]
 
 
-def use_vectors(
-    reader: StateReader, representations: Representations, uses: Sequence[Use]
+def occurrence_vectors(
+    reader: StateReader, representations: Representations, occurrences: Sequence[Occurrence]
 ) -> tuple[Vectors, NDArray[np.bool_]]:
-    """[N, width] unit vectors of uses for each representation, and which uses the tokenizer did not drop."""
-    distinct = list(dict.fromkeys(uses))
-    places = Places.of([[(use.start, use.end)] for use in distinct])
-    vectors, found = _collected(reader, representations, [use.text for use in distinct], places)
-    row = {use: number for number, use in enumerate(distinct)}
-    rows = np.array([row[use] for use in uses], dtype=np.int64)
+    """[N, width] unit vectors of occurrences for each representation, and which were found."""
+    distinct = list(dict.fromkeys(occurrences))
+    places = Places.of([[(occurrence.start, occurrence.end)] for occurrence in distinct])
+    vectors, found = _collected(reader, representations, [occurrence.text for occurrence in distinct], places)
+    row = {occurrence: number for number, occurrence in enumerate(distinct)}
+    rows = np.array([row[occurrence] for occurrence in occurrences], dtype=np.int64)
     return {name: unit_rows(matrix)[rows] for name, matrix in vectors.items()}, found[rows]
 
 
@@ -135,7 +135,7 @@ class Predicted(NamedTuple):
 
 
 def usim(reader: StateReader, representations: Representations, data: ContextParts) -> Figures:
-    """Rank correlation over all pairs of uses of one word."""
+    """Rank correlation over all pairs of occurrences of one word."""
     predicted = predict(reader, representations, data.parts["all"])
     return {name: {"usim": _spearman(values, predicted)} for name, values in predicted.cosines.items()}
 
@@ -187,8 +187,8 @@ def cosimlex(reader: StateReader, representations: Representations, data: Contex
 def predict(reader: StateReader, representations: Representations, pairs: Sequence[ContextPair]) -> Predicted:
     """Cosines between the two words of each pair."""
     places = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    uses = [Use(place.text, place.start, place.end) for place in places]
-    vectors, found = use_vectors(reader, representations, uses)
+    occurrences = [Occurrence(place.text, place.start, place.end) for place in places]
+    vectors, found = occurrence_vectors(reader, representations, occurrences)
     half = len(pairs)
     return Predicted(
         {name: cosines(matrix[:half], matrix[half:]) for name, matrix in vectors.items()},

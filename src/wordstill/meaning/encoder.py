@@ -13,7 +13,6 @@ import copy
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,17 +26,15 @@ from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign,
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
-from wordstill.meaning.amx_distiller import with_tiles
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers
-from wordstill.meaning.occurrence import Representation, Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, Representation, word_spans
 from wordstill.meaning.reading import Places, StateReader, Unit
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.amx import NoTiles
-from wordstill.teacher.closeness import PROBE_TEXT
+from wordstill.teacher.device import choose_precision
 from wordstill.teacher.loading import identity
 
 if TYPE_CHECKING:
-    from wordstill.meaning.occurrence_store import UseStore
+    from wordstill.meaning.occurrence_store import OccurrenceStore
 
 
 Vectors = NDArray[np.float32]
@@ -118,7 +115,11 @@ class MeaningEncoder:
 
     def representations(self) -> dict[str, Representation]:
         """Maps from states to vectors of each kind, in the teacher's precision, so that they cost little."""
-        working = self._by_tiles() or copy.deepcopy(self.distillers).to(self.teacher.dtype)
+        device, dtype = self.teacher.device, self.teacher.dtype
+        if device.type == "cpu" and dtype is torch.bfloat16:
+            # The teacher may have kernels of its own for bfloat16 where torch has only slow ones.
+            dtype = choose_precision("auto", device)
+        working = copy.deepcopy(self.distillers).to(dtype)
         return {kind: working.representation(kind) for kind in ALL_KINDS}
 
     def encode(self, sentence: str, span: Span | int) -> Vectors:
@@ -131,24 +132,24 @@ class MeaningEncoder:
         Raises:
             UsageError: There is no such word, or the tokenizer drops it.
         """
-        vector: Vectors = self.encode_uses([Use.at(sentence, span)])[0]
+        vector: Vectors = self.encode_occurrences([Occurrence.at(sentence, span)])[0]
         return vector
 
     def encode_many(self, places: Sequence[tuple[str, Span | int]]) -> Vectors:
         """[N, dim] the meanings of words, each given as for ``encode``; much faster than one by one."""
-        return self.encode_uses([Use.at(sentence, span) for sentence, span in places])
+        return self.encode_occurrences([Occurrence.at(sentence, span) for sentence, span in places])
 
-    def encode_uses(self, uses: Sequence[Use]) -> Vectors:
-        """[N, dim] the meanings of uses, whose places are taken as they are."""
-        return _array(self.represent(self.reader.states(uses)))
+    def encode_occurrences(self, occurrences: Sequence[Occurrence]) -> Vectors:
+        """[N, dim] the meanings of occurrences, whose places are taken as they are."""
+        return _array(self.represent(self.reader.states(occurrences)))
 
-    def encode_words(self, text: str) -> tuple[list[Use], Vectors]:
+    def encode_words(self, text: str) -> tuple[list[Occurrence], Vectors]:
         """Every word of a text that has sub-words, and the meanings of all."""
         return self.encode_texts([text])[0]
 
     def encode_texts(
         self, texts: Sequence[str], words: Sequence[str] | None = None
-    ) -> list[tuple[list[Use], Vectors]]:
+    ) -> list[tuple[list[Occurrence], Vectors]]:
         """For each text, its words and their meanings.
 
         Args:
@@ -166,7 +167,7 @@ class MeaningEncoder:
         bounds = np.searchsorted(places.text, np.arange(len(texts) + 1))
         return [
             (
-                [Use(text, *span) for span, there in zip(spans[number], found[low:high]) if there],
+                [Occurrence(text, *span) for span, there in zip(spans[number], found[low:high]) if there],
                 vectors[low:high][found[low:high]],
             )
             for number, (text, low, high) in enumerate(zip(texts, bounds[:-1], bounds[1:]))
@@ -189,20 +190,11 @@ class MeaningEncoder:
         return _array(sums / counts.clamp(min=1)[:, None])
 
     def most_similar(
-        self, sentence: str, span: Span | int, store: UseStore, topn: int = 10
-    ) -> list[tuple[Use, float]]:
-        """The uses in a store whose meanings are nearest to that of a word, with their cosines."""
+        self, sentence: str, span: Span | int, store: OccurrenceStore, topn: int = 10
+    ) -> list[tuple[Occurrence, float]]:
+        """The occurrences in a store whose meanings are nearest to that of a word, with their cosines."""
         store.refuse_other(self)
         return store.nearest(self.encode(sentence, span), topn)
-
-    def _by_tiles(self) -> Distillers | None:
-        """The distillers by matrix tiles, where the teacher may run by them and meanings stay the same."""
-        if self.teacher.device.type != "cpu" or self.teacher.dtype is not torch.bfloat16:
-            return None
-        _, states = next(self.reader.read_units([PROBE_TEXT], "words"))
-        with suppress(NoTiles):
-            return with_tiles(self.distillers, states)
-        return None
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(f"{self.reader.identity} {self.reader.layers} {self.kind}".encode())

@@ -194,7 +194,7 @@ def make_triples(
     size = BLOCK if masked.device.type == "cpu" else GPU_BLOCK
     facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}
     blocks = PairBlocks(path.with_name(f"{path.name}.partial"), facts, overwrite=overwrite)
-    total, done, triples, started = len(sources.uses), 0, 0, time.monotonic()
+    total, done, triples, started = len(sources.targets), 0, 0, time.monotonic()
     while done < total:
         first, done = done, min(done + size, total)
         triples += blocks.add(first, partial(maker.block, first, done))
@@ -218,32 +218,34 @@ class _Maker:
         return {
             "mode": str(self.mode),
             "text": self.sources.hash,
-            "targets": len(self.sources.uses),
+            "targets": len(self.sources.targets),
             "masked_model": {"name": self.masked.name, "fingerprint": self.masked.fingerprint},
             "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
         }
 
     def block(self, first: int, last: int) -> Block:
         """The triples of some targets."""
-        how, config = str(self.mode), self.builder.config
+        source, config = str(self.mode), self.builder.config
         # Before anything is predicted or translated: that is nearly all of the work.
-        reasons = [self.builder.ruled_out(use, how=how) for use in self.sources.uses[first:last]]
+        reasons = [
+            self.builder.ruled_out(target, source=source) for target in self.sources.targets[first:last]
+        ]
         rows = [row for row, reason in enumerate(reasons, first) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
         if not rows:
             return [], dropped
-        uses = [self.sources.uses[row] for row in rows]
-        predicted = self.masked.predict(uses, config.candidates, config.probability)
+        targets = [self.sources.targets[row] for row in rows]
+        predicted = self.masked.predict(targets, config.candidates, config.probability)
         built = [
-            self.builder.build(use, words, paraphrase, how=how)
-            for use, words, paraphrase in zip(uses, predicted, self._paraphrases(rows))
+            self.builder.build(target, words, paraphrase, source=source)
+            for target, words, paraphrase in zip(targets, predicted, self._paraphrases(rows))
         ]
         dropped.update(one for one in built if isinstance(one, str))
         return list(triple_lines(one for one in built if not isinstance(one, str))), dropped
 
     def _paraphrases(self, rows: Sequence[int]) -> Sequence[str | None]:
         if self.paraphraser is not None:
-            return self.paraphraser.paraphrase([self.sources.uses[row].text for row in rows])
+            return self.paraphraser.paraphrase([self.sources.targets[row].text for row in rows])
         if self.sources.paraphrases is not None:
             return [self.sources.paraphrases[row] for row in rows]
         return [None] * len(rows)

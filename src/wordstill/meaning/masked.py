@@ -13,7 +13,7 @@ from torch import Tensor
 
 from wordstill.core.ragged import Ints, offsets_of, owners
 from wordstill.errors import TeacherError, in_one_line
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.teacher.alignment import align
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.loading import hub_answers, identity, quiet
@@ -120,19 +120,19 @@ class MaskedModel:
         return cls(model, tokenizer, str(name), device=device, dtype=dtype)
 
     def predict(
-        self, uses: Sequence[Use], top: int = 100, least: float = 0.0
+        self, occurrences: Sequence[Occurrence], top: int = 100, least: float = 0.0
     ) -> list[list[Candidate] | None]:
-        """For each use, whole words that fit its place, the most probable first.
+        """For each occurrence, whole words that fit its place, the most probable first.
 
         None where the tokenizer drops the word, or the text is over the model's limit.
 
         Args:
-            uses: Words in texts.
+            occurrences: Words in texts.
             top: Most words for each.
             least: Only words of a higher probability.
         """
-        ids, places = self._masked(uses)
-        found: list[list[Candidate] | None] = [None] * len(uses)
+        ids, places = self._masked(occurrences)
+        found: list[list[Candidate] | None] = [None] * len(occurrences)
         lengths = np.array([0 if row is None else len(row) for row in ids], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
         order = order[lengths[order] > 0]
@@ -147,25 +147,27 @@ class MaskedModel:
                 ]
         return found
 
-    def _masked(self, uses: Sequence[Use]) -> tuple[list[Ints | None], Ints]:
+    def _masked(self, occurrences: Sequence[Occurrence]) -> tuple[list[Ints | None], Ints]:
         """Sub-words of each text with the mask in the target's place, and where the mask is."""
         prefix, suffix = (np.array(part, dtype=np.int64) for part in self._around)
-        pieces = self.subwords.encode([use.text for use in uses])
-        first, last = self._ranges(uses, pieces)
+        pieces = self.subwords.encode([occurrence.text for occurrence in occurrences])
+        first, last = self._ranges(occurrences, pieces)
         before = first - pieces.offsets[:-1]
         lengths = np.diff(pieces.offsets) - (last - first) + 1
-        ids: list[Ints | None] = [None] * len(uses)
+        ids: list[Ints | None] = [None] * len(occurrences)
         for number in np.flatnonzero((first < last) & (lengths <= self.room)).tolist():
             low, high = pieces.offsets[number], pieces.offsets[number + 1]
             left, right = pieces.ids[low : first[number]], pieces.ids[last[number] : high]
             ids[number] = np.concatenate([prefix, left, [self.mask_id], right, suffix])
         return ids, before + len(prefix)
 
-    def _ranges(self, uses: Sequence[Use], pieces: Pieces) -> tuple[Ints, Ints]:
+    def _ranges(self, occurrences: Sequence[Occurrence], pieces: Pieces) -> tuple[Ints, Ints]:
         """The sub-words of each target, counted from the first text's first."""
-        base = offsets_of(np.array([len(use.text) for use in uses], dtype=np.int64))
+        base = offsets_of(np.array([len(occurrence.text) for occurrence in occurrences], dtype=np.int64))
         base_of_piece = base[owners(np.diff(pieces.offsets))]
-        places = np.array([(use.start, use.end) for use in uses], dtype=np.int64).reshape(-1, 2)
+        places = np.array(
+            [(occurrence.start, occurrence.end) for occurrence in occurrences], dtype=np.int64
+        ).reshape(-1, 2)
         return align(
             pieces.starts + base_of_piece,
             pieces.ends + base_of_piece,

@@ -22,10 +22,10 @@ def layer_mean(states: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Use:
+class Occurrence:
     """A word or phrase in a text, by its character offsets.
 
-    >>> Use("The bank was steep.", 4, 8).word
+    >>> Occurrence("The bank was steep.", 4, 8).word
     'bank'
     """
 
@@ -34,7 +34,7 @@ class Use:
     end: int
 
     @classmethod
-    def at(cls, text: str, span: Span | int) -> Use:
+    def at(cls, text: str, span: Span | int) -> Occurrence:
         """Check a place that a user gave.
 
         Args:
@@ -78,10 +78,10 @@ class Use:
         dots = "…" if first else "", "…" if last < len(self.text) else ""
         return f"{dots[0]}{before}[{self.word}]{after}{dots[1]}"
 
-    def replaced(self, word: str) -> Use:
+    def replaced(self, word: str) -> Occurrence:
         """The same text with another word at this place, and nowhere else."""
         text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
-        return Use(text, self.start, self.start + len(word))
+        return Occurrence(text, self.start, self.start + len(word))
 
 
 def word_spans(text: str) -> list[Span]:

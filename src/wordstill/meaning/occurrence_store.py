@@ -1,6 +1,6 @@
-"""A collection of uses of words with their meanings, to search in: this use of "bank" among many.
+"""A collection of occurrences of words with their meanings, to search in: this "bank" among many.
 
-vectors.safetensors   [uses, dim]
+vectors.safetensors   [occurrences, dim]
 uses.jsonl            text, start and end of each
 config.json           which encoder gave the vectors
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,63 +20,62 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.vectors.search import nearest, unit_rows
 
 if TYPE_CHECKING:
     from wordstill.meaning.encoder import MeaningEncoder
 
-VECTORS, USES, CONFIG = "vectors.safetensors", "uses.jsonl", "config.json"
+VECTORS, OCCURRENCES, CONFIG = "vectors.safetensors", "uses.jsonl", "config.json"
 
 
-class UseStore:
+class OccurrenceStore:
     """Uses and their vectors.
 
     Args:
-        uses: Where the words stand.
-        vectors: [uses, dim].
+        occurrences: Where the words stand.
+        vectors: [occurrences, dim].
         encoder: Fingerprint of the encoder that gave them.
     """
 
-    def __init__(self, uses: Sequence[Use], vectors: NDArray[np.float32], encoder: str) -> None:
-        if len(uses) != len(vectors):
-            raise UsageError(f"{len(uses)} uses were given with {len(vectors)} vectors.")
-        self.uses, self.vectors, self.encoder = tuple(uses), vectors, encoder
+    def __init__(self, occurrences: Sequence[Occurrence], vectors: NDArray[np.float32], encoder: str) -> None:
+        if len(occurrences) != len(vectors):
+            raise UsageError(f"{len(occurrences)} occurrences were given with {len(vectors)} vectors.")
+        self.occurrences, self.vectors, self.encoder = tuple(occurrences), vectors, encoder
 
     @classmethod
-    def build(cls, encoder: MeaningEncoder, uses: Sequence[Use]) -> UseStore:
-        """Encode uses; a word that the tokenizer drops is an error."""
-        return cls(uses, encoder.encode_uses(uses), encoder.fingerprint)
+    def build(cls, encoder: MeaningEncoder, occurrences: Sequence[Occurrence]) -> OccurrenceStore:
+        """Encode occurrences; a word that the tokenizer drops is an error."""
+        return cls(occurrences, encoder.encode_occurrences(occurrences), encoder.fingerprint)
 
     @classmethod
     def from_texts(
         cls, encoder: MeaningEncoder, texts: Sequence[str], words: Sequence[str] | None = None
-    ) -> UseStore:
+    ) -> OccurrenceStore:
         """Encode every word of texts, or every occurrence of some words, whatever their case."""
         found = encoder.encode_texts(texts, words)
         empty = np.zeros((0, encoder.dim), dtype=np.float32)
         vectors = np.concatenate([empty, *(matrix for _, matrix in found)])
-        return cls([use for uses, _ in found for use in uses], vectors, encoder.fingerprint)
+        return cls([one for occurrences, _ in found for one in occurrences], vectors, encoder.fingerprint)
 
     def __len__(self) -> int:
-        return len(self.uses)
+        return len(self.occurrences)
 
-    def followed_by(self, other: UseStore) -> UseStore:
-        """These uses and then those of another store of the same encoder."""
+    def followed_by(self, other: OccurrenceStore) -> OccurrenceStore:
+        """These occurrences and then those of another store of the same encoder."""
         if other.encoder != self.encoder:
             raise UsageError("The two stores come from different encoders, so they cannot be joined.")
-        return UseStore(
-            (*self.uses, *other.uses), np.concatenate([self.vectors, other.vectors]), self.encoder
-        )
+        vectors = np.concatenate([self.vectors, other.vectors])
+        return OccurrenceStore((*self.occurrences, *other.occurrences), vectors, self.encoder)
 
     @cached_property
     def _unit(self) -> NDArray[np.float32]:
         return unit_rows(self.vectors)
 
-    def nearest(self, vector: NDArray[np.float32], topn: int = 10) -> list[tuple[Use, float]]:
-        """The uses nearest in cosine to a vector."""
+    def nearest(self, vector: NDArray[np.float32], topn: int = 10) -> list[tuple[Occurrence, float]]:
+        """The occurrences nearest in cosine to a vector."""
         (rows, scores), *_ = nearest(self._unit, unit_rows(vector[None]), topn)
-        return [(self.uses[row], score) for row, score in zip(rows.tolist(), scores.tolist())]
+        return [(self.occurrences[row], score) for row, score in zip(rows.tolist(), scores.tolist())]
 
     def refuse_other(self, encoder: MeaningEncoder) -> None:
         """Raise if an encoder's vectors cannot be compared with those here."""
@@ -89,15 +89,15 @@ class UseStore:
         """Write the folder."""
         path = Path(path)
         refuse_existing(path, overwrite=overwrite)
-        refuse_foreign(path, (VECTORS, USES, CONFIG))
+        refuse_foreign(path, (VECTORS, OCCURRENCES, CONFIG))
         with atomic_folder(path, overwrite=overwrite) as folder:
             write_tensors(folder / VECTORS, {"vectors": self.vectors}, {"format": "wordstill-uses"})
-            lines = (json.dumps([use.text, use.start, use.end], ensure_ascii=False) for use in self.uses)
-            (folder / USES).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
+            lines = (json.dumps(astuple(one), ensure_ascii=False) + "\n" for one in self.occurrences)
+            (folder / OCCURRENCES).write_text("".join(lines), encoding="utf-8", newline="")
             (folder / CONFIG).write_text(json.dumps({"encoder": self.encoder}) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path) -> UseStore:
+    def load(cls, path: str | Path) -> OccurrenceStore:
         """Read the folder; the vectors are memory-mapped.
 
         Raises:
@@ -106,9 +106,9 @@ class UseStore:
         folder = Path(path)
         try:
             arrays, _ = map_tensors(folder / VECTORS)
-            lines = (folder / USES).read_text(encoding="utf-8").split("\n")
-            uses = [Use(*json.loads(line)) for line in lines if line]
+            lines = (folder / OCCURRENCES).read_text(encoding="utf-8").split("\n")
+            occurrences = [Occurrence(*json.loads(line)) for line in lines if line]
             config = json.loads((folder / CONFIG).read_bytes())
-            return cls(uses, arrays["vectors"], config["encoder"])
+            return cls(occurrences, arrays["vectors"], config["encoder"])
         except (OSError, KeyError, TypeError, ValueError, UsageError) as error:
             raise DataError(f"{folder} is not a whole store of uses: {error}. Make it again.") from error

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.errors import UsageError, unknown_name
-from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, word_spans
 from wordstill.teacher import Batch, Teacher
 from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
@@ -115,25 +115,25 @@ class StateReader:
             for numbers, states in self._states(pieces.ids, pieces.offsets, every, every + 1):
                 yield text[numbers], states
 
-    def found_states(self, uses: Sequence[Use]) -> tuple[Tensor, NDArray[np.bool_]]:
-        """[N, layers, width] states of uses, in their order, and which of them the tokenizer did not drop."""
-        result = torch.zeros(len(uses), *self.shape, device=self.teacher.device)
-        found = np.zeros(len(uses), dtype=np.bool_)
-        places = Places.of([[(use.start, use.end)] for use in uses])
-        for numbers, states in self.read([use.text for use in uses], places):
+    def found_states(self, occurrences: Sequence[Occurrence]) -> tuple[Tensor, NDArray[np.bool_]]:
+        """[N, layers, width] states of occurrences, in their order, and which were found."""
+        result = torch.zeros(len(occurrences), *self.shape, device=self.teacher.device)
+        found = np.zeros(len(occurrences), dtype=np.bool_)
+        places = Places.of([[(occurrence.start, occurrence.end)] for occurrence in occurrences])
+        for numbers, states in self.read([occurrence.text for occurrence in occurrences], places):
             result[torch.from_numpy(numbers).to(result.device)] = states
             found[numbers] = True
         return result, found
 
-    def states(self, uses: Sequence[Use]) -> Tensor:
-        """[N, layers, width] states of uses, in their order.
+    def states(self, occurrences: Sequence[Occurrence]) -> Tensor:
+        """[N, layers, width] states of occurrences, in their order.
 
         Raises:
             UsageError: The tokenizer drops one of them.
         """
-        result, seen = self.found_states(uses)
+        result, seen = self.found_states(occurrences)
         if not seen.all():
-            lost = uses[int(np.argmin(seen))]
+            lost = occurrences[int(np.argmin(seen))]
             raise UsageError(
                 f"The tokenizer of {self.teacher.config.name} has no sub-word for {lost.word!r} in "
                 f"{lost.text[:80]!r}, so it has no meaning to distil. Leave it out, or take another teacher."

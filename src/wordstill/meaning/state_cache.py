@@ -113,8 +113,8 @@ def _record(folder: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
 def _extend(
     folder: Path, record: dict[str, Any], reader: StateReader, block: Sequence[Triple]
 ) -> dict[str, Any]:
-    uses = [getattr(triple, role) for role in ROLES for triple in block]
-    states, found = reader.found_states(uses)
+    occurrences = [getattr(triple, role) for role in ROLES for triple in block]
+    states, found = reader.found_states(occurrences)
     whole = found.reshape(len(ROLES), len(block)).all(axis=0)
     kept = states.view(len(ROLES), len(block), *reader.shape).transpose(0, 1)
     bits = kept[torch.from_numpy(whole).to(kept.device)].bfloat16().cpu().contiguous().view(torch.int16)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordstill.core.ragged import Ints
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, word_spans
 
 
 def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
@@ -70,7 +70,7 @@ class TargetConfig:
             )
 
 
-def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Use]:
+def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Occurrence]:
     """Choose targets in the sentences of a corpus.
 
     Args:
@@ -96,12 +96,12 @@ def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = Non
             f"No sentence of {corpus.path} has {config.min_words} to {config.max_words} words and a word "
             "that occurs in it once and in the text often enough. Give more text, or other lengths."
         )
-    return [_use(corpus, sentence, word) for sentence, word, _ in chosen.tolist()]
+    return [_occurrence(corpus, sentence, word) for sentence, word, _ in chosen.tolist()]
 
 
 def sentence_targets(
     sentences: Sequence[str], count: int, config: TargetConfig | None = None
-) -> list[tuple[int, Use]]:
+) -> list[tuple[int, Occurrence]]:
     """Choose targets in given sentences, at most one in each; the number of the sentence comes with it."""
     config = config or TargetConfig()
     spans = [word_spans(sentence) for sentence in sentences]
@@ -113,7 +113,7 @@ def sentence_targets(
     ids = np.array([numbers.get(word, -1) for found in words for word in found], dtype=np.int64)
     sentence = np.repeat(np.arange(len(sentences)), list(map(len, words)))
     chosen = round_robin(_candidates(ids, sentence, _eligible(keys, config), config), count, config.seed)
-    return [(row, Use(sentences[row], *spans[row][word])) for row, word, _ in chosen.tolist()]
+    return [(row, Occurrence(sentences[row], *spans[row][word])) for row, word, _ in chosen.tolist()]
 
 
 def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
@@ -162,13 +162,13 @@ def _candidates(ids: Ints, sentence: Ints, eligible: NDArray[np.bool_], config: 
     return np.stack([sentence[rows], rows - first_word[rows], ids[rows]], axis=1).astype(np.int64)
 
 
-def _use(corpus: Corpus, sentence: int, word: int) -> Use:
+def _occurrence(corpus: Corpus, sentence: int, word: int) -> Occurrence:
     tokens = corpus.tokens[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
     forms = [corpus.forms[token] for token in tokens]
     text = "".join(forms)
     position = len(text.lstrip(" ")) - len(text)
     start, end = _place(corpus, tokens, forms, word)
-    return Use(text.lstrip(" "), start + position, end + position)
+    return Occurrence(text.lstrip(" "), start + position, end + position)
 
 
 def _place(corpus: Corpus, tokens: list[int], forms: list[str], word: int) -> tuple[int, int]:
@@ -188,7 +188,7 @@ def _place(corpus: Corpus, tokens: list[int], forms: list[str], word: int) -> tu
 class Sources:
     """Targets with what their positives are made from."""
 
-    uses: list[Use]
+    targets: list[Occurrence]
     paraphrases: list[str] | None
     """Ready-made ones."""
     hash: str
@@ -214,4 +214,4 @@ class Sources:
                 "and a word that occurs in it once. Choose other lengths."
             )
         content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
-        return cls([use for _, use in chosen], [others[row] for row, _ in chosen], content)
+        return cls([target for _, target in chosen], [others[row] for row, _ in chosen], content)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
 from wordstill.meaning.masked import Candidate
-from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, word_spans
 from wordstill.meaning.triples import Triple
 from wordstill.vectors import WordVectors
 
@@ -168,60 +168,67 @@ class TripleBuilder:
         self.cosines, self.config = cosines, config or BuildConfig()
 
     def build(
-        self, use: Use, predicted: Sequence[Candidate] | None, paraphrase: str | None, *, how: str
+        self,
+        occurrence: Occurrence,
+        predicted: Sequence[Candidate] | None,
+        paraphrase: str | None,
+        *,
+        source: str,
     ) -> Triple | str:
         """A triple, or why there is none.
 
         Args:
-            use: The target in its sentence.
+            occurrence: The target in its sentence.
             predicted: What would fit its place, the most probable first; None where that is not known.
-            paraphrase: The sentence in other words; with ``how="substituted"`` it is not used.
-            how: Where the paraphrase comes from.
+            paraphrase: The sentence in other words; with ``source="substituted"`` it is not used.
+            source: Where the paraphrase comes from.
         """
-        if reason := self.ruled_out(use, how=how):
+        if reason := self.ruled_out(occurrence, source=source):
             return reason
         if predicted is None:
             return NOT_PREDICTED
-        same, other = self._sorted_out(use.word, predicted)
+        same, other = self._sorted_out(occurrence.word, predicted)
         if other is None:
             return NO_NEGATIVE
-        negative = use.replaced(in_the_case_of(use, other))
-        if how == SUBSTITUTED:
+        negative = occurrence.replaced(in_the_case_of(occurrence, other))
+        if source == SUBSTITUTED:
             if same is None:
                 return NO_SUBSTITUTE
-            return Triple(use, use.replaced(in_the_case_of(use, same)), negative, how)
+            return Triple(occurrence, occurrence.replaced(in_the_case_of(occurrence, same)), negative, source)
         if not paraphrase or not paraphrase.strip():
             return NO_PARAPHRASE
-        positive = self.matched(use, paraphrase)
+        positive = self.matched(occurrence, paraphrase)
         if positive is None:
             return NOT_ALIGNED
-        if same is not None and self._replaceable(use, positive):
-            return Triple(use, positive.replaced(in_the_case_of(positive, same)), negative, "replaced")
-        return Triple(use, positive, negative, how)
+        if same is not None and self._replaceable(occurrence, positive):
+            return Triple(occurrence, positive.replaced(in_the_case_of(positive, same)), negative, "replaced")
+        return Triple(occurrence, positive, negative, source)
 
-    def ruled_out(self, use: Use, *, how: str) -> str | None:
+    def ruled_out(self, occurrence: Occurrence, *, source: str) -> str | None:
         """Why a target gives no triple whatever would fit its place; None if it may give one."""
-        if use.word not in self.cosines:
+        if occurrence.word not in self.cosines:
             return TARGET_UNKNOWN
-        return NAME if how == SUBSTITUTED and is_name(use) else None
+        return NAME if source == SUBSTITUTED and is_name(occurrence) else None
 
-    def matched(self, use: Use, paraphrase: str) -> Use | None:
+    def matched(self, occurrence: Occurrence, paraphrase: str) -> Occurrence | None:
         """The word of a paraphrase that stands for the target (Algorithm 4.1)."""
         # A hyphenated word is one word on both sides, and the target's place tells which word it is.
         others = word_spans(paraphrase)
         other_words = [paraphrase[slice(*span)] for span in others]
         # Most targets end here; to compare all words takes much longer.
-        if not (self.cosines.matrix([use.word], other_words) >= self.config.similarity).any():
+        if not (self.cosines.matrix([occurrence.word], other_words) >= self.config.similarity).any():
             return None
-        spans = word_spans(use.text)
-        target = next((row for row, (first, last) in enumerate(spans) if first <= use.start < last), None)
+        spans = word_spans(occurrence.text)
+        target = next(
+            (row for row, (first, last) in enumerate(spans) if first <= occurrence.start < last), None
+        )
         if target is None:
             return None
-        words = [use.text[slice(*span)] for span in spans]
-        words[target] = use.word
+        words = [occurrence.text[slice(*span)] for span in spans]
+        words[target] = occurrence.word
         cosines = self.cosines.matrix(words, other_words)
         match = align_target(cosines, target, self.config.similarity)
-        return None if match is None else Use(paraphrase, *others[match])
+        return None if match is None else Occurrence(paraphrase, *others[match])
 
     def _sorted_out(self, word: str, predicted: Sequence[Candidate]) -> tuple[str | None, str | None]:
         """The most probable other word with the same meaning, and the one with another meaning."""
@@ -239,23 +246,25 @@ class TripleBuilder:
         same = (other for other, alike in zip(words, near) if alike and not self._nearly(word, other))
         return next(same, None), next((other for other, alike in zip(words, near) if not alike), None)
 
-    def _replaceable(self, use: Use, positive: Use) -> bool:
-        return self._nearly(use.word, positive.word) and not is_name(use) and not is_name(positive)
+    def _replaceable(self, occurrence: Occurrence, positive: Occurrence) -> bool:
+        return (
+            self._nearly(occurrence.word, positive.word) and not is_name(occurrence) and not is_name(positive)
+        )
 
     def _nearly(self, word: str, other: str) -> bool:
         return nearly_the_same(word, other, self.config.edit_distance)
 
 
-def is_name(use: Use) -> bool:
+def is_name(occurrence: Occurrence) -> bool:
     """Whether a word has a capital letter though no sentence begins with it."""
-    before = use.text[: use.start].rstrip()
-    return use.word[:1].isupper() and bool(before) and before[-1] not in ".!?:\"“”'"
+    before = occurrence.text[: occurrence.start].rstrip()
+    return occurrence.word[:1].isupper() and bool(before) and before[-1] not in ".!?:\"“”'"
 
 
-def in_the_case_of(use: Use, word: str) -> str:
+def in_the_case_of(occurrence: Occurrence, word: str) -> str:
     """A word written as the one in whose place it comes: with a capital, in capitals, or as it is."""
-    if use.word.isupper() and len(use.word) > 1:
+    if occurrence.word.isupper() and len(occurrence.word) > 1:
         return word.upper()
-    if use.word[:1].isupper():
+    if occurrence.word[:1].isupper():
         return word[:1].upper() + word[1:]
     return word

@@ -14,7 +14,7 @@ from typing import Any
 
 from wordstill.core.files import atomic_file, sha256_of
 from wordstill.errors import DataError
-from wordstill.meaning.occurrence import Use
+from wordstill.meaning.occurrence import Occurrence
 
 FORMAT, SCHEMA = "wordstill-triples", 1
 ROLES = ("original", "positive", "negative")
@@ -24,9 +24,9 @@ ROLES = ("original", "positive", "negative")
 class Triple:
     """A word in a sentence, one of the same meaning in another, and another word in the same sentence."""
 
-    original: Use
-    positive: Use
-    negative: Use
+    original: Occurrence
+    positive: Occurrence
+    negative: Occurrence
     how: str = "given"
     """How the positive was made: ``round-trip``, ``given``, ``replaced`` or ``substituted``."""
 
@@ -85,8 +85,11 @@ def write_triples(path: Path, triples: Iterable[Triple], header: Mapping[str, An
 def triple_lines(triples: Iterable[Triple]) -> Iterator[str]:
     """Triples as lines of JSON."""
     for triple in triples:
-        uses = {role: getattr(triple, role) for role in ROLES}
-        plain: dict[str, Any] = {role: [use.text, use.start, use.end] for role, use in uses.items()}
+        occurrences = {role: getattr(triple, role) for role in ROLES}
+        plain: dict[str, Any] = {
+            role: [occurrence.text, occurrence.start, occurrence.end]
+            for role, occurrence in occurrences.items()
+        }
         yield json.dumps({**plain, "how": triple.how}, ensure_ascii=False)
 
 
@@ -109,18 +112,21 @@ def _header(path: Path, line: str) -> dict[str, Any]:
 def _triple(path: Path, number: int, line: str) -> Triple:
     try:
         plain = json.loads(line)
-        uses = [Use(str(text), int(start), int(end)) for text, start, end in map(plain.__getitem__, ROLES)]
+        occurrences = [
+            Occurrence(str(text), int(start), int(end)) for text, start, end in map(plain.__getitem__, ROLES)
+        ]
         how = str(plain["how"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{path}:{number}: not a triple ({type(error).__name__}: {error}): {line[:60]!r}. "
             "Expected original, positive and negative, each [text, start, end], and how."
         ) from error
-    for role, use in zip(ROLES, uses):
-        if not 0 <= use.start < use.end <= len(use.text):
+    for role, occurrence in zip(ROLES, occurrences):
+        start, end, length = occurrence.start, occurrence.end, len(occurrence.text)
+        if not 0 <= start < end <= length:
             raise DataError(
-                f"{path}:{number}: the span ({use.start}, {use.end}) of the {role} is outside its text of "
-                f"{len(use.text)} characters."
+                f"{path}:{number}: the span ({start}, {end}) of the {role} is outside its text of "
+                f"{length} characters."
             )
-    original, positive, negative = uses
+    original, positive, negative = occurrences
     return Triple(original, positive, negative, how)

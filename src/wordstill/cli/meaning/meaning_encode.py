@@ -45,12 +45,12 @@ def command(
     output_folder(out)
     lines = list(_lines(sentences))
     model = options.load(encoder, kind)
-    from wordstill.meaning import Use, UseStore
+    from wordstill.meaning import Occurrence, OccurrenceStore
 
-    placed = UseStore.build(
-        model, [Use.at(text, read_span(span)) for text, span in lines if span is not None]
+    placed = OccurrenceStore.build(
+        model, [Occurrence.at(text, read_span(span)) for text, span in lines if span is not None]
     )
-    whole = UseStore.from_texts(model, [text for text, span in lines if span is None], word or None)
+    whole = OccurrenceStore.from_texts(model, [text for text, span in lines if span is None], word or None)
     store = placed.followed_by(whole)
     store.save(out, overwrite=overwrite)
     typer.echo(f"Encoded {count_text(len(store), 'use')}: {out}")

@@ -106,7 +106,7 @@ def command(
     sources = _sources(store, paraphrases, config)
     from tqdm import tqdm
 
-    with tqdm(total=len(sources.uses), unit=" targets", disable=not wants_progress(progress)) as bar:
+    with tqdm(total=len(sources.targets), unit=" targets", disable=not wants_progress(progress)) as bar:
         triples = make_triples(
             sources,
             model,
@@ -133,13 +133,13 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
-    from wordstill.meaning.translation import RoundTrip, load_translator
+    from wordstill.meaning.translation import RoundTrip, Translator
 
     if there is None and back is None:
         return None
     if there is None or back is None:
         raise UsageError("A round trip needs two translators: give --there and --back.")
-    first, second = (load_translator(name, device=device, dtype=dtype) for name in (there, back))
+    first, second = (Translator.from_pretrained(name, device=device, dtype=dtype) for name in (there, back))
     return RoundTrip(first, second)
 
 

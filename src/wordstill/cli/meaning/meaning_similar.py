@@ -33,7 +33,7 @@ def command(
     """Show the uses with the nearest meanings to that of a word in a sentence."""
     place = read_span(span)
     model = options.load(encoder, kind)
-    from wordstill.meaning import UseStore
+    from wordstill.meaning import OccurrenceStore
 
-    for use, cosine in model.most_similar(sentence, place, UseStore.load(uses), topn):
-        typer.echo(f"{cosine:8.4f}  {use.excerpt()}")
+    for occurrence, cosine in model.most_similar(sentence, place, OccurrenceStore.load(uses), topn):
+        typer.echo(f"{cosine:8.4f}  {occurrence.excerpt()}")

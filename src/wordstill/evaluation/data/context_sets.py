@@ -16,7 +16,7 @@ BOLD = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Occurrence:
+class WordInContext:
     """A word in a text."""
 
     text: str
@@ -34,8 +34,8 @@ class Occurrence:
 class ContextPair:
     """Two occurrences and what people said of them."""
 
-    first: Occurrence
-    second: Occurrence
+    first: WordInContext
+    second: WordInContext
     gold: float
     """Similarity, or 1 for the same sense and 0 for another."""
     target: str
@@ -122,16 +122,16 @@ def _wic_pair(place: str, line: str, answer: str) -> ContextPair:
     return ContextPair(first, second, float(answer == "T"), word)
 
 
-def _numbered(sentence: str, number: str, place: str) -> Occurrence:
+def _numbered(sentence: str, number: str, place: str) -> WordInContext:
     """The word of that number, from 0, in a tokenised sentence."""
     words = list(re.finditer(r"\S+", sentence))
     if not number.isdigit() or int(number) >= len(words):
         raise DataError(f"{place}: there is no word {number!r} among the {len(words)} of {sentence!r}.")
     found = words[int(number)]
-    return Occurrence(sentence, found.start(), found.end())
+    return WordInContext(sentence, found.start(), found.end())
 
 
-def _both(context: str, forms: list[str], place: str) -> tuple[Occurrence, Occurrence]:
+def _both(context: str, forms: list[str], place: str) -> tuple[WordInContext, WordInContext]:
     """The two marked words of a context, in the order in which the file names them."""
     marked = _marked(context, STRONG, place)
     found = [next((item for item in marked if item.word == form), None) for form in forms]
@@ -140,7 +140,7 @@ def _both(context: str, forms: list[str], place: str) -> tuple[Occurrence, Occur
     return found[0], found[1]
 
 
-def _marked(context: str, mark: re.Pattern[str], place: str) -> list[Occurrence]:
+def _marked(context: str, mark: re.Pattern[str], place: str) -> list[WordInContext]:
     """Every marked word, with its place in the text without the marks."""
     text, spans, rest = "", [], 0
     for found in mark.finditer(context):
@@ -151,7 +151,7 @@ def _marked(context: str, mark: re.Pattern[str], place: str) -> list[Occurrence]
     text += context[rest:]
     if not spans:
         raise DataError(f"{place}: no word is marked in {context[:60]!r}.")
-    return [Occurrence(text, start, end) for start, end in spans]
+    return [WordInContext(text, start, end) for start, end in spans]
 
 
 def _gold(text: str, place: str) -> float:

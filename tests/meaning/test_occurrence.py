@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import UsageError
-from wordstill.meaning.occurrence import Use, word_spans
+from wordstill.meaning.occurrence import Occurrence, word_spans
 
 TEXT = "The well-known party, which isn't art, ended."
 
@@ -25,9 +25,9 @@ TEXT = "The well-known party, which isn't art, ended."
 def test_places(span, word):
     if span == (15, 29):
         with pytest.raises(UsageError, match='cuts the word "isn\'t"'):
-            Use.at(TEXT, span)
+            Occurrence.at(TEXT, span)
     else:
-        assert Use.at(TEXT, span).word == word
+        assert Occurrence.at(TEXT, span).word == word
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_places(span, word):
 )
 def test_impossible_places(span, message):
     with pytest.raises(UsageError, match=message):
-        Use.at(TEXT, span)
+        Occurrence.at(TEXT, span)
 
 
 def test_chinese_words_may_stand_inside_a_run():
-    assert Use.at("中国人说话", (0, 2)).word == "中国"
+    assert Occurrence.at("中国人说话", (0, 2)).word == "中国"
 
 
 def test_replacing_touches_only_the_place():
-    use = Use("The party of art and artists is art.", 13, 16)
-    assert use.word == "art"
-    replaced = use.replaced("music")
+    occurrence = Occurrence("The party of art and artists is art.", 13, 16)
+    assert occurrence.word == "art"
+    replaced = occurrence.replaced("music")
     assert replaced.text == "The party of music and artists is art."
     assert replaced.word == "music"
 
@@ -71,5 +71,5 @@ def test_every_word_has_its_place(text):
 
 def test_an_excerpt_of_a_long_text():
     text = "a" * 70 + " bank " + "b" * 70
-    assert Use("The bank.", 4, 8).excerpt() == "The [bank]."
-    assert Use(text, 71, 75).excerpt(3) == "…aa [bank] bb…"
+    assert Occurrence("The bank.", 4, 8).excerpt() == "The [bank]."
+    assert Occurrence(text, 71, 75).excerpt(3) == "…aa [bank] bb…"
