@@ -27,8 +27,8 @@ from experiments.quality.scoring import score_facts
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.evaluation import DATASETS, SUITES
 from wordstill.evaluation.trained.classification import ClassificationTask
-from wordstill.evaluation.trained.config import CnnConfig, ParentConfig, TaggerConfig
-from wordstill.evaluation.trained.finetuned import ParentTask
+from wordstill.evaluation.trained.config import CnnConfig, FinetunedConfig, TaggerConfig
+from wordstill.evaluation.trained.finetuned import FinetunedTask
 from wordstill.evaluation.trained.tagging import TaggingTask
 from wordstill.vectors import WordVectors
 
@@ -64,11 +64,11 @@ class Job(NamedTuple):
         """The key of its score."""
         return f"{self.dataset}:{PARENT}" if self.kind == PARENT else self.dataset
 
-    def task(self) -> ClassificationTask | TaggingTask | ParentTask:
+    def task(self) -> ClassificationTask | TaggingTask | FinetunedTask:
         """What to run."""
         if self.kind == PARENT:
-            config = ParentConfig(seeds=self.seeds, limit=self.limit)
-            return ParentTask(self.dataset, config, teacher=self.teacher)
+            config = FinetunedConfig(seeds=self.seeds, limit=self.limit)
+            return FinetunedTask(self.dataset, config, teacher=self.teacher)
         if self.kind == "tagging":
             return TaggingTask(self.dataset, TaggerConfig(seeds=self.seeds, limit=self.limit))
         return ClassificationTask(self.dataset, CnnConfig(seeds=self.seeds, limit=self.limit))

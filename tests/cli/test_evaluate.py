@@ -131,7 +131,7 @@ def test_latex(cli, vectors, pairs):
 
 def test_several_tables_are_compared(cli, vectors, pairs):
     shown = cli("evaluate", vectors, "--set", pairs).out
-    # Five pairs of both have figures, but are too few to tell the tables apart.
+    # Five pairs of both have scores, but are too few to tell the tables apart.
     assert "decontextual" in shown and "Differences from ase" not in shown
     with pairs.open("a") as file:
         file.write("babar\tbafir\t6\nbador\tbagur\t3\n")
@@ -192,7 +192,7 @@ def test_a_table_with_none_of_the_words_fails(cli, vectors, tmp_path):
     path.write_text("nothing\tof\t1\nthis\tis\t2\nhere\tatall\t3\n")
     done = cli("evaluate", vectors / "ase", "--set", path)
     assert done.code == 1
-    assert "No set has a figure" in done.err
+    assert "No set has a score" in done.err
     assert cli("evaluate", vectors / "ase", "--set", path, "--latex").code == 1
 
 
@@ -238,18 +238,18 @@ def reviews(tmp_path):
 
 
 def test_the_parent_row_is_of_the_teacher_that_is_named(cli, vectors, reviews, tmp_path, monkeypatch):
-    from wordstill.evaluation.trained.finetuned import ParentTask
+    from wordstill.evaluation.trained.finetuned import FinetunedTask
 
     def predict(task, teacher, *rest):
         raise TeacherError(f"asked for {teacher}")
 
-    monkeypatch.setattr(ParentTask, "_predict", predict)
+    monkeypatch.setattr(FinetunedTask, "_predict", predict)
     WordVectors(["film", "good"], np.eye(2, dtype=np.float32)).save(tmp_path / "nobody.vec")
     given = ("evaluate", vectors / "ase", tmp_path / "nobody.vec", "--set", f"parent:{reviews}")
     done = cli(*given, "--teacher", "some-model", "--markdown")
-    assert done.out.count("no figure: asked for some-model") == 2
+    assert done.out.count("no score: asked for some-model") == 2
     without = cli(*given, "--markdown").out
-    assert "some-model" not in without and without.count("no figure: asked for") == 1
+    assert "some-model" not in without and without.count("no score: asked for") == 1
 
 
 def test_a_teacher_without_a_parent_row_is_refused(cli, vectors, pairs):

@@ -161,10 +161,10 @@ def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
     options = ("--masked", world / "masked", "--vectors", world / "vectors", *thresholds)
     cli("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", triples)
     cli("meaning", "train", triples, "--heads", 4, "--max-epochs", 1, "--out", tmp_path / "meaning")
-    shown = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "figures.json")
+    shown = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "scores.json")
     assert shown.code == 0, shown.err
     assert "| meaning | 50.0 |" in shown.out
-    assert json.loads((tmp_path / "figures.json").read_text())["raw-centred"] == {"usim": 0.5}
+    assert json.loads((tmp_path / "scores.json").read_text())["raw-centred"] == {"usim": 0.5}
 
     def reader_gone(result):
         assert (tmp_path / "again.json").exists()

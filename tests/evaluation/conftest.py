@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.vectors import WordVectors
 
@@ -45,11 +45,13 @@ def random_vectors() -> Callable[..., WordVectors]:
 
 
 @pytest.fixture
-def pair_set() -> Callable[..., Loaded[WordPairs]]:
+def pair_set() -> Callable[..., LoadedDataset[WordPairs]]:
     """Makes a set of rows ``(first, second, score)``."""
 
-    def make(rows: Sequence[tuple[str, str, float]], name: str = "made-up") -> Loaded[WordPairs]:
+    def make(rows: Sequence[tuple[str, str, float]], name: str = "made-up") -> LoadedDataset[WordPairs]:
         first, second, gold = zip(*rows)
-        return Loaded(name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64)
+        return LoadedDataset(
+            name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64
+        )
 
     return make

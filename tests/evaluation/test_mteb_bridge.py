@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import MissingExtra
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.mteb_bridge import StaticEncoder
 from wordstill.evaluation.protocol import Protocol
@@ -83,5 +83,5 @@ def test_mteb_scores_as_we_do(random_vectors, texts):
     vectors = random_vectors(WORDS)
     theirs = mteb.evaluate(StaticEncoder(vectors), Own(), cache=None).task_results[0].scores["test"][0]
     pairs = SentencePairs(tuple(texts[:40]), tuple(texts[40:]), gold, np.zeros(40, dtype=np.int64), ("all",))
-    ours = StsTask(Loaded("toy", pairs, "test", "0")).run(vectors)
+    ours = StsTask(LoadedDataset("toy", pairs, "test", "0")).run(vectors)
     assert 100 * theirs["cosine_pearson"] == pytest.approx(ours.value, abs=1e-3)

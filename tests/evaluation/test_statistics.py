@@ -11,7 +11,8 @@ from scipy.stats import spearmanr
 
 from wordstill.errors import DataError, MissingExtra
 from wordstill.evaluation import statistics
-from wordstill.evaluation.statistics import bootstrap_interval, paired_bootstrap, spearman
+from wordstill.evaluation.score import ItemScores, compare
+from wordstill.evaluation.statistics import spearman
 
 TIED = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30)
 
@@ -20,6 +21,14 @@ def correlated(pairs: int, correlation: float, seed: int) -> tuple[np.ndarray, n
     random = np.random.default_rng(seed)
     gold, noise = random.normal(size=(2, pairs))
     return gold, correlation * gold + np.sqrt(1 - correlation**2) * noise
+
+
+def interval(gold: np.ndarray, predicted: np.ndarray, seed: int) -> statistics.Interval:
+    return ItemScores("spearman", predicted, gold).interval(seed)
+
+
+def paired(gold, first, second, seed: int, resamples: int = 1000) -> statistics.PairedTest:
+    return compare(*(ItemScores("spearman", one, gold) for one in (first, second)), seed, resamples)
 
 
 def reference_resamples(gold: np.ndarray, predicted: np.ndarray, seed: int, resamples: int) -> np.ndarray:
@@ -56,23 +65,25 @@ def test_resamples_are_those_of_the_slow_way(rows, seed):
     np.testing.assert_allclose(fast, reference_resamples(gold, predicted, seed, 12), atol=1e-12)
 
 
-def test_blocks_of_resamples_do_not_show(monkeypatch):
+def test_blocks_of_resamples_do_not_show():
     gold, predicted = correlated(50, 0.4, 0)
-    whole = bootstrap_interval(gold, predicted, seed=3)
-    monkeypatch.setattr(statistics, "_BLOCK_CELLS", 70)
-    assert bootstrap_interval(gold, predicted, seed=3) == pytest.approx(whole, abs=1e-12)
+    whole, blocks = (
+        statistics.resampled_correlations(gold, predicted[None, :], 3, 100, cells=cells)
+        for cells in (statistics.BLOCK_CELLS, 70)
+    )
+    np.testing.assert_allclose(blocks, whole, atol=1e-12)
 
 
 def test_interval_is_the_percentiles_of_the_slow_way():
     gold, predicted = correlated(40, 0.6, 1)
     expected = np.percentile(reference_resamples(gold, predicted, 0, 1000), [2.5, 97.5])
-    assert bootstrap_interval(gold, predicted, seed=0) == pytest.approx(expected, abs=1e-12)
+    assert interval(gold, predicted, seed=0) == pytest.approx(expected, abs=1e-12)
 
 
 def test_interval_is_determined_by_the_seed():
     gold, predicted = correlated(60, 0.5, 2)
-    assert bootstrap_interval(gold, predicted, seed=1) == bootstrap_interval(gold, predicted, seed=1)
-    assert bootstrap_interval(gold, predicted, seed=1) != bootstrap_interval(gold, predicted, seed=2)
+    assert interval(gold, predicted, seed=1) == interval(gold, predicted, seed=1)
+    assert interval(gold, predicted, seed=1) != interval(gold, predicted, seed=2)
 
 
 def test_interval_covers_the_truth_about_95_times_in_100():
@@ -80,7 +91,7 @@ def test_interval_covers_the_truth_about_95_times_in_100():
     truth = 6 / np.pi * np.arcsin(correlation / 2)
     hits, widths = 0, []
     for seed in range(trials):
-        low, high = bootstrap_interval(*correlated(100, correlation, seed), seed=seed)
+        low, high = interval(*correlated(100, correlation, seed), seed=seed)
         hits += low <= truth <= high
         widths.append(high - low)
     # Four standard errors of a share of 0.95 in 200 trials are 0.06.
@@ -89,7 +100,7 @@ def test_interval_covers_the_truth_about_95_times_in_100():
 
 
 def test_interval_of_three_pairs_is_finite():
-    low, high = bootstrap_interval(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]), seed=0)
+    low, high = interval(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]), seed=0)
     assert -1 <= low <= high <= 1
 
 
@@ -97,18 +108,18 @@ def test_three_thousand_pairs_take_well_under_a_second():
     gold, predicted = correlated(3000, 0.5, 0)
     gold = np.round(gold * 10)
     start = time.process_time()
-    bootstrap_interval(gold, predicted, seed=0)
+    interval(gold, predicted, seed=0)
     assert time.process_time() - start < 1.0
 
 
 def test_paired_test_sees_a_clear_difference():
     gold, better = correlated(300, 0.8, 0)
     worse = correlated(300, 0.3, 0)[1] + np.random.default_rng(9).normal(size=300)
-    result = paired_bootstrap(gold, better, worse, seed=0)
+    result = paired(gold, better, worse, seed=0)
     assert result.difference == pytest.approx(spearman(gold, better) - spearman(gold, worse))
     assert 0 < result.interval.low < result.difference < result.interval.high
     assert result.p_value < 0.01
-    mirrored = paired_bootstrap(gold, worse, better, seed=0)
+    mirrored = paired(gold, worse, better, seed=0)
     assert mirrored.difference == pytest.approx(-result.difference)
     assert mirrored.p_value == result.p_value
 
@@ -116,7 +127,7 @@ def test_paired_test_sees_a_clear_difference():
 def test_paired_test_is_that_of_the_slow_way():
     gold, first = correlated(40, 0.5, 3)
     second = first + np.random.default_rng(4).normal(size=40)
-    result = paired_bootstrap(gold, first, second, seed=5, resamples=300)
+    result = paired(gold, first, second, seed=5, resamples=300)
     slow = reference_resamples(gold, first, 5, 300) - reference_resamples(gold, second, 5, 300)
     assert result.interval == pytest.approx(np.percentile(slow, [2.5, 97.5]), abs=1e-12)
     assert 0 < (slow <= 0).sum() < 150
@@ -125,16 +136,16 @@ def test_paired_test_is_that_of_the_slow_way():
 
 def test_paired_test_of_a_model_with_itself_finds_nothing():
     gold, model = correlated(50, 0.5, 0)
-    result = paired_bootstrap(gold, model, model, seed=0)
+    result = paired(gold, model, model, seed=0)
     assert (result.difference, result.interval, result.p_value) == (0.0, (0.0, 0.0), 1.0)
 
 
 def test_paired_test_uses_that_the_pairs_are_the_same():
     gold, model = correlated(200, 0.5, 0)
     twin = model + 0.01 * np.random.default_rng(1).normal(size=200)
-    paired = paired_bootstrap(gold, model, twin, seed=0).interval
-    single = bootstrap_interval(gold, model, seed=0)
-    assert paired.high - paired.low < (single.high - single.low) / 10
+    both = paired(gold, model, twin, seed=0).interval
+    single = interval(gold, model, seed=0)
+    assert both.high - both.low < (single.high - single.low) / 10
 
 
 def test_paired_test_is_seldom_wrong_where_there_is_no_difference():
@@ -143,7 +154,7 @@ def test_paired_test_is_seldom_wrong_where_there_is_no_difference():
         random = np.random.default_rng(seed)
         gold = random.normal(size=80)
         first, second = gold + random.normal(size=(2, 80))
-        alarms += paired_bootstrap(gold, first, second, seed=seed, resamples=400).p_value < 0.05
+        alarms += paired(gold, first, second, seed=seed, resamples=400).p_value < 0.05
     assert 0 < alarms / trials < 0.13
 
 
@@ -160,10 +171,6 @@ def test_paired_test_is_seldom_wrong_where_there_is_no_difference():
 def test_wrong_input(gold, predicted):
     with pytest.raises(DataError, match="correlation needs"):
         spearman(gold, predicted)
-    with pytest.raises(DataError, match="correlation needs"):
-        bootstrap_interval(gold, predicted, seed=0)
-    with pytest.raises(DataError, match="correlation needs"):
-        paired_bootstrap(gold, gold, predicted, seed=0)
 
 
 def test_without_scipy_the_error_names_it(monkeypatch):

@@ -91,7 +91,7 @@ def test_a_set_named_twice_is_scored_once(random_vectors, own_files):
     assert evaluate(random_vectors("abcd"), own_files * 2).sets == own_files
 
 
-def test_a_set_without_a_figure_does_not_stop_the_others(random_vectors, own_files):
+def test_a_set_without_a_score_does_not_stop_the_others(random_vectors, own_files):
     result = evaluate({"knows": random_vectors("abcd"), "not": random_vectors("xz")}, own_files)
     assert all(score.value is not None for score in result.scores["knows"].values())
     assert all(score.value is None and score.problem for score in result.scores["not"].values())
@@ -197,7 +197,7 @@ def test_rows_are_plain_data():
     assert rows[1]["problem"] == "none of the 9 pairs is covered"
 
 
-def test_json_holds_what_the_figures_depend_on(random_vectors, own_files):
+def test_json_holds_what_the_scores_depend_on(random_vectors, own_files):
     protocol = Protocol("mine", oov="zero", case="lower", max_vocab=4)
     result = evaluate({"t": random_vectors("abcd")}, own_files, protocol, seed=7)
     content = json.loads(result.to_json())
@@ -272,7 +272,7 @@ def test_comparisons_are_against_the_first_table(random_vectors, tmp_path):
 
 
 @pytest.mark.parametrize("oov", ["mean", "zero"])
-def test_a_table_without_a_figure_is_not_compared(random_vectors, tmp_path, oov):
+def test_a_table_without_a_score_is_not_compared(random_vectors, tmp_path, oov):
     path = tmp_path / "questions.txt"
     path.write_text("".join(f"{a} {b} {b} {a}\n" for a in "abcd" for b in "efgh"))
     tables = {

@@ -144,12 +144,12 @@ def _show(found: SideBySide) -> None:
 
 
 def _table(found: SideBySide) -> Table:
-    """The figures of both tables on each set, with the paired test."""
+    """The scores of both tables on each set, with the paired test."""
     from rich.markup import escape
     from rich.table import Table
 
     shown = Table(
-        caption="Figures x 100, each over the pairs that its table has. The difference is over the pairs of "
+        caption="Scores x 100, each over the pairs that its table has. The difference is over the pairs of "
         "both, with a 95 % bootstrap interval; p (Holm) allows for the number of sets.",
         caption_justify="left",
     )
@@ -162,7 +162,7 @@ def _table(found: SideBySide) -> Table:
 
 def _rows(found: SideBySide) -> Iterator[list[str]]:
     from wordstill.evaluation.comparison import holm
-    from wordstill.evaluation.report.tables import A8_TITLE, NO_FIGURE, title
+    from wordstill.evaluation.report.tables import A8_TITLE, NO_SCORE, title
 
     assert found.evaluation is not None
     tests = found.tests
@@ -177,8 +177,8 @@ def _rows(found: SideBySide) -> Iterator[list[str]]:
     }
     for name in found.evaluation.sets:
         values = [found.evaluation.scores[table][name].value for table in found.names]
-        figures = [NO_FIGURE if value is None else f"{value:.1f}" for value in values]
-        yield [title(name), *figures, *cells.get(name, [NO_FIGURE] * 4)]
+        shown = [NO_SCORE if value is None else f"{value:.1f}" for value in values]
+        yield [title(name), *shown, *cells.get(name, [NO_SCORE] * 4)]
     means = found.evaluation.a8
     if len(means) == len(found.names):
         before, after = (means[name] for name in found.names)
@@ -186,9 +186,9 @@ def _rows(found: SideBySide) -> Iterator[list[str]]:
 
 
 def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int) -> None:
-    from wordstill.evaluation.comparison import neighbour_table
+    from wordstill.evaluation.comparison import neighbor_table
 
-    for word, by_table in neighbour_table(tables, words, topn).items():
+    for word, by_table in neighbor_table(tables, words, topn).items():
         columns = [
             [
                 name,

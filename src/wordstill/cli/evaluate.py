@@ -132,7 +132,7 @@ def command(
     ] = False,
     list_sets: Annotated[bool, typer.Option("--list", help="List the data sets and stop.")] = False,
 ) -> None:
-    """Measure vectors on the benchmarks of the field: figure, interval, coverage, and the papers' figures."""
+    """Measure vectors on the benchmarks of the field: score, interval, coverage, and published scores."""
     if list_sets:
         from wordstill.cli.data import list_sets as show_sets
 
@@ -166,7 +166,7 @@ def command(
     finally:
         show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
-        raise DataError("No set has a figure for any table; its cell says why.")
+        raise DataError("No set has a score for any table; its cell says why.")
     if form == "table":
         _show_next(evaluation, vectors, written=out is not None or html is not None)
 

@@ -81,7 +81,7 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
     Args:
         evaluation: What to print.
         form: ``table``, ``markdown`` or ``latex``.
-        published: Whether the figures of papers stand beside.
+        published: Whether the scores of papers stand beside.
     """
     from wordstill.evaluation.report import tables as report
 
@@ -89,8 +89,8 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
         make = report.markdown if form == "markdown" else report.latex
         typer.echo(make(evaluation, published=published), nl=False)
         return
-    from wordstill.evaluation.report.studies import layers_if_any
     from wordstill.evaluation.report.tables import NAMES
+    from wordstill.evaluation.studies import layers_if_any
 
     print_whole(report.table(evaluation, published=published), NAMES)
     if (differences := report.difference_table(evaluation)) is not None:

@@ -28,20 +28,20 @@ SHOWN = ("light", "while", "bank", "quickly", "king", "mouse")
 """Words that the papers show, and some with several senses."""
 TOPN = 6
 
-Neighbours = dict[str, dict[str, list[tuple[str, float]] | None]]
+Neighbors = dict[str, dict[str, list[tuple[str, float]] | None]]
 """By word, then by table: words with cosines, best first; None where the table lacks the word."""
 
 
-def neighbour_table(
+def neighbor_table(
     tables: Mapping[str, WordVectors],
     words: Sequence[str] = SHOWN,
     topn: int = TOPN,
     *,
     protocol: str | Protocol = "default",
-) -> Neighbours:
+) -> Neighbors:
     """Look the neighbours of words up in every table; words that no table has are left out."""
     rules = resolve(protocol)
-    found: Neighbours = {word: {} for word in words}
+    found: Neighbors = {word: {} for word in words}
     for name, vectors in tables.items():
         rows = dict(zip(words, rules.rows(words, vectors).tolist()))
         known = [word for word in words if rows[word] != ABSENT]

@@ -83,7 +83,7 @@ class Protocol:
         return len(vectors) if self.max_vocab is None else min(self.max_vocab, len(vectors))
 
     def describe(self, tasks: Collection[str] = ()) -> str:
-        """The rules in a few sentences, to stand under every table of figures.
+        """The rules in a few sentences, to stand under every table of scores.
 
         Args:
             tasks: Kinds of tasks whose own rules are told too; what concerns other kinds only is left out.

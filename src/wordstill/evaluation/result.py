@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wordstill.core.files import atomic_file, refuse_existing
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.report.studies import layers_if_any
 from wordstill.evaluation.score import POINTS, Score, compare
 from wordstill.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval
+from wordstill.evaluation.studies import layers_if_any
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -47,7 +47,7 @@ class TableFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A paired test between two tables on the items of a set that both have a figure for."""
+    """A paired test between two tables on the items of a set that both have a score for."""
 
     dataset: str
     first: str
@@ -57,7 +57,7 @@ class Comparison:
     interval: Interval
     p_value: float
     n: int
-    """Items that both tables have a figure for."""
+    """Items that both tables have a score for."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Evaluation:
 
     @property
     def a8(self) -> dict[str, float]:
-        """The mean of the eight usual similarity sets, for those tables that have a figure for all eight."""
+        """The mean of the eight usual similarity sets, for those tables that have a score for all eight."""
         means = {}
         for table, scores in self.scores.items():
             values = [scores[name].value for name in EIGHT if name in scores]
-            figures = [value for value in values if value is not None]
-            if len(figures) == len(EIGHT):
-                means[table] = sum(figures) / len(EIGHT)
+            found = [value for value in values if value is not None]
+            if len(found) == len(EIGHT):
+                means[table] = sum(found) / len(EIGHT)
         return means
 
     def comparisons(self, baseline: str | None = None) -> list[Comparison]:

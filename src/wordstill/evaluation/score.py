@@ -1,4 +1,4 @@
-"""One figure with everything that is needed to judge it."""
+"""One score with everything that is needed to judge it."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Coverage(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A figure beside the main one: of a section, a sub-corpus, a subset, another measure or one seed."""
+    """A score beside the main one: of a section, a sub-corpus, a subset, another measure or one seed."""
 
     name: str
     metric: str
     value: float | None
-    """In points; None where there is no figure."""
+    """In points; None where there is no score."""
     n: int
-    """Items that the figure is over."""
+    """Items that the score is over."""
 
 
 @dataclass(frozen=True)
 class Score:
     """The result of one task on one data set.
 
-    Either ``value`` and ``interval`` are given, or both are None and ``problem`` says why there is no figure.
-    A table that knows none of the words has no figure; it does not have the figure 0.
+    Either ``value`` and ``interval`` are given, or both are None and ``problem`` says why there is no score.
+    A table that knows none of the words has no score; it does not have the score 0.
     """
 
     task: str
@@ -63,7 +63,7 @@ class Score:
     """95 %, in points."""
     coverage: Coverage
     n: int
-    """Items that the figure is over; more than are covered where the protocol fills in absent words."""
+    """Items that the score is over; more than are covered where the protocol fills in absent words."""
     protocol: Protocol
     source: str
     """Which file was used."""
@@ -72,8 +72,8 @@ class Score:
     parts: tuple[Part, ...] = ()
     deviation: float | None = None
     """Of a task that trains: the standard deviation over seeds, in points; ``value`` is their mean."""
-    items: Items | None = field(default=None, compare=False, repr=False)
-    """What the figure was worked out from, for tests between tables; it is not written to files."""
+    items: ItemScores | None = field(default=None, compare=False, repr=False)
+    """What the score was worked out from, for tests between tables; it is not written to files."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -92,7 +92,7 @@ FEWEST_COMPARED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class ItemScores:
     """What was predicted for every item of a set."""
 
     statistic: Statistic
@@ -101,7 +101,7 @@ class Items:
     gold: Floats | None = None
     """What people said, for a correlation."""
     groups: NDArray[np.int64] | None = None
-    """Which sub-corpus each item belongs to; the figure is then the mean of the sub-corpora's figures."""
+    """Which sub-corpus each item belongs to; the score is then the mean of the sub-corpora's scores."""
     weighted: bool = False
     """Whether a sub-corpus counts as often as it has items, instead of once."""
     keys: tuple[str, ...] | None = None
@@ -110,28 +110,28 @@ class Items:
     """For a ratio: what each item adds to the sum above and to the one below, (trainings, items, 2)."""
 
     @classmethod
-    def of_ratio(cls, counts: Floats) -> Items:
-        """Items whose figure is one sum over another, such as the F1 of spans."""
+    def of_ratio(cls, counts: Floats) -> ItemScores:
+        """Items whose score is one sum over another, such as the F1 of spans."""
         return cls("ratio", ratios(counts).mean(axis=0), counts=counts)
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which items the figure is over, shape (items,)."""
+        """Which items the score is over, shape (items,)."""
         return ~np.isnan(self.predicted)
 
     def value(self) -> float:
-        """The figure, as a fraction of one; NaN where there is none."""
-        return _mean([_figure(part) for part in self._parts()], self._weights())
+        """The score, as a fraction of one; NaN where there is none."""
+        return _mean([_value(part) for part in self._parts()], self._weights())
 
     def interval(self, seed: int, resamples: int = RESAMPLES) -> Interval:
-        """The bootstrap interval of the figure over its items."""
+        """The bootstrap interval of the score over its items."""
         return percentiles(_resampled([self], seed, resamples)[:, 0])
 
-    def only(self, chosen: NDArray[np.bool_]) -> Items:
+    def only(self, chosen: NDArray[np.bool_]) -> ItemScores:
         """The same with every other item left out."""
         return replace(self, predicted=np.where(chosen, self.predicted, np.nan))
 
-    def _parts(self) -> list[Items]:
+    def _parts(self) -> list[ItemScores]:
         """The scored items of each sub-corpus that has enough of them."""
         scored = self.scored
         masks = (
@@ -147,14 +147,16 @@ class Items:
     def _weights(self) -> list[float]:
         return [float(len(part.predicted)) if self.weighted else 1.0 for part in self._parts()]
 
-    def _taken(self, mask: NDArray[np.bool_]) -> Items:
+    def _taken(self, mask: NDArray[np.bool_]) -> ItemScores:
         gold = None if self.gold is None else self.gold[mask]
         counts = None if self.counts is None else self.counts[:, mask]
-        return Items(self.statistic, self.predicted[mask], gold, counts=counts)
+        return ItemScores(self.statistic, self.predicted[mask], gold, counts=counts)
 
 
-def compare(first: Items, second: Items, seed: int, resamples: int = RESAMPLES) -> PairedTest | None:
-    """Test whether two tables differ on the items that both have a figure for; None if there are too few."""
+def compare(
+    first: ItemScores, second: ItemScores, seed: int, resamples: int = RESAMPLES
+) -> PairedTest | None:
+    """Test whether two tables differ on the items that both have a score for; None if there are too few."""
     if first.predicted.shape != second.predicted.shape or first.statistic != second.statistic:
         raise DataError("Two tables can be compared only on the same items of the same set.")
     both = first.scored & second.scored
@@ -165,7 +167,7 @@ def compare(first: Items, second: Items, seed: int, resamples: int = RESAMPLES) 
     return paired_test(difference, _resampled([first, second], seed, resamples))
 
 
-def _figure(part: Items) -> float:
+def _value(part: ItemScores) -> float:
     if part.counts is not None:
         return float(ratios(part.counts.sum(axis=1)).mean())
     if part.gold is None:
@@ -178,8 +180,8 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return float(np.average(values, weights=weights)) if values else float("nan")
 
 
-def _resampled(models: Sequence[Items], seed: int, resamples: int) -> Floats:
-    """Figures in every resample, shape (resamples, models); each sub-corpus is drawn from on its own."""
+def _resampled(models: Sequence[ItemScores], seed: int, resamples: int) -> Floats:
+    """Scores in every resample, shape (resamples, models); each sub-corpus is drawn from on its own."""
     drawn = [
         _resampled_part(parts, seed + number, resamples)
         for number, parts in enumerate(zip(*(model._parts() for model in models)))
@@ -190,7 +192,7 @@ def _resampled(models: Sequence[Items], seed: int, resamples: int) -> Floats:
     return averaged
 
 
-def _resampled_part(parts: Sequence[Items], seed: int, resamples: int) -> Floats:
+def _resampled_part(parts: Sequence[ItemScores], seed: int, resamples: int) -> Floats:
     if counts := [part.counts for part in parts if part.counts is not None]:
         return resampled_ratios(counts, seed, resamples)
     predicted = np.stack([part.predicted for part in parts])
@@ -217,13 +219,13 @@ class Source(NamedTuple):
 
 def make_score(
     source: Source,
-    items: Items,
+    items: ItemScores,
     coverage: Coverage,
     problem: str | None,
     seed: int,
     parts: tuple[Part, ...] = (),
 ) -> Score:
-    """The score of some items: their figure with its interval, or why there is none."""
+    """The score of some items: their score with its interval, or why there is none."""
     value, interval = None, None
     if problem is None:
         low, high = items.interval(seed)

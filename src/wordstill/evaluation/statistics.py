@@ -25,7 +25,7 @@ RESAMPLES = 1000
 CONFIDENCE = 0.95
 LARGEST_SEED = 2**32 - 1
 # Cells of a block of resamples; keeps the working set inside a core's cache.
-_BLOCK_CELLS = 1 << 17
+BLOCK_CELLS = 1 << 17
 
 
 class Interval(NamedTuple):
@@ -69,32 +69,12 @@ def pearson(gold: Floats, predicted: Floats) -> float:
     return float(first @ second) / scale if scale > 0 else float("nan")
 
 
-def bootstrap_interval(gold: Floats, predicted: Floats, *, seed: int, resamples: int = RESAMPLES) -> Interval:
-    """The percentile bootstrap interval of ``spearman`` over pairs.
-
-    Resamples in which one side is constant, which happens only with a handful of pairs, have no correlation
-    and are left out.
-    """
-    _check(gold, predicted)
-    return percentiles(resampled_correlations(gold, predicted[None, :], seed, resamples)[:, 0])
-
-
-def paired_bootstrap(
-    gold: Floats, first: Floats, second: Floats, *, seed: int, resamples: int = RESAMPLES
-) -> PairedTest:
-    """Test whether two models differ, drawing the same pairs for both.
+def paired_test(difference: float, drawn: Floats) -> PairedTest:
+    """The test for two models whose scores in every resample have shape (resamples, 2).
 
     The p-value is twice the smaller share of resamples on either side of zero, each count raised by one so
     that it is never exactly zero.
     """
-    _check(gold, first)
-    _check(gold, second)
-    drawn = resampled_correlations(gold, np.stack([first, second]), seed, resamples)
-    return paired_test(spearman(gold, first) - spearman(gold, second), drawn)
-
-
-def paired_test(difference: float, drawn: Floats) -> PairedTest:
-    """The test for two models whose figures in every resample have shape (resamples, 2)."""
     differences = drawn[:, 0] - drawn[:, 1]
     differences = differences[~np.isnan(differences)]
     below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
@@ -120,7 +100,7 @@ def resampled_ratios(models: Sequence[Floats], seed: int, resamples: int = RESAM
 
     Args:
         models: Each of shape (trainings, items, 2): what an item adds to the sum above and to the one below.
-            The figure of a resample is the mean over trainings.
+            The score of a resample is the mean over trainings.
         seed: Of the draws, which are the same for all models.
         resamples: How many.
     """
@@ -139,13 +119,21 @@ def ratios(sums: Floats) -> Floats:
 
 
 def resampled_correlations(
-    gold: Floats, models: Floats, seed: int, resamples: int = RESAMPLES, kind: Correlation = "spearman"
+    gold: Floats,
+    models: Floats,
+    seed: int,
+    resamples: int = RESAMPLES,
+    kind: Correlation = "spearman",
+    cells: int = BLOCK_CELLS,
 ) -> Floats:
-    """Correlations of models of shape (models, items) in every resample, shape (resamples, models)."""
+    """Correlations of models of shape (models, items) in every resample, shape (resamples, models).
+
+    Resamples in which one side is constant, which happens only with a handful of items, have NaN.
+    """
     make = _Ties.of if kind == "spearman" else _Plain
     gold_side, model_sides = make(gold), [make(model) for model in models]
     blocks: list[Floats] = []
-    for counts in _draws(len(gold), seed, resamples):
+    for counts in _draws(len(gold), seed, resamples, cells):
         gold_centred = gold_side.centred(counts)
         gold_weighted = counts * gold_centred
         gold_square = np.einsum("rp,rp->r", gold_weighted, gold_centred)
@@ -193,10 +181,10 @@ def _rank(values: Floats, method: str) -> NDArray[np.generic]:
     return ranks
 
 
-def _draws(pairs: int, seed: int, resamples: int) -> Iterator[Floats]:
+def _draws(pairs: int, seed: int, resamples: int, cells: int = BLOCK_CELLS) -> Iterator[Floats]:
     """Blocks of how often each pair is drawn in each resample, shape (resamples of the block, pairs)."""
     random = np.random.default_rng(seed)
-    block = max(1, _BLOCK_CELLS // pairs)
+    block = max(1, cells // pairs)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
         drawn = random.integers(0, pairs, size=(size, pairs))

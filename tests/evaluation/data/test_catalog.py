@@ -9,7 +9,7 @@ import pytest
 
 from wordstill.evaluation.data.catalog import DATASETS, EIGHT
 from wordstill.evaluation.data.locate import locate
-from wordstill.evaluation.data.registry import Holder
+from wordstill.evaluation.data.registry import Location
 from wordstill.evaluation.tasks.base import TASKS
 
 SIMILARITY = [name for name, row in DATASETS.items() if row.task == "similarity"]
@@ -17,13 +17,13 @@ FOLDER_COPIES = [
     pytest.param(row, copy, id=f"{row.name}-{copy.path}")
     for row in DATASETS.values()
     for copy in row.copies
-    if copy.holder is Holder.FOLDER and not copy.path.endswith("EWT")
+    if copy.location is Location.FOLDER and not copy.path.endswith("EWT")
 ]
 GENSIM_COPIES = [
     pytest.param(row, copy, id=copy.path)
     for row in DATASETS.values()
     for copy in row.copies
-    if copy.holder is Holder.GENSIM
+    if copy.location is Location.GENSIM
 ]
 
 
@@ -54,7 +54,7 @@ def test_rows_are_complete(row):
 
 def test_every_listed_file_belongs_to_a_set():
     listed = (files("wordstill.evaluation.data") / "SHA256SUMS").read_text().split()[1::2]
-    copies = [copy for row in DATASETS.values() for copy in row.copies if copy.holder is Holder.FOLDER]
+    copies = [copy for row in DATASETS.values() for copy in row.copies if copy.location is Location.FOLDER]
     assert {path for copy in copies for path in copy.files} == set(listed)
     assert len(listed) == len(set(listed))
 
@@ -81,8 +81,8 @@ def test_published_size_of_embedded_copies(row, copy):
 
 @pytest.mark.parametrize("name", ["wordsim353", "simlex999"])
 def test_all_copies_of_a_set_hold_the_same_pairs(data_folder, name):
-    roots = {Holder.FOLDER: data_folder, Holder.GENSIM: files("gensim")}
-    contents = [triples(copy.reader(roots[copy.holder] / copy.path)) for copy in DATASETS[name].copies]
+    roots = {Location.FOLDER: data_folder, Location.GENSIM: files("gensim")}
+    contents = [triples(copy.reader(roots[copy.location] / copy.path)) for copy in DATASETS[name].copies]
     assert len(contents) > 1
     assert all(content == contents[0] for content in contents)
 

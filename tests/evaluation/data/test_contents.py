@@ -9,7 +9,7 @@ from wordstill.evaluation.data.analogy_sets import Relations, read_own_questions
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.category_sets import read_own_categories
 from wordstill.evaluation.data.context_sets import ContextParts
-from wordstill.evaluation.data.loaded import NEEDS, Loaded, check_content
+from wordstill.evaluation.data.loaded import NEEDS, LoadedDataset, check_content
 from wordstill.evaluation.data.sentence_sets import read_own_sentences
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
 from wordstill.evaluation.data.text_sets import read_own_labelled, read_own_tagged
@@ -50,7 +50,7 @@ def test_a_task_takes_the_sets_that_fit_and_no_others(content, kind):
     has, made, kinds = content
     module, _, attribute = TASKS[kind].partition(":")
     task = getattr(importlib.import_module(module), attribute)
-    dataset = Loaded("mine", made, "test", "0" * 64)
+    dataset = LoadedDataset("mine", made, "test", "0" * 64)
     if kind in kinds:
         assert task(dataset).name == "mine"
         return

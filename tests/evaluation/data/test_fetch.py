@@ -17,7 +17,7 @@ from wordstill.evaluation.data import fetch as module
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.fetch import fetch
 from wordstill.evaluation.data.locate import available, locate
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 from wordstill.evaluation.data.similarity_sets import PairReader
 
 PAIRS = b"cat\tdog\t3\n"
@@ -69,13 +69,15 @@ def github(server, monkeypatch):
     return repository
 
 
-def register(monkeypatch, copy: Copy) -> None:
+def register(monkeypatch, copy: DatasetFile) -> None:
     monkeypatch.setitem(DATASETS, "toy", Dataset("toy", "Toy", 1, "nobody", "none", UPSTREAM, (copy,)))
 
 
-def toy(path: str = "similarity/toy.txt", source: str | None = "data/pairs.txt", **files: bytes) -> Copy:
+def toy(
+    path: str = "similarity/toy.txt", source: str | None = "data/pairs.txt", **files: bytes
+) -> DatasetFile:
     contents = files or {path: PAIRS}
-    return Copy(
+    return DatasetFile(
         path, PairReader(), source, checksums={name: checksum(text) for name, text in contents.items()}
     )
 
@@ -101,7 +103,7 @@ def test_a_folder_of_files(bare, github, monkeypatch):
     contents = {"sts/year/a.txt": b"1\n", "sts/year/part/b.txt": b"2\n"}
     register(
         monkeypatch,
-        Copy(
+        DatasetFile(
             "sts/year", PairReader(), "data/STS/year", checksums={p: checksum(c) for p, c in contents.items()}
         ),
     )
@@ -119,7 +121,7 @@ def test_files_out_of_an_archive_that_is_downloaded_once(bare, github, monkeypat
         archive.writestr("inner/two.txt", b"2\n")
     (github / "all.zip").write_bytes(buffer.getvalue())
     files = {"set/one.txt": checksum(b"1\n"), "set/two.txt": checksum(b"2\n")}
-    register(monkeypatch, Copy("set", PairReader(), "all.zip!inner", checksums=files))
+    register(monkeypatch, DatasetFile("set", PairReader(), "all.zip!inner", checksums=files))
     assert [path.read_bytes() for path in fetch("toy")] == [b"1\n", b"2\n"]
     assert len(Quiet.asked) == 1
 

@@ -9,7 +9,7 @@ import pytest
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 from wordstill.evaluation.data.similarity_sets import PairReader
 
 CONTENT = b"cat\tdog\t3\n"
@@ -21,7 +21,7 @@ TOY = Dataset(
     "none",
     "someone/something@01234567",
     (
-        Copy(
+        DatasetFile(
             "similarity/toy.txt",
             PairReader(),
             "data/toy.txt",
@@ -37,7 +37,7 @@ def toy(monkeypatch):
     return TOY.copies[0]
 
 
-def put(folder: Path, copy: Copy, content: bytes = CONTENT) -> Path:
+def put(folder: Path, copy: DatasetFile, content: bytes = CONTENT) -> Path:
     path = folder / copy.path
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -168,7 +168,13 @@ def test_an_unknown_name_is_met_with_the_nearest():
 def test_a_folder_that_lacks_a_file_is_not_found(bare, monkeypatch):
     files = {f"set/{name}.txt": hashlib.sha256(name.encode()).hexdigest() for name in "ab"}
     row = Dataset(
-        "toy", "Toy", 1, "nobody", "none", "someone/something@01234567", (Copy("set", str, checksums=files),)
+        "toy",
+        "Toy",
+        1,
+        "nobody",
+        "none",
+        "someone/something@01234567",
+        (DatasetFile("set", str, checksums=files),),
     )
     monkeypatch.setitem(DATASETS, "toy", row)
     (bare / "set").mkdir(parents=True)

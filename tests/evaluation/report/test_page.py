@@ -10,10 +10,11 @@ import pytest
 
 from wordstill.errors import UsageError
 from wordstill.evaluation import evaluate
-from wordstill.evaluation.comparison import neighbour_table
+from wordstill.evaluation.comparison import neighbor_table
 from wordstill.evaluation.report import plots
 from wordstill.evaluation.report.page import Exhibits, html
 from wordstill.evaluation.report.plots import RELATIONS, relation_points
+from wordstill.evaluation.studies import Curve
 from wordstill.vectors import WordVectors
 
 GENDER = [word for pair in RELATIONS["gender"] for word in pair]
@@ -75,7 +76,7 @@ def test_the_page_is_whole_and_holds_everything(tables, sets):
         ElementTree.fromstring(drawing)
 
 
-def test_the_best_figure_is_strong(tables, sets):
+def test_the_best_score_is_strong(tables, sets):
     page = html(evaluate(tables, sets))
     assert page.count("<strong>") == len(sets)
 
@@ -102,18 +103,18 @@ def test_published_rows_stand_beside_ours(tables, data_folder):
     assert "Context-to-Vec" not in html(evaluate(vectors, ["rg65"]), published=False)
 
 
-def test_a_page_without_any_figure(random_vectors, sets):
+def test_a_page_without_any_score(random_vectors, sets):
     page = html(evaluate(random_vectors("xy"), sets))
-    assert "no figure: none of the 10 pairs is covered" in page
+    assert "no score: none of the 10 pairs is covered" in page
     assert "<h2>Bars" not in page
 
 
 def test_neighbours(tables):
-    found = neighbour_table(tables, ["King", "nowhere"], topn=2)
+    found = neighbor_table(tables, ["King", "nowhere"], topn=2)
     assert list(found) == ["King"]
     assert found["King"]["one"] == tables["one"].most_similar("king", topn=2)
     half = {"has": tables["one"], "has not": tables["one"].subset(["man", "woman"])}
-    assert neighbour_table(half, ["king"])["king"]["has not"] is None
+    assert neighbor_table(half, ["king"])["king"]["has not"] is None
 
 
 def test_principal_components_keep_parallel_pairs_parallel():
@@ -144,7 +145,7 @@ def test_relations_that_a_table_lacks(random_vectors):
 def test_drawings_of_odd_values():
     drawings = [
         plots.bars([plots.Bar("a<b", -5.0, -9.0, 3.0), plots.Bar("none", 0.0)], [plots.colour(0)]),
-        plots.curves([plots.Line("only", ((1000.0, 5.0), (2000.0, 5.0)))]),
+        plots.curves([Curve("only", ((1000.0, 5.0), (2000.0, 5.0)))]),
         plots.scatter([(plots.Point("a", 0, 0), plots.Point("b", 0, 0))]),
     ]
     for drawing in drawings:
@@ -161,7 +162,7 @@ def test_sizes_of_text(words, text):
 
 def test_labels_of_a_curve_are_round_and_apart():
     sizes = (1e6, 5e6, 25e6, 31.7e6)
-    drawn = plots.curves([plots.Line("still", tuple(zip(sizes, (50.3, 52.9, 53.7, 50.4))))])
+    drawn = plots.curves([Curve("still", tuple(zip(sizes, (50.3, 52.9, 53.7, 50.4))))])
     labels = re.findall(r">([^<>]+)</text>", drawn)
     assert labels == ["50", "52", "54", "1 M", "5 M", "25 M", "still"]
 

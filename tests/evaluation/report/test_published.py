@@ -44,7 +44,7 @@ def test_sets_that_no_paper_reports():
 
 
 def test_printed_means_hold():
-    """The papers print the mean of a row, which would show a misread figure."""
+    """The papers print the mean of a row, which would show a misread score."""
     means = {"BERT2Static para": 60.31, "RoBERTa2Static para": 62.91, "GPT2Static sent": 60.94, "CBOW": 48.23}
     table = {
         row.model: row.scores.values() for row in PUBLISHED if row.table == 3 and "X2Static" in row.paper

@@ -18,7 +18,7 @@ from wordstill.evaluation.report.tables import (
     notes,
     table,
 )
-from wordstill.evaluation.score import Coverage, Items
+from wordstill.evaluation.score import Coverage, ItemScores
 from wordstill.evaluation.statistics import Interval
 
 
@@ -56,7 +56,7 @@ def test_value_interval_and_coverage_stand_beside_each_other(show):
     shown = show(SINGLE)
     assert "61.3 [59.2, 64.3] 60/65" in shown
     assert "RG-65" in shown
-    assert "no figure: none of the 65 pairs is covered" in shown
+    assert "no score: none of the 65 pairs is covered" in shown
     assert "A8" not in shown
 
 
@@ -113,11 +113,11 @@ def test_latex_is_a_whole_table():
     assert r"set & measure & a\_b & c\&d \\" in made
     assert r"RG-65 & spearman & 61.3 [59.2, 64.3] 60/65 & \textbf{70.0} [68.0, 73.0] 60/65 \\" in made
     assert r"95 \% bootstrap" in made and r"\begin{tabular}{llrr}" in made
-    assert "no figure: none of the 65 pairs is covered & --" in made
+    assert "no score: none of the 65 pairs is covered & --" in made
 
 
 @pytest.mark.parametrize("make", [markdown, latex])
-def test_published_figures_have_a_column(make):
+def test_published_scores_have_a_column(make):
     made = make(SINGLE, published=True)
     assert "best published" in made and "85.1 Context-to-Vec, retrofitted" in made
     assert "best published" not in make(SINGLE)
@@ -174,7 +174,7 @@ def test_differences_from_the_first_table():
     gold = random.normal(size=50)
 
     def scored(noise: float) -> Score:
-        items = Items("spearman", gold + noise * random.normal(size=50), gold)
+        items = ItemScores("spearman", gold + noise * random.normal(size=50), gold)
         return replace(score("rg65", 50.0), items=items)
 
     scores = {"a": {"rg65": scored(0.1)}, "b": {"rg65": scored(3.0)}, "c": {"men": score("men", 3.0)}}
@@ -187,7 +187,7 @@ def test_differences_from_the_first_table():
     assert difference_table(SINGLE) is None
 
 
-def test_notes_say_what_the_figures_of_trained_tasks_hold():
+def test_notes_say_what_the_scores_of_trained_tasks_hold():
     plain = score("cr", 70.0)
     trained = Evaluation({"a": {"cr": replace(plain, task="probe")}}, Protocol("p"), 0)
     assert "coverage is of running words" in notes(trained)

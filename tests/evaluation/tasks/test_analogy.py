@@ -60,10 +60,10 @@ def test_agrees_with_gensim(questions, rules, options):
     accuracy, sections = keyed(vectors).evaluate_word_analogies(str(questions), **options)
     assert 5 < score.value < 95
     assert score.value == pytest.approx(100 * accuracy, abs=1e-6)
-    figures = {part.name: part.value for part in score.parts}
+    scores = {part.name: part.value for part in score.parts}
     for section in sections[:-1]:
         right, wrong = len(section["correct"]), len(section["incorrect"])
-        assert figures[section["section"]] == pytest.approx(100 * right / (right + wrong), abs=1e-6)
+        assert scores[section["section"]] == pytest.approx(100 * right / (right + wrong), abs=1e-6)
 
 
 def test_words_that_differ_in_case_only_count_as_one(questions):
@@ -151,7 +151,7 @@ def test_words_without_punctuation(tmp_path, random_vectors):
     assert AnalogyTask(path).run(vectors, "web").coverage.used == 1
 
 
-def test_a_table_with_none_of_the_words_has_no_figure(questions, random_vectors):
+def test_a_table_with_none_of_the_words_has_no_score(questions, random_vectors):
     for oov in ("skip", "mean", "zero", "backoff"):
         score = AnalogyTask(questions).run(random_vectors(["x", "y"]), Protocol("p", oov=oov))
         assert score.value is None and score.interval is None and score.parts == ()

@@ -7,9 +7,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.category_sets import Categories, read_own_categories
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.categorization import LINKAGES, CategorisationTask
+from wordstill.evaluation.tasks.categorization import LINKAGES, CategorizationTask
 from wordstill.vectors import WordVectors
 
 
@@ -28,7 +28,7 @@ def made_up(classes: int = 4, words: int = 15, noise: float = 1.5, seed: int = 0
     content = Categories(
         tuple(names), tuple(f"class{label}" for label in labels), {"halves": tuple(map(str, labels // 2))}
     )
-    return vectors, CategorisationTask(Loaded("toy", content, "test", "0" * 64)), labels
+    return vectors, CategorizationTask(LoadedDataset("toy", content, "test", "0" * 64)), labels
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -57,7 +57,7 @@ def test_the_best_of_six_clusterings(seed):
 
 def test_a_word_of_two_classes_counts_in_both(random_vectors):
     content = Categories(("a", "b", "c", "a"), ("x", "x", "y", "y"))
-    score = CategorisationTask(Loaded("toy", content, "test", "0")).run(random_vectors("abc"))
+    score = CategorizationTask(LoadedDataset("toy", content, "test", "0")).run(random_vectors("abc"))
     assert score.n == 4 and score.coverage == (4, 4)
     assert score.value <= 75
 
@@ -89,7 +89,7 @@ def test_an_own_file(tmp_path, random_vectors):
     path = tmp_path / "own.tsv"
     path.write_text("# birds\ncrow\tbird\nswan\tbird\noak\ttree\nash\ttree\n")
     assert read_own_categories(path).labels == ("bird", "bird", "tree", "tree")
-    assert CategorisationTask(path).run(random_vectors(["crow", "swan", "oak", "ash"])).n == 4
+    assert CategorizationTask(path).run(random_vectors(["crow", "swan", "oak", "ash"])).n == 4
     path.write_text("crow bird black\n")
     with pytest.raises(DataError, match=r"own\.tsv:1: expected 'word class'"):
         read_own_categories(path)

@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.analogy_sets import read_relations
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.relation import RelationTask
 
@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 
 def load(folder):
-    return RelationTask(Loaded("toy", read_relations(folder), "test", "0" * 64))
+    return RelationTask(LoadedDataset("toy", read_relations(folder), "test", "0" * 64))
 
 
 @pytest.mark.parametrize("measure", ["cosine", "dot"])

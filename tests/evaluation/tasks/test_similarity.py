@@ -177,7 +177,7 @@ def test_coverage_is_of_pairs_that_are_there_whatever_the_rule(random_vectors, p
         ("abc", "only 2 of the 4 pairs covered; a correlation needs at least 3"),
     ],
 )
-def test_too_few_pairs_have_no_figure(random_vectors, pair_set, oov, table, problem):
+def test_too_few_pairs_have_no_score(random_vectors, pair_set, oov, table, problem):
     rows = [("a", "b", 1.0), ("b", "c", 2.0), ("c", "d", 3.0), ("d", "e", 4.0)]
     score = SimilarityTask(pair_set(rows)).run(random_vectors(table), Protocol("p", oov=oov))
     assert (score.value, score.interval, score.problem) == (None, None, problem)
@@ -196,7 +196,7 @@ def test_an_empty_table_covers_nothing(pair_set, oov):
     assert score.problem == "none of the 1 pairs is covered"
 
 
-def test_constants_have_no_figure(random_vectors, pair_set):
+def test_constants_have_no_score(random_vectors, pair_set):
     rows = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 1.0)]
     assert "human scores" in SimilarityTask(pair_set(rows)).run(random_vectors("abc")).problem
     zero = WordVectors(list("abc"), np.zeros((3, 2), dtype=np.float32))

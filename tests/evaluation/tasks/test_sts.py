@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from wordstill.errors import DataError
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs, StsReader, read_own_sentences
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.sts import SIF_WEIGHT, StsTask
@@ -30,7 +30,7 @@ def table(seed=1, words=WORDS) -> WordVectors:
 
 
 def task(pairs: SentencePairs) -> StsTask:
-    return StsTask(Loaded("toy", pairs, "test", "0" * 64))
+    return StsTask(LoadedDataset("toy", pairs, "test", "0" * 64))
 
 
 def slow_vectors(pairs, vectors, kind):
@@ -56,17 +56,17 @@ def test_against_scipy_by_sub_corpus(kind, average):
     score = task(pairs).run(vectors, Protocol("p", sentence=kind, average=average))
     rows = slow_vectors(pairs, vectors, kind)
     cosines = (rows[: len(pairs)] * rows[len(pairs) :]).sum(axis=1)
-    figures = {(part.name, part.metric): part.value for part in score.parts}
+    scores = {(part.name, part.metric): part.value for part in score.parts}
     expected = []
     for number, name in enumerate(pairs.corpora):
         chosen = pairs.corpus == number
         expected.append(100 * pearsonr(cosines[chosen], pairs.gold[chosen]).statistic)
-        assert figures[name, "pearson"] == pytest.approx(expected[-1], abs=1e-6)
+        assert scores[name, "pearson"] == pytest.approx(expected[-1], abs=1e-6)
         rank = 100 * spearmanr(cosines[chosen], pairs.gold[chosen]).statistic
-        assert figures[name, "spearman"] == pytest.approx(rank, abs=1e-6)
+        assert scores[name, "spearman"] == pytest.approx(rank, abs=1e-6)
     weights = (40, 25) if average == "pairs" else None
     assert score.value == pytest.approx(np.average(expected, weights=weights), abs=1e-6)
-    assert figures["running words known", "share"] == 100
+    assert scores["running words known", "share"] == 100
 
 
 def test_sentences_without_a_known_word():

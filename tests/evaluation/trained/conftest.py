@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordstill.evaluation.data.examples import Examples, Published
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.vectors import WordVectors
 
 GOOD = [f"good{number}" for number in range(20)]
@@ -27,10 +27,10 @@ def polar_vectors() -> WordVectors:
 
 
 @pytest.fixture
-def polar_set() -> Callable[..., Loaded[Published[str]]]:
+def polar_set() -> Callable[..., LoadedDataset[Published[str]]]:
     """Sentences with one word that tells their class."""
 
-    def make(sentences: int = 200, **parts: object) -> Loaded[Published[str]]:
+    def make(sentences: int = 200, **parts: object) -> LoadedDataset[Published[str]]:
         random = np.random.default_rng(1)
         rows, labels = [], []
         for number in range(sentences):
@@ -41,16 +41,18 @@ def polar_set() -> Callable[..., Loaded[Published[str]]]:
             )
             rows.append(tuple(map(str, words)))
             labels.append(label)
-        return Loaded("made-up", Published(Examples(tuple(rows), tuple(labels)), **parts), "test", "0" * 64)
+        return LoadedDataset(
+            "made-up", Published(Examples(tuple(rows), tuple(labels)), **parts), "test", "0" * 64
+        )
 
     return make
 
 
 @pytest.fixture
-def span_set() -> Callable[..., Loaded[Published[tuple[str, ...]]]]:
+def span_set() -> Callable[..., LoadedDataset[Published[tuple[str, ...]]]]:
     """Sentences in which runs of telling words are spans of their kind."""
 
-    def make(sentences: int = 100) -> Loaded[Published[tuple[str, ...]]]:
+    def make(sentences: int = 100) -> LoadedDataset[Published[tuple[str, ...]]]:
         random = np.random.default_rng(2)
         rows, tags = [], []
         for _ in range(sentences):
@@ -64,6 +66,6 @@ def span_set() -> Callable[..., Loaded[Published[tuple[str, ...]]]]:
                 marks += ["O"] * size if kind == "O" else [f"B-{kind}"] + [f"I-{kind}"] * (size - 1)
             rows.append(tuple(map(str, words)))
             tags.append(tuple(marks))
-        return Loaded("made-up", Published(Examples(tuple(rows), tuple(tags))), "test", "0" * 64)
+        return LoadedDataset("made-up", Published(Examples(tuple(rows), tuple(tags))), "test", "0" * 64)
 
     return make

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import MissingExtra, UsageError
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.score import Coverage
 from wordstill.evaluation.trained.classification import ClassificationTask, ProbeTask
 from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig
@@ -73,7 +73,7 @@ def test_the_score_is_plain_data(polar_set, polar_vectors):
     assert json.loads(json.dumps(plain))["settings"]["epochs"] in QUICK.epochs
 
 
-def test_a_table_without_any_of_the_words_has_no_figure(polar_set, random_vectors):
+def test_a_table_without_any_of_the_words_has_no_score(polar_set, random_vectors):
     for task in tasks(polar_set()):
         score = task.run(random_vectors(["other"]))
         assert score.value is score.interval is score.deviation is None
@@ -113,7 +113,7 @@ def test_a_set_of_another_kind_is_refused(span_set):
     with pytest.raises(UsageError, match="has no labels, which the task 'probe' needs; it has tags"):
         ProbeTask(span_set())
     with pytest.raises(UsageError, match="has no labels, which the task 'classification' needs"):
-        ClassificationTask(Loaded("pairs", object(), "test", ""))
+        ClassificationTask(LoadedDataset("pairs", object(), "test", ""))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_by_class
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.text_sets import FileOfEachClass, LabelFirst, read_own_labelled
 
 SIZES = {
@@ -24,7 +24,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_published_sets(data_folder, name):
-    published = Loaded.load(name, "classification").content
+    published = LoadedDataset.load(name, "classification").content
     sizes, classes = SIZES[name]
     parts = [part for part in (published.train, published.dev, published.test) if part is not None]
     assert tuple(map(len, parts)) == sizes

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.evaluation.score import Items, compare
+from wordstill.evaluation.score import ItemScores, compare
 from wordstill.evaluation.trained.tags import (
     Span,
     accuracy,
     as_sums,
-    figure_of,
     macro_f1,
+    score_of,
     span_counts,
     spans,
     to_bioes,
@@ -58,8 +58,8 @@ def test_span_f1_of_a_worked_example():
     predicted = [["B-PER", "O", "O", "B-LOC"], ["B-ORG", "I-ORG"]]
     counts = span_counts(gold, predicted)
     assert counts.tolist() == [[1, 2, 2], [0, 1, 1]]
-    assert figure_of(counts) == pytest.approx(2 * (1 / 3) * (1 / 3) / (2 / 3))
-    assert figure_of(np.zeros((4, 3), dtype=np.int64)) == 0
+    assert score_of(counts) == pytest.approx(2 * (1 / 3) * (1 / 3) / (2 / 3))
+    assert score_of(np.zeros((4, 3), dtype=np.int64)) == 0
 
 
 def test_labels_agree_with_scikit_learn():
@@ -75,12 +75,12 @@ def test_the_interval_is_that_of_plain_resampling(columns):
     random = np.random.default_rng(0)
     counts = random.integers(1, 9, size=(2, 60, columns))
     counts[..., 0] = np.minimum(counts[..., 0], counts[..., 1:].min(axis=-1))
-    items = Items.of_ratio(as_sums(counts))
+    items = ItemScores.of_ratio(as_sums(counts))
     low, high = items.interval(seed=5, resamples=300)
     drawn = np.random.default_rng(5).integers(0, 60, size=(300, 60))
-    plain = [figure_of(counts[:, places]).mean() for places in drawn]
+    plain = [score_of(counts[:, places]).mean() for places in drawn]
     assert (low, high) == pytest.approx(tuple(np.percentile(plain, [2.5, 97.5])))
-    assert items.value() == pytest.approx(figure_of(counts).mean())
+    assert items.value() == pytest.approx(score_of(counts).mean())
     assert low < items.value() < high
 
 
@@ -91,9 +91,9 @@ def test_taggers_are_compared_on_the_same_sentences():
         np.stack([np.minimum(gold, random.binomial(gold, share)), gold, gold], axis=-1)[None]
         for share in (0.9, 0.8)
     )
-    test = compare(*(Items.of_ratio(as_sums(counts)) for counts in (good, bad)), seed=1)
-    assert test.difference == pytest.approx(figure_of(good)[0] - figure_of(bad)[0])
+    test = compare(*(ItemScores.of_ratio(as_sums(counts)) for counts in (good, bad)), seed=1)
+    assert test.difference == pytest.approx(score_of(good)[0] - score_of(bad)[0])
     assert test.interval.low < test.difference < test.interval.high
     assert test.p_value < 0.01
-    same = compare(*(Items.of_ratio(as_sums(good)) for _ in range(2)), seed=1)
+    same = compare(*(ItemScores.of_ratio(as_sums(good)) for _ in range(2)), seed=1)
     assert (same.difference, same.p_value) == (0, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_in_order
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.text_sets import Columns, Treebank, read_own_tagged
 
 SIZES = {
@@ -19,7 +19,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_published_sets(data_folder, name):
-    published = Loaded.load(name, "tagging").content
+    published = LoadedDataset.load(name, "tagging").content
     sizes, tags = SIZES[name]
     parts = [part for part in (published.train, published.dev, published.test) if part is not None]
     assert tuple((len(part), sum(map(len, part.sentences))) for part in parts) == sizes

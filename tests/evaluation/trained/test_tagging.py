@@ -98,7 +98,7 @@ def test_problems_are_said(span_set, polar_vectors, random_vectors):
     assert "development part has only 5" in TaggingTask(span_set(50), QUICK).run(polar_vectors).problem
 
 
-def test_a_training_that_goes_astray_has_no_figure(span_set, polar_vectors):
+def test_a_training_that_goes_astray_has_no_score(span_set, polar_vectors):
     wild = replace(QUICK, optimiser="sgd", learning_rate=1e30, clip=1e30, epochs=2, seeds=1)
     assert "went astray" in TaggingTask(span_set(), wild).run(polar_vectors).problem
 
@@ -137,16 +137,16 @@ def test_batch_mates_have_no_influence_on_a_sentence():
 
 
 def test_patience_begins_when_something_is_found():
-    figures = [0.0, 0.0, 0.0, 0.2, 0.1, 0.3, 0.3, 0.2]
+    scores = [0.0, 0.0, 0.0, 0.2, 0.1, 0.3, 0.3, 0.2]
     learner = SimpleNamespace(predict=lambda model, part: None)
     coder = SimpleNamespace(
-        decode=lambda tags: tags, counts=lambda gold, found: np.array([[int(100 * figures.pop(0)), 100]])
+        decode=lambda tags: tags, counts=lambda gold, found: np.array([[int(100 * scores.pop(0)), 100]])
     )
     search = _BestEpoch(learner, coder, None, (), patience=2)
     model = torch.nn.Linear(1, 1)
     going_on = [search._look(epoch, model) for epoch in range(1, 9)]
     assert going_on == [True] * 7 + [False]
-    assert (search.epoch, search.figure) == (6, 0.3)
+    assert (search.epoch, search.score) == (6, 0.3)
 
 
 def test_tags_are_predicted_in_the_order_of_the_sentences():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, split_fields
-from wordstill.evaluation.data.registry import Copy, Dataset, Holder
+from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 FORM = "the four words of a question, 'a b c d'"
 DEFAULT_SECTION = "all"
@@ -208,15 +208,15 @@ ANALOGY: tuple[Dataset, ...] = (
         "not stated",
         "piskvorky/gensim@37f90ec1",
         (
-            Copy(
+            DatasetFile(
                 "analogy/google/questions-words.txt",
                 read_sections,
                 "gensim/test/test_data/questions-words.txt",
             ),
-            Copy(
+            DatasetFile(
                 "test/test_data/questions-words.txt",
                 read_sections,
-                holder=Holder.GENSIM,
+                location=Location.GENSIM,
                 checksums={"test/test_data/questions-words.txt": _GOOGLE},
             ),
         ),
@@ -232,8 +232,8 @@ ANALOGY: tuple[Dataset, ...] = (
         "not stated",
         "vecto-ai/word-benchmarks@9b61d0e0",
         (
-            Copy("analogy/MSR/msr.csv", read_typed, "word-analogy/monolingual/en/msr.csv"),
-            Copy("analogy/MSR/msr.txt", read_tabbed),
+            DatasetFile("analogy/MSR/msr.csv", read_typed, "word-analogy/monolingual/en/msr.csv"),
+            DatasetFile("analogy/MSR/msr.txt", read_tabbed),
         ),
         task="analogy",
         home="https://aclanthology.org/N13-1090/",
@@ -247,7 +247,7 @@ ANALOGY: tuple[Dataset, ...] = (
         "not stated",
         "commonsense/conceptnet5@fda1b396",
         (
-            Copy(
+            DatasetFile(
                 "analogy/SemEval-2012-task2",
                 read_relations,
                 "conceptnet5/support_data/semeval12-2",
@@ -255,6 +255,6 @@ ANALOGY: tuple[Dataset, ...] = (
         ),
         task="relation",
         home="https://sites.google.com/site/semeval2012task2/",
-        caveat="10 sub-categories are the official Training part, 69 the test; figures are over all 79.",
+        caveat="10 sub-categories are the official Training part, 69 the test; scores are over all 79.",
     ),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import filled_lines, guess_delimiter, own_lines, split_fields
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ CATEGORIES: tuple[Dataset, ...] = (
         "AP",
         402,
         "Almuhareb & Poesio 2005; Almuhareb 2006",
-        copies=(Copy("categorization/AP.csv", _VECTO, f"{_FOLDER}/ap.csv"),),
+        copies=(DatasetFile("categorization/AP.csv", _VECTO, f"{_FOLDER}/ap.csv"),),
         caveat="The file holds one row without a word for each of the 21 classes; they are dropped.",
     ),
     _vecto(
@@ -110,7 +110,7 @@ CATEGORIES: tuple[Dataset, ...] = (
         "Battig",
         5231,
         "Battig & Montague 1969; form of Jastrzebski et al. 2017",
-        copies=(Copy("categorization/Battig-5231.csv", _VECTO, f"{_FOLDER}/battig.csv"),),
+        copies=(DatasetFile("categorization/Battig-5231.csv", _VECTO, f"{_FOLDER}/battig.csv"),),
         caveat="Words stand in several classes (4,668 distinct ones); phrases and misspellings are original.",
     ),
     Dataset(
@@ -120,7 +120,7 @@ CATEGORIES: tuple[Dataset, ...] = (
         "Baroni et al. 2010, Cognitive Science",
         "not stated (repo: MIT)",
         "SemanticPriming/subs2strudel@0de1e819",
-        (Copy("categorization/Battig-82.tsv", _STRUDEL),),
+        (DatasetFile("categorization/Battig-82.tsv", _STRUDEL),),
         task="categorisation",
         home="https://doi.org/10.1111/j.1551-6709.2009.01068.x",
         caveat="The first two columns of Strudel's clustering matrix; the paper counts 83 words.",
@@ -132,17 +132,17 @@ CATEGORIES: tuple[Dataset, ...] = (
         "ESSLLI 2008 lexical semantics workshop (Baroni, Evert & Lenci)",
         "GPL-3 (package)",
         "cran/wordspace@416cb511",
-        (Copy("categorization/ESSLLI-2008-1a.tsv", _NOUNS),),
+        (DatasetFile("categorization/ESSLLI-2008-1a.tsv", _NOUNS),),
         task="categorisation",
         home="http://wordspace.collocations.de/doku.php/data:esslli2008:start",
-        caveat="Six classes; from an R data frame. Published 'ESSLLI (N)' figures are of 2b, 40 nouns.",
+        caveat="Six classes; from an R data frame. Published 'ESSLLI (N)' scores are of 2b, 40 nouns.",
     ),
     _vecto(
         "esslli-2c",
         "ESSLLI-2008 2c, verbs",
         45,
         "ESSLLI 2008 lexical semantics workshop (Baroni, Evert & Lenci)",
-        copies=(Copy("categorization/ESSLLI-2008-2c.csv", _VERBS, f"{_FOLDER}/essli-2008.csv"),),
+        copies=(DatasetFile("categorization/ESSLLI-2008-2c.csv", _VERBS, f"{_FOLDER}/essli-2008.csv"),),
         home="http://wordspace.collocations.de/doku.php/data:esslli2008:start",
         caveat="Nine classes; five behind the hyphen.",
     ),

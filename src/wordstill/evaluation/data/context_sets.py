@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 STRONG = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 BOLD = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
@@ -194,7 +194,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "Pilehvar & Camacho-Collados 2019, NAACL",
         "CC BY-NC 4.0 (from the project page; not in the files)",
         "Wenxin-Jiang/CS577-NLP@17fb8ca9",
-        (Copy("context/WiC", read_wic, "HW2/WiC_dataset"),),
+        (DatasetFile("context/WiC", read_wic, "HW2/WiC_dataset"),),
         task=None,
         home="https://pilehvar.github.io/wic/",
         caveat="The answers of the test part are there.",
@@ -206,7 +206,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "Erk, McCarthy & Gaylord 2013, CL",
         "not stated",
         "qianchu/adjust_cwe@5ec4d09b",
-        (Copy("context/Usim/usim_en.txt", read_usim, "eval_data/usim/usim_en.txt"),),
+        (DatasetFile("context/Usim/usim_en.txt", read_usim, "eval_data/usim/usim_en.txt"),),
         task=None,
         home="https://aclanthology.org/J13-3003/",
         caveat="Usim-2 only, tokenised, with the mean rating; two lines for each pair.",
@@ -219,7 +219,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "not stated in the files (repo: CC BY 4.0; upstream GPL-3.0)",
         "tim-lawson/graded-similarity@dc58c9fd",
         (
-            Copy(
+            DatasetFile(
                 "context/CoSimLex/cosimlex_en.csv",
                 read_cosimlex,
                 "data/cosimlex_dataset/cosimlex_en.csv",
@@ -237,7 +237,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "not stated",
         "benathi/word2gm@56bda7d9",
         (
-            Copy(
+            DatasetFile(
                 "context/SCWS/ratings.txt", read_scws, "evaluation_data/ehuang_sim_wcontext/SCWS/ratings.txt"
             ),
         ),
@@ -249,7 +249,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "PPDB-XL",
         102_899,
         "Ganitkevitch et al. 2013, NAACL; form of Faruqui et al. 2015, NAACL",
-        copies=(Copy("lexicons/ppdb-xl.txt", read_lexicon, "lexicons/ppdb-xl.txt"),),
+        copies=(DatasetFile("lexicons/ppdb-xl.txt", read_lexicon, "lexicons/ppdb-xl.txt"),),
         caveat="102,902 lines; a word that stands on several keeps the neighbours of all of them.",
     ),
     _lexicon(
@@ -257,7 +257,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "FrameNet",
         7_870,
         "Baker et al. 1998; form of Faruqui et al. 2015",
-        copies=(Copy("lexicons/framenet.txt", read_lexicon, "lexicons/framenet.txt"),),
+        copies=(DatasetFile("lexicons/framenet.txt", read_lexicon, "lexicons/framenet.txt"),),
         caveat="10,822 lines, of which several are of one word; some entries have no neighbours.",
     ),
 )

@@ -20,7 +20,7 @@ from wordstill.core.files import atomic_file, sha256_of
 from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import cache_folder
-from wordstill.evaluation.data.registry import Copy, Dataset, Holder
+from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 GITHUB_FILES = "https://raw.githubusercontent.com"
 ARCHIVE_MARK = "!"
@@ -86,9 +86,9 @@ def _wanted(dataset: Dataset, mirror: str | None) -> Iterator[Wanted]:
             yield Wanted(path, checksum, f"{base}/{whole}")
 
 
-def _downloadable(dataset: Dataset, mirror: str | None) -> Copy:
+def _downloadable(dataset: Dataset, mirror: str | None) -> DatasetFile:
     for copy in dataset.copies:
-        if copy.holder is Holder.FOLDER and (mirror is not None or copy.source is not None):
+        if copy.location is Location.FOLDER and (mirror is not None or copy.source is not None):
             return copy
     raise UsageError(
         f"The data set {dataset.name!r} cannot be downloaded: its file {dataset.copies[0].path} was made "

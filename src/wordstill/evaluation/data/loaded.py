@@ -75,7 +75,7 @@ Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded(Generic[Content]):
+class LoadedDataset(Generic[Content]):
     """What a reader made of the files of a set."""
 
     name: str
@@ -84,7 +84,7 @@ class Loaded(Generic[Content]):
     sha256: str
 
     @classmethod
-    def load(cls, dataset: str | Path | Loaded[Content], kind: str) -> Loaded[Content]:
+    def load(cls, dataset: str | Path | LoadedDataset[Content], kind: str) -> LoadedDataset[Content]:
         """Read a set for a kind of task, or take one that was read already.
 
         Args:
@@ -94,7 +94,7 @@ class Loaded(Generic[Content]):
         Raises:
             UsageError: The set does not have what the task needs.
         """
-        if isinstance(dataset, Loaded):
+        if isinstance(dataset, LoadedDataset):
             found = dataset
         else:
             place = locate(dataset, kind)

@@ -14,7 +14,7 @@ from typing import Any
 from wordstill.core.files import sha256_of, user_cache
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
-from wordstill.evaluation.data.registry import Copy, Dataset, Holder
+from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 DATA_VARIABLE = "WORDSTILL_DATA"
 
@@ -38,7 +38,7 @@ class Located:
     name: str
     path: Path
     source: str
-    """The holder and the path below it, without the machine's own folders."""
+    """The location and the path in it, without the machine's own folders."""
     sha256: str
     reader: Callable[[Path], Any]
 
@@ -101,7 +101,7 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class _Place:
-    copy: Copy
+    copy: DatasetFile
     root: Path
     source: str
 
@@ -124,14 +124,14 @@ class _Place:
 
 def _places(dataset: Dataset) -> Iterator[_Place]:
     roots = (
-        (Holder.FOLDER, DATA_VARIABLE, data_folder),
-        (Holder.GENSIM, "gensim", _gensim_folder),
-        (Holder.FOLDER, "cache", cache_folder),
+        (Location.FOLDER, DATA_VARIABLE, data_folder),
+        (Location.GENSIM, "gensim", _gensim_folder),
+        (Location.FOLDER, "cache", cache_folder),
     )
-    for holder, label, folder in roots:
+    for location, label, folder in roots:
         root = folder()
         for copy in dataset.copies:
-            if copy.holder is holder and root is not None:
+            if copy.location is location and root is not None:
                 yield _Place(copy, root, f"{label}:{copy.path}")
 
 
@@ -145,7 +145,7 @@ def _gensim_folder() -> Path | None:
 
 def _missing(dataset: Dataset) -> DataError | MissingExtra:
     """The error for a set that is nowhere; where only a package is lacking, the one that says which."""
-    if _gensim_folder() is None and any(copy.holder is Holder.GENSIM for copy in dataset.copies):
+    if _gensim_folder() is None and any(copy.location is Location.GENSIM for copy in dataset.copies):
         return MissingExtra(
             "gensim",
             "eval",

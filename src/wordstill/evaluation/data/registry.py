@@ -14,7 +14,7 @@ from typing import Any
 CHECKSUMS = "SHA256SUMS"
 
 
-class Holder(StrEnum):
+class Location(StrEnum):
     """Who holds a copy."""
 
     FOLDER = "folder"
@@ -24,17 +24,17 @@ class Holder(StrEnum):
 
 
 @dataclass(frozen=True)
-class Copy:
+class DatasetFile:
     """One file, or one folder of files, that holds a set."""
 
     path: str
-    """Relative to the holder's folder."""
+    """Relative to the location's folder."""
     reader: Callable[[Path], Any]
     """Turns the file or folder into what the set's task works on."""
     source: str | None = None
     """Where it lies in the upstream repository; ``archive.zip!folder`` for what lies inside an archive; None
     for a file that was made from something else and so cannot be downloaded."""
-    holder: Holder = Holder.FOLDER
+    location: Location = Location.FOLDER
     checksums: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by path, for files that the package's own list does not hold."""
     without: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Copy:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Every file of the copy, relative to the holder's folder, with its SHA-256."""
+        """Every file of the copy, relative to the location's folder, with its SHA-256."""
         if self.checksums:
             return self.checksums
         listed = _listed()
@@ -78,13 +78,13 @@ class Dataset:
     """What the files or the holding repository state."""
     upstream: str
     """The public repository and commit of the first copy, as ``owner/name@commit``."""
-    copies: tuple[Copy, ...]
+    copies: tuple[DatasetFile, ...]
     task: str | None = "similarity"
     """Which task scores it: a name of the table of tasks; None for data that others work with."""
     home: str | None = None
     """The authors' own page, or the paper's where there is none."""
     caveat: str | None = None
-    """What to know before comparing figures."""
+    """What to know before comparing scores."""
 
     @property
     def address(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, read_lines
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 OWN_CORPUS = "all"
 
@@ -155,7 +155,7 @@ def _year(name: str) -> Dataset:
         citation,
         "see the readme and licence files of the set",
         "FreedomIntelligence/qnn@77f54937",
-        (Copy(f"sts/{folder}", StsReader(corpora), f"data/STS/{folder}"),),
+        (DatasetFile(f"sts/{folder}", StsReader(corpora), f"data/STS/{folder}"),),
         task="sts",
         home="http://ixa2.si.ehu.eus/stswiki/",
         caveat=caveat,
@@ -171,7 +171,7 @@ SENTENCES: tuple[Dataset, ...] = (
         "Zhang, Baldridge & He 2019, NAACL",
         "free use with acknowledgement to Google LLC (upstream LICENSE)",
         "hoangdzung/simmat@7e55b810",
-        (Copy("paraphrase/PAWS-Wiki", read_paraphrases, "data/final"),),
+        (DatasetFile("paraphrase/PAWS-Wiki", read_paraphrases, "data/final"),),
         task=None,
         home="https://github.com/google-research-datasets/paws",
         caveat="dev and test only, 8,000 pairs each, without the upstream header line.",

@@ -18,7 +18,7 @@ from wordstill.evaluation.data.fields import (
     read_lines,
     split_fields,
 )
-from wordstill.evaluation.data.registry import Copy, Dataset, Holder
+from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
 
@@ -177,21 +177,21 @@ _men = partial(
 )
 
 
-def _words(name: str, reader: PairReader = _TABBED) -> tuple[Copy, ...]:
-    return (Copy(f"similarity/{name}", reader, f"data/word-sim/{name}"),)
+def _words(name: str, reader: PairReader = _TABBED) -> tuple[DatasetFile, ...]:
+    return (DatasetFile(f"similarity/{name}", reader, f"data/word-sim/{name}"),)
 
 
-def _simlex_part(column: int, value: str) -> tuple[Copy, ...]:
+def _simlex_part(column: int, value: str) -> tuple[DatasetFile, ...]:
     reader = PairReader(columns=(0, 1, 3), header=1, only=(column, value))
-    return (Copy(_SIMLEX_FILE, reader, _SIMLEX_SOURCE),)
+    return (DatasetFile(_SIMLEX_FILE, reader, _SIMLEX_SOURCE),)
 
 
-def _simverb_file(name: str) -> tuple[Copy, ...]:
-    return (Copy(f"similarity/SimVerb-3500/{name}", _SIMVERB, f"evaluation_data/simverb/data/{name}"),)
+def _simverb_file(name: str) -> tuple[DatasetFile, ...]:
+    return (DatasetFile(f"similarity/SimVerb-3500/{name}", _SIMVERB, f"evaluation_data/simverb/data/{name}"),)
 
 
-def _men_file(name: str, reader: PairReader) -> tuple[Copy, ...]:
-    return (Copy(f"similarity/MEN/{name}", reader, f"evaluation_data/MEN/{name}"),)
+def _men_file(name: str, reader: PairReader) -> tuple[DatasetFile, ...]:
+    return (DatasetFile(f"similarity/MEN/{name}", reader, f"evaluation_data/MEN/{name}"),)
 
 
 def _half(name: str, title: str, size: int, file: str) -> Dataset:
@@ -202,7 +202,7 @@ def _half(name: str, title: str, size: int, file: str) -> Dataset:
         "Finkelstein et al. 2002, ACM TOIS",
         "not stated",
         "fanglanting/skip-gram-pytorch@0a16cd6b",
-        (Copy(f"similarity/wordsim353/{file}", _WORDSIM_CSV, f"wordsim353/{file}"),),
+        (DatasetFile(f"similarity/wordsim353/{file}", _WORDSIM_CSV, f"wordsim353/{file}"),),
         home="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
         caveat="Of the original distribution; the single ratings stand in further columns.",
     )
@@ -233,11 +233,11 @@ SIMILARITY: tuple[Dataset, ...] = (
         "Finkelstein et al. 2002, ACM TOIS",
         copies=(
             *_words("EN-WS-353-ALL.txt"),
-            Copy("similarity/wordsim353/combined.csv", _WORDSIM_CSV),
-            Copy(
+            DatasetFile("similarity/wordsim353/combined.csv", _WORDSIM_CSV),
+            DatasetFile(
                 "test/test_data/wordsim353.tsv",
                 _GENSIM,
-                holder=Holder.GENSIM,
+                location=Location.GENSIM,
                 checksums={
                     "test/test_data/wordsim353.tsv": "f92a022fc2537793a15bc3a8c162ebcd"
                     "74990e033a228bb6388cb71e4c0b1e1d"
@@ -256,11 +256,11 @@ SIMILARITY: tuple[Dataset, ...] = (
         "SimLex-999",
         999,
         copies=(
-            Copy(_SIMLEX_FILE, _SIMLEX, _SIMLEX_SOURCE),
-            Copy(
+            DatasetFile(_SIMLEX_FILE, _SIMLEX, _SIMLEX_SOURCE),
+            DatasetFile(
                 "test/test_data/simlex999.txt",
                 _GENSIM,
-                holder=Holder.GENSIM,
+                location=Location.GENSIM,
                 checksums={
                     "test/test_data/simlex999.txt": "d5e0501971478a511430ee880bd0121e"
                     "94ac701ba86d90544d83e6d2ba3db05d"
@@ -288,7 +288,7 @@ SIMILARITY: tuple[Dataset, ...] = (
         "Luong, Socher & Manning 2013, CoNLL",
         "not stated",
         "fanglanting/skip-gram-pytorch@0a16cd6b",
-        (Copy("similarity/RW/rw.txt", _TABBED, "rw/rw.txt"),),
+        (DatasetFile("similarity/RW/rw.txt", _TABBED, "rw/rw.txt"),),
         home="https://nlp.stanford.edu/~lmthang/morphoNLM/",
     ),
     _men("men", "MEN-3000", 3000, copies=_men_file("MEN_dataset_natural_form_full", _SPACED)),

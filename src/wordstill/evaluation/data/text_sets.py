@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import Examples, Published, Words
 from wordstill.evaluation.data.fields import read_lines
-from wordstill.evaluation.data.registry import Copy, Dataset
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class FileOfEachClass:
             for _, line in read_lines(folder / name)
             if line.strip()
         ]
-        return Published(_collect(pairs, folder))
+        return Published(_labelled_examples(pairs, folder))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LabelFirst:
         return Published(self._part(folder / self.train), dev, test)
 
     def _part(self, path: Path) -> Examples[str]:
-        return _collect(self._pairs(path), path)
+        return _labelled_examples(self._pairs(path), path)
 
     def _pairs(self, path: Path) -> Iterator[tuple[str, str]]:
         for number, line in read_lines(path, self.encoding):
@@ -69,7 +69,7 @@ def read_own_labelled(path: Path) -> Published[str]:
     return LabelFirst(path.name)(path.parent)
 
 
-def _collect(pairs: Iterator[tuple[str, str]] | list[tuple[str, str]], place: Path) -> Examples[str]:
+def _labelled_examples(pairs: Iterable[tuple[str, str]], place: Path) -> Examples[str]:
     rows = [(tuple(sentence.split()), label) for sentence, label in pairs]
     if not rows:
         raise DataError(f"{place} holds no sentences.")
@@ -103,7 +103,7 @@ class Columns:
         return Published(self._part(folder / self.train), dev, test)
 
     def _part(self, path: Path) -> Examples[Words]:
-        return _tagged_files_collect(self._sentences(path), path)
+        return _tagged_examples(self._sentences(path), path)
 
     def _sentences(self, path: Path) -> Iterator[Sentence]:
         sentence: Sentence = []
@@ -144,7 +144,7 @@ class Treebank:
         paths = sorted((folder / self.folder).glob("*.pos"))
         if not paths:
             raise DataError(f"{folder / self.folder} holds no .pos files.")
-        articles = [_tagged_files_collect(_treebank_sentences(path), path) for path in paths]
+        articles = [_tagged_examples(_treebank_sentences(path), path) for path in paths]
         starts = [0]
         for article in articles[:-1]:
             starts.append(starts[-1] + len(article))
@@ -187,7 +187,7 @@ def _ended(sentence: Sentence) -> bool:
     return False
 
 
-def _tagged_files_collect(sentences: Iterator[Sentence], path: Path) -> Examples[Words]:
+def _tagged_examples(sentences: Iterator[Sentence], path: Path) -> Examples[Words]:
     kept = [sentence for sentence in sentences if sentence]
     if not kept:
         raise DataError(f"{path} holds no sentences.")
@@ -214,13 +214,13 @@ _NO_SPLIT = "No official split."
 _UD_GZ, _UD_PLAIN = "en_ewt-ud-train.conllu.gz", "en_ewt-ud-train.conllu"
 
 
-def _polar(folder: str, **files: str) -> tuple[Copy, ...]:
-    return (Copy(f"classification/{folder}", FileOfEachClass(files), f"data/{folder}"),)
+def _polar(folder: str, **files: str) -> tuple[DatasetFile, ...]:
+    return (DatasetFile(f"classification/{folder}", FileOfEachClass(files), f"data/{folder}"),)
 
 
-def _sst_parts(folder: str, stem: str) -> tuple[Copy, ...]:
+def _sst_parts(folder: str, stem: str) -> tuple[DatasetFile, ...]:
     reader = LabelFirst(f"stsa.{stem}.train", f"stsa.{stem}.dev", f"stsa.{stem}.test")
-    return (Copy(f"classification/{folder}", reader, "data"),)
+    return (DatasetFile(f"classification/{folder}", reader, "data"),)
 
 
 def _ud(train: str) -> Columns:
@@ -270,7 +270,7 @@ TEXTS: tuple[Dataset, ...] = (
         5_952,
         "Li & Roth 2002, COLING",
         copies=(
-            Copy(
+            DatasetFile(
                 "classification/TREC",
                 LabelFirst("train_5500.label", test="TREC_10.label", encoding="latin-1", coarse=True),
                 "data/TREC",
@@ -300,7 +300,7 @@ TEXTS: tuple[Dataset, ...] = (
         "Tjong Kim Sang & Buchholz 2000",
         "not stated (WSJ text, sections 15-18 and 20)",
         copies=(
-            Copy(
+            DatasetFile(
                 "tagging/CoNLL-2000",
                 Columns("train.txt", test="test.txt", separator=" ", tag=2),
                 "packages/corpora/conll2000.zip!conll2000",
@@ -315,7 +315,9 @@ TEXTS: tuple[Dataset, ...] = (
         3_939,
         "Marcus et al. 1993, CL; NLTK sample",
         "non-commercial, fair-use sample, (C) LDC 1995",
-        copies=(Copy("tagging/PTB-sample", Treebank("tagged"), "packages/corpora/treebank.zip!treebank"),),
+        copies=(
+            DatasetFile("tagging/PTB-sample", Treebank("tagged"), "packages/corpora/treebank.zip!treebank"),
+        ),
         home="https://catalog.ldc.upenn.edu/LDC99T42",
         caveat="5 to 10 % of WSJ; no split is published.",
     ),
@@ -327,8 +329,8 @@ TEXTS: tuple[Dataset, ...] = (
         "CC BY-SA 4.0 (LICENSE.txt)",
         "UniversalDependencies/UD_English-EWT@15d613d8",
         (
-            Copy("tagging/UD_English-EWT", _ud(_UD_GZ), without=(_UD_PLAIN,)),
-            Copy("tagging/UD_English-EWT", _ud(_UD_PLAIN), "", without=(_UD_GZ,)),
+            DatasetFile("tagging/UD_English-EWT", _ud(_UD_GZ), without=(_UD_PLAIN,)),
+            DatasetFile("tagging/UD_English-EWT", _ud(_UD_PLAIN), "", without=(_UD_GZ,)),
         ),
         task="tagging",
         home="https://universaldependencies.org/treebanks/en_ewt/",
@@ -342,7 +344,7 @@ TEXTS: tuple[Dataset, ...] = (
         "not stated in the copy (CC BY 4.0 upstream, unchecked)",
         "davidsbatista/NER-datasets@db7ff3ca",
         (
-            Copy(
+            DatasetFile(
                 "tagging/WNUT-17",
                 Columns("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"),
                 "WNUT17",

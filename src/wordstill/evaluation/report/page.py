@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from wordstill.evaluation.comparison import Neighbours, neighbour_table
+from wordstill.evaluation.comparison import Neighbors, neighbor_table
 from wordstill.evaluation.report import plots
 from wordstill.evaluation.report.plots import RELATIONS, Projection, relation_points
 from wordstill.evaluation.report.published import published_for
-from wordstill.evaluation.report.studies import layers_if_any, learning_curves
 from wordstill.evaluation.report.tables import (
     NAMES,
     best_cells,
@@ -24,6 +23,7 @@ from wordstill.evaluation.report.tables import (
     title,
 )
 from wordstill.evaluation.result import Evaluation
+from wordstill.evaluation.studies import layers_if_any, learning_curves
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -48,7 +48,7 @@ p { color: #5f6368; max-width: 60rem; } summary { cursor: pointer; font-weight: 
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; font-size: 12px; }
 """
 
-PROBLEM = "no figure"
+PROBLEM = "no score"
 
 
 def section(heading: str, content: str) -> str:
@@ -61,9 +61,9 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def grid(figures: Iterable[str]) -> str:
-    """Figures beside each other, as many as there is room for."""
-    content = "".join(figures)
+def grid(drawings: Iterable[str]) -> str:
+    """Drawings beside each other, as many as there is room for."""
+    content = "".join(drawings)
     return f'<div class="grid">{content}</div>' if content else ""
 
 
@@ -89,8 +89,8 @@ def html_table(
 
     Args:
         rows: Texts.
-        words: How many columns hold words; the others hold figures, which stand right.
-        bold: The row and column of cells whose figure is bold.
+        words: How many columns hold words; the others hold numbers, aligned right.
+        bold: The row and column of cells whose number is bold.
     """
     lines = []
     for number, row in enumerate(rows):
@@ -106,22 +106,22 @@ def html_table(
 
 def _cell(text: str, tag: str, *, figure: bool, bold: bool) -> str:
     kind = "said" if text.startswith(PROBLEM) else "figure" if figure else "word"
-    first, blank, rest = text.partition(" ")
-    shown = f"<strong>{escape(first)}</strong>{blank}{escape(rest)}" if bold else escape(text)
+    first, space, rest = text.partition(" ")
+    shown = f"<strong>{escape(first)}</strong>{space}{escape(rest)}" if bold else escape(text)
     return f'<{tag} class="{kind}">{shown}</{tag}>'
 
 
 PUBLISHED_BARS = 4
 MOST_IN_HEADING = 4
 CURVE_SETS = ("simlex999", "rareword")
-"""Of Figure 1 of the X2Static paper; other sets are drawn where these have no figures."""
+"""Of Figure 1 of the X2Static paper; other sets are drawn where these have no scores."""
 
 
 @dataclass(frozen=True)
 class Exhibits:
     """What a page shows beside the scores."""
 
-    neighbours: Neighbours = field(default_factory=dict)
+    neighbors: Neighbors = field(default_factory=dict)
     maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """SVG by relation, then by table."""
 
@@ -141,7 +141,7 @@ class Exhibits:
             projection: How relations are drawn.
             seed: Of t-SNE.
         """
-        near = neighbour_table(tables) if words is None else neighbour_table(tables, words)
+        near = neighbor_table(tables) if words is None else neighbor_table(tables, words)
         maps: dict[str, dict[str, str]] = {}
         for relation, pairs in RELATIONS.items():
             for name, vectors in tables.items():
@@ -156,7 +156,7 @@ def html(evaluation: Evaluation, exhibits: Exhibits | None = None, *, published:
     Args:
         evaluation: What is shown.
         exhibits: Neighbours and plots of relations; None for a page without.
-        published: Whether the papers' figures stand beside ours.
+        published: Whether published scores stand beside ours.
     """
     shown = exhibits or Exhibits()
     parts = [
@@ -167,7 +167,7 @@ def html(evaluation: Evaluation, exhibits: Exhibits | None = None, *, published:
         section("Learning curve", _curves(evaluation)),
         section("Layers", _layers(evaluation)),
         section("Sections and sub-corpora", _parts(evaluation)),
-        section("Nearest words", _neighbours(shown.neighbours)),
+        section("Nearest words", _neighbors(shown.neighbors)),
         section("Relations", _maps(shown.maps)),
         section("Published rows", _published(evaluation) if published else ""),
         section("To paste", _to_paste(evaluation, published=published)),
@@ -238,10 +238,10 @@ def _differences(evaluation: Evaluation) -> str:
     rows = [["set", "table", "against", "difference", "95 % interval", "p", "items of both"]]
     for one in lines:
         interval = f"[{one.interval.low:+.1f}, {one.interval.high:+.1f}]"
-        figures = (f"{one.difference:+.1f}", interval, f"{one.p_value:.3f}", f"{one.n:,}")
-        rows.append([title(one.dataset), one.first, one.second, *figures])
+        values = (f"{one.difference:+.1f}", interval, f"{one.p_value:.3f}", f"{one.n:,}")
+        rows.append([title(one.dataset), one.first, one.second, *values])
     return html_table(rows, words=3) + paragraph(
-        "Paired bootstrap over the items that both tables have a figure for; not corrected for the number of "
+        "Paired bootstrap over the items that both tables have a score for; not corrected for the number of "
         "sets."
     )
 
@@ -278,20 +278,20 @@ def _parts(evaluation: Evaluation) -> str:
         rows = [["part", "measure", *by_table]]
         for key in keys:
             found = (parts.get(key) for parts in by_table.values())
-            figures = (
+            values = (
                 f"{part.value:.1f} ({part.n:,})" if part and part.value is not None else "–" for part in found
             )
-            rows.append([*key, *figures])
+            rows.append([*key, *values])
         blocks.append(details(title(name), html_table(rows, words=2)))
     return "".join(blocks)
 
 
-def _neighbours(neighbours: Neighbours) -> str:
-    if not neighbours:
+def _neighbors(neighbors: Neighbors) -> str:
+    if not neighbors:
         return ""
-    names = list(next(iter(neighbours.values())))
+    names = list(next(iter(neighbors.values())))
     rows = [["word", *names]]
-    for word, by_table in neighbours.items():
+    for word, by_table in neighbors.items():
         near = (by_table[name] for name in names)
         rows.append([word, *(", ".join(other for other, _ in found) if found else "–" for found in near)])
     return html_table(rows, words=len(rows[0]))
@@ -309,8 +309,8 @@ def _published(evaluation: Evaluation) -> str:
     wanted = [name for name in evaluation.sets if published_for([name])]
     rows = [["paper and table", "model", "protocol", *map(title, wanted)]]
     for row in published_for(wanted):
-        figures = (f"{row.scores[name]:.1f}" if name in row.scores else "–" for name in wanted)
-        rows.append([row.source, row.model, row.protocol or "its own", *figures])
+        values = (f"{row.scores[name]:.1f}" if name in row.scores else "–" for name in wanted)
+        rows.append([row.source, row.model, row.protocol or "its own", *values])
     return html_table(rows, words=3) if len(rows) > 1 else ""
 
 

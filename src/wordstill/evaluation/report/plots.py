@@ -14,6 +14,7 @@ from wordstill.errors import MissingExtra, unknown_name
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.statistics import Floats
+from wordstill.evaluation.studies import Curve
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -42,13 +43,6 @@ class Point(NamedTuple):
     label: str
     x: float
     y: float
-
-
-class Line(NamedTuple):
-    """A line of a curve: corpus sizes and figures."""
-
-    label: str
-    points: tuple[tuple[float, float], ...]
 
 
 def colour(number: int) -> str:
@@ -86,8 +80,8 @@ def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> s
     return _svg(width, height, parts)
 
 
-def curves(lines: Sequence[Line], *, width: int = 720, height: int = 320) -> str:
-    """Figures over corpus sizes, whose axis is logarithmic."""
+def curves(lines: Sequence[Curve], *, width: int = 720, height: int = 320) -> str:
+    """Scores over corpus sizes, whose axis is logarithmic."""
     xs = [math.log10(x) for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
     left, right, top, bottom = 50.0, width - 190.0, 14.0, height - 34.0

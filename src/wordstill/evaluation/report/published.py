@@ -1,6 +1,6 @@
 """What the papers report, row by row, with the table that each row stands in.
 
-Figures are in points. They were made with other evaluators, words and rules for absent words than ours: the
+Scores are in points. They were made with other evaluators, words and rules for absent words than ours: the
 paper's protocol is named with each row, and a comparison is fair only under that protocol.
 """
 
@@ -36,14 +36,14 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class Best:
-    """The highest published figure of a set."""
+    """The highest published score of a set."""
 
     value: float
     row: PublishedRow
 
 
 def best_published(name: str, rows: Iterable[PublishedRow] | None = None) -> Best | None:
-    """The highest published figure of a set, None if no paper reports it."""
+    """The highest published score of a set, None if no paper reports it."""
     among = PUBLISHED if rows is None else rows
     found = [Best(row.scores[name], row) for row in among if name in row.scores]
     return max(found, key=lambda best: best.value, default=None)
@@ -55,12 +55,12 @@ def published_for(names: Iterable[str]) -> list[PublishedRow]:
     return [row for row in PUBLISHED if wanted & set(row.scores)]
 
 
-def _rows(paper: str, table: int, protocol: str | None, sets: str, figures: str) -> list[PublishedRow]:
-    """Rows of a table written as ``model | figure figure …``; a dash stands for one that is not given."""
+def _rows(paper: str, table: int, protocol: str | None, sets: str, cells: str) -> list[PublishedRow]:
+    """Rows of a table written as ``model | score score …``; a dash stands for one that is not given."""
     rows = []
-    for line in figures.strip().splitlines():
-        model, _, cells = line.partition("|")
-        pairs = zip(sets.split(), cells.split(), strict=True)
+    for line in cells.strip().splitlines():
+        model, _, numbers = line.partition("|")
+        pairs = zip(sets.split(), numbers.split(), strict=True)
         scores = {name: float(cell) for name, cell in pairs if cell != "-"}
         rows.append(PublishedRow(paper, table, model.strip(), protocol, scores))
     return rows
@@ -91,7 +91,7 @@ _X2STATIC_SIMILARITY = _rows(
     GPT2Static para                           | 78.81 72.67 54.17 47.33 56.68
     """,
 )
-# Rows of the 24-layer parents whose figures can be read without doubt.
+# Rows of the 24-layer parents whose scores can be read without doubt.
 _X2STATIC_LARGE = _rows(
     X2STATIC,
     6,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from wordstill.evaluation.data.catalog import DATASETS, EIGHT
 from wordstill.evaluation.report.published import best_published
-from wordstill.evaluation.report.studies import LayerStudy
 from wordstill.evaluation.result import Evaluation
 from wordstill.evaluation.score import Score
+from wordstill.evaluation.studies import LayerStudy
 from wordstill.evaluation.tasks.base import TRAINING
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 A8_TITLE = "Mean of the eight (A8)"
 PUBLISHED_TITLE = "best published"
-NO_FIGURE = "–"
+NO_SCORE = "–"
 NAMES = 2
-"""Columns before the first figure: the set and the measure."""
+"""Columns before the first score: the set and the measure."""
 SAME_ITEMS = 0.01
-"""Figures are over the same items if their numbers of items differ by no more than this share."""
+"""Scores are over the same items if their numbers of items differ by no more than this share."""
 
 
 def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]:
@@ -35,17 +35,17 @@ def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]
     means = evaluation.a8
     if means:
         shown = (
-            f"{means[name]:.1f} {_covered(evaluation, name)}" if name in means else NO_FIGURE
+            f"{means[name]:.1f} {_covered(evaluation, name)}" if name in means else NO_SCORE
             for name in evaluation.scores
         )
-        rows.append([A8_TITLE, "mean", *shown, *(NO_FIGURE for _ in more)])
+        rows.append([A8_TITLE, "mean", *shown, *(NO_SCORE for _ in more)])
     return rows
 
 
 def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
-    """The row and column in ``cells`` of the best figure of each set.
+    """The row and column in ``cells`` of the best score of each set.
 
-    A set has none where figures are over different items of it: the best may be over the easiest ones.
+    A set has none where scores are over different items of it: the best may be over the easiest ones.
     """
     best = set()
     for row, name in enumerate(evaluation.sets, start=1):
@@ -63,7 +63,7 @@ def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
 def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
     sentences = [
-        "Figure × 100, [95 % bootstrap interval over items], items with every word in the table / all items."
+        "Score × 100, [95 % bootstrap interval over items], items with every word in the table / all items."
     ]
     if "sts" in evaluation.tasks:
         sentences.append("A pair of sentences is covered if the table has a word of each.")
@@ -72,15 +72,13 @@ def notes(evaluation: Evaluation, *, published: bool = False) -> str:
             "Of tasks that train, ± is the standard deviation over seeds, and coverage is of running words."
         )
     if best_cells(evaluation):
-        sentences.append("Bold is the best figure of a row whose figures are over the same items, to 1 %.")
+        sentences.append("Bold is the best score of a row whose scores are over the same items, to 1 %.")
     sentences.append(evaluation.protocol.describe(evaluation.tasks))
     if uneven(evaluation):
-        sentences.append(
-            "Coverage differs between tables, so figures in one row are not over the same items."
-        )
+        sentences.append("Coverage differs between tables, so scores in one row are not over the same items.")
     if published:
         sentences.append(
-            "Published figures come from other evaluators, words and rules; they are told for orientation."
+            "Published scores come from other evaluators, words and rules; they are for orientation only."
         )
     if evaluation.missing:
         sentences.append(
@@ -104,11 +102,11 @@ def title(name: str) -> str:
 
 
 def cell(score: Score | None) -> str:
-    """A figure with its interval or deviation and its coverage."""
+    """A score with its interval or deviation and its coverage."""
     if score is None:
-        return NO_FIGURE
+        return NO_SCORE
     if score.value is None or score.interval is None:
-        return f"no figure: {score.problem}"
+        return f"no score: {score.problem}"
     used, total = score.coverage
     spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
     interval = f"[{score.interval.low:.1f}, {score.interval.high:.1f}]"
@@ -116,9 +114,9 @@ def cell(score: Score | None) -> str:
 
 
 def best_cell(name: str) -> str:
-    """The highest published figure of a set and whose it is."""
+    """The highest published score of a set and whose it is."""
     best = best_published(name)
-    return NO_FIGURE if best is None else f"{best.value:.1f} {best.row.model}"
+    return NO_SCORE if best is None else f"{best.value:.1f} {best.row.model}"
 
 
 def difference_rows(evaluation: Evaluation) -> list[list[str]]:
@@ -132,7 +130,7 @@ def difference_rows(evaluation: Evaluation) -> list[list[str]]:
     for name in dict.fromkeys(dataset for dataset, _ in tests):
         found = (tests.get((name, other)) for other in others)
         shown = (
-            NO_FIGURE
+            NO_SCORE
             if one is None
             else f"{one.difference:+.1f} [{one.interval.low:+.1f}, {one.interval.high:+.1f}], "
             f"p {one.p_value:.3f}, {one.n}"
@@ -151,7 +149,7 @@ def layer_rows(study: LayerStudy) -> list[list[str]]:
             [
                 title(choice.dataset),
                 f"{choice.chosen_value:.1f} (layer {study.layers[choice.chosen]})",
-                NO_FIGURE if choice.overall_value is None else f"{choice.overall_value:.1f}",
+                NO_SCORE if choice.overall_value is None else f"{choice.overall_value:.1f}",
                 f"{choice.oracle_value:.1f} (layer {study.layers[choice.oracle]})",
             ]
         )
@@ -159,7 +157,7 @@ def layer_rows(study: LayerStudy) -> list[list[str]]:
 
 
 def uneven(evaluation: Evaluation) -> bool:
-    """Whether the figures of some set are over different items."""
+    """Whether the scores of some set are over different items."""
     return not all(
         _same_items([score for score in column(evaluation, name) if score is not None])
         for name in evaluation.sets
@@ -205,7 +203,7 @@ def table(evaluation: Evaluation, *, published: bool = False) -> Table:
     """A table that rich can print: one row for each set, one column for each table of vectors."""
     from rich.markup import escape
 
-    rows = _written(evaluation, escape, lambda figure: f"[bold]{figure}[/bold]", published=published)
+    rows = _written(evaluation, escape, lambda text: f"[bold]{text}[/bold]", published=published)
     return _rich(rows, NAMES, caption=escape(notes(evaluation, published=published)))
 
 
@@ -235,7 +233,7 @@ def layer_table(study: LayerStudy) -> Table:
 
 def markdown(evaluation: Evaluation, *, published: bool = False) -> str:
     """The same table in Markdown, with the rules under it."""
-    head, *rows = _written(evaluation, _md, lambda figure: f"**{figure}**", published=published)
+    head, *rows = _written(evaluation, _md, lambda text: f"**{text}**", published=published)
     rule = ["---"] * NAMES + ["---:"] * (len(head) - NAMES)
     lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
     return "\n".join([*lines, "", notes(evaluation, published=published), ""])
@@ -243,7 +241,7 @@ def markdown(evaluation: Evaluation, *, published: bool = False) -> str:
 
 def latex(evaluation: Evaluation, *, published: bool = False) -> str:
     """The same table in LaTeX, for the package booktabs."""
-    rows = _written(evaluation, _tex, lambda figure: f"\\textbf{{{figure}}}", published=published)
+    rows = _written(evaluation, _tex, lambda text: f"\\textbf{{{text}}}", published=published)
     head, *body = (" & ".join(row) + r" \\" for row in rows)
     lines = [
         r"% Needs \usepackage{booktabs}.",
@@ -263,15 +261,15 @@ def latex(evaluation: Evaluation, *, published: bool = False) -> str:
 
 
 def _written(evaluation: Evaluation, plain: Write, bold: Write, *, published: bool) -> list[list[str]]:
-    """The cells in some language; of the best of a set the figure is bold."""
+    """The cells in some language; of the best of a set the score is bold."""
     best = best_cells(evaluation)
     rows = []
     for number, row in enumerate(cells(evaluation, published=published)):
         written = []
         for place, text in enumerate(row):
-            figure, blank, rest = text.partition(" ")
+            first, space, rest = text.partition(" ")
             marked = (number, place) in best
-            written.append(bold(plain(figure)) + blank + plain(rest) if marked else plain(text))
+            written.append(bold(plain(first)) + space + plain(rest) if marked else plain(text))
         rows.append(written)
     return rows
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.evaluation.data.analogy_sets import Questions
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
-from wordstill.evaluation.score import Coverage, Items, Part, Score, make_score, points
+from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.analogies import solve
 
@@ -40,8 +40,8 @@ class AnalogyTask:
     kind = "analogy"
     metric = "accuracy"
 
-    def __init__(self, dataset: str | Path | Loaded[Questions]) -> None:
-        self.dataset = Loaded[Questions].load(dataset, self.kind)
+    def __init__(self, dataset: str | Path | LoadedDataset[Questions]) -> None:
+        self.dataset = LoadedDataset[Questions].load(dataset, self.kind)
 
     @property
     def name(self) -> str:
@@ -60,14 +60,14 @@ class AnalogyTask:
         found = Lookup.of(asked.words, vectors, rules)
         known = found.known[asked.questions].all(axis=1)
         right = _right(asked, found, vectors, rules)
-        items = Items("mean", right)
+        items = ItemScores("mean", right)
         total = len(self.dataset.content)
         coverage = Coverage(int(known.sum()), total)
         problem = None if coverage.used else f"none of the {total} questions is covered"
         origin = self.dataset.origin(self.kind, self.metric, protocol)
         return make_score(origin, items, coverage, problem, seed, self._parts(items))
 
-    def _parts(self, items: Items) -> tuple[Part, ...]:
+    def _parts(self, items: ItemScores) -> tuple[Part, ...]:
         content = self.dataset.content
         parts = [
             _part(name, items.only(content.section == number)) for number, name in enumerate(content.sections)
@@ -137,5 +137,5 @@ def _same_words(rows: Rows, vectors: WordVectors, rules: Protocol) -> list[tuple
     return [() if row == ABSENT else tuple(variants[vectors.words[row].upper()]) for row in rows.tolist()]
 
 
-def _part(name: str, items: Items) -> Part:
+def _part(name: str, items: ItemScores) -> Part:
     return Part(name, AnalogyTask.metric, points(items.value()), int(items.scored.sum()))

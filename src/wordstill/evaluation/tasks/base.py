@@ -35,7 +35,7 @@ class Task(Interface):
         """Score a table; equal seeds give equal results.
 
         The seed is that of the bootstrap, and of everything that a task draws or trains. What the table lacks
-        is no error: the score then has a ``problem`` and no figure.
+        is no error: the score then has a ``problem`` and no score.
         """
         ...
 
@@ -49,12 +49,12 @@ TASKS: Mapping[str, str] = {
     "similarity": "wordstill.evaluation.tasks.similarity:SimilarityTask",
     "analogy": "wordstill.evaluation.tasks.analogy:AnalogyTask",
     "relation": "wordstill.evaluation.tasks.relation:RelationTask",
-    "categorisation": "wordstill.evaluation.tasks.categorization:CategorisationTask",
+    "categorisation": "wordstill.evaluation.tasks.categorization:CategorizationTask",
     "sts": "wordstill.evaluation.tasks.sts:StsTask",
     "classification": "wordstill.evaluation.trained.classification:ClassificationTask",
     "probe": "wordstill.evaluation.trained.classification:ProbeTask",
     "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
-    "parent": "wordstill.evaluation.trained.finetuned:ParentTask",
+    "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
 }
 """The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
 

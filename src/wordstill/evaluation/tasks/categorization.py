@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.category_sets import Categories
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import Coverage, Items, Part, Score, make_score, points
+from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LINKAGES = (
 )
 
 
-class CategorisationTask:
+class CategorizationTask:
     """Purity: the share of words that are in a cluster where their class is the most frequent one.
 
     There are as many clusters as classes. The interval is over words, the clusters being kept.
@@ -45,8 +45,8 @@ class CategorisationTask:
     kind = "categorisation"
     metric = "purity"
 
-    def __init__(self, dataset: str | Path | Loaded[Categories]) -> None:
-        self.dataset = Loaded[Categories].load(dataset, self.kind)
+    def __init__(self, dataset: str | Path | LoadedDataset[Categories]) -> None:
+        self.dataset = LoadedDataset[Categories].load(dataset, self.kind)
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class CategorisationTask:
                 coarse = purity_items(_codes(labels)[used], block, protocol, seed)
                 parts.append(Part(name, self.metric, points(float(coarse.mean())), len(coarse)))
         origin = self.dataset.origin(self.kind, self.metric, protocol)
-        return make_score(origin, Items("mean", pure), coverage, problem, seed, tuple(parts))
+        return make_score(origin, ItemScores("mean", pure), coverage, problem, seed, tuple(parts))
 
 
 def purity_items(classes: Labels, block: Floats, protocol: Protocol, seed: int) -> Floats:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.evaluation.data.analogy_sets import Pair, Relation, Relations
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, Items, Part, Score, make_score, points
+from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats, spearman
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class RelationTask:
     kind = "relation"
     metric = "spearman"
 
-    def __init__(self, dataset: str | Path | Loaded[Relations]) -> None:
-        self.dataset = Loaded[Relations].load(dataset, self.kind)
+    def __init__(self, dataset: str | Path | LoadedDataset[Relations]) -> None:
+        self.dataset = LoadedDataset[Relations].load(dataset, self.kind)
 
     @property
     def name(self) -> str:
@@ -55,7 +55,9 @@ class RelationTask:
         found = Lookup.of(self.words(), vectors, protocol)
         relations = self.dataset.content.relations
         scores = [_scores(relation, found, protocol) for relation in relations]
-        items = Items("mean", np.array([_figure(one, score) for one, score in zip(relations, scores)]))
+        items = ItemScores(
+            "mean", np.array([_correlation(one, score) for one, score in zip(relations, scores)])
+        )
         coverage = Coverage(
             sum(int(_marked(one.pairs, found, found.known).sum()) for one in relations),
             sum(len(one.pairs) for one in relations),
@@ -94,7 +96,7 @@ def _marked(pairs: tuple[Pair, ...], found: Lookup, marked: NDArray[np.bool_]) -
     return both
 
 
-def _figure(relation: Relation, scores: Floats) -> float:
+def _correlation(relation: Relation, scores: Floats) -> float:
     scored = ~np.isnan(scores)
     if scored.sum() < FEWEST_ITEMS:
         return float("nan")
@@ -115,10 +117,10 @@ def _choice_accuracy(relation: Relation, scores: Floats) -> float:
     return float(((worst == chosen[:, 0]).mean() + (best == chosen[:, 1]).mean()) / 2)
 
 
-def _parts(items: Items, choices: list[float]) -> tuple[Part, ...]:
+def _parts(items: ItemScores, choices: list[float]) -> tuple[Part, ...]:
     first = np.arange(len(choices)) < TRAINING
     halves = {"training part": items.only(first), "test part": items.only(~first)}
-    answers = Items("mean", np.array(choices))
+    answers = ItemScores("mean", np.array(choices))
     return (
         *(
             Part(name, RelationTask.metric, points(half.value()), int(half.scored.sum()))
@@ -128,7 +130,7 @@ def _parts(items: Items, choices: list[float]) -> tuple[Part, ...]:
     )
 
 
-def _problem(coverage: Coverage, items: Items) -> str | None:
+def _problem(coverage: Coverage, items: ItemScores) -> str | None:
     if coverage.used == 0:
         return f"none of the {coverage.total} pairs is covered"
     if (relations := int(items.scored.sum())) < FEWEST_RELATIONS:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, Items, Score, make_score
+from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, ItemScores, Score, make_score
 from wordstill.evaluation.statistics import Floats
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class SimilarityTask:
     kind = "similarity"
     metric = "spearman"
 
-    def __init__(self, dataset: str | Path | Loaded[WordPairs]) -> None:
-        self.dataset = Loaded[WordPairs].load(dataset, self.kind)
+    def __init__(self, dataset: str | Path | LoadedDataset[WordPairs]) -> None:
+        self.dataset = LoadedDataset[WordPairs].load(dataset, self.kind)
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class SimilarityTask:
         found = self._lookup(vectors, protocol)
         pairs = self.dataset.content
         keys = tuple("\t".join(sorted((a.lower(), b.lower()))) for a, b in zip(pairs.first, pairs.second))
-        items = Items("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
+        items = ItemScores("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
         coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.content))
         source = self.dataset.origin(self.kind, self.metric, protocol)
         return make_score(source, items, coverage, _problem(coverage, items), seed)
@@ -77,8 +77,8 @@ class SimilarityTask:
         return np.where(self._both(found, found.usable), cosines, left_out)
 
 
-def _problem(coverage: Coverage, items: Items) -> str | None:
-    """Why there is no figure, or None if there is one."""
+def _problem(coverage: Coverage, items: ItemScores) -> str | None:
+    """Why there is no score, or None if there is one."""
     used, total = coverage
     assert items.gold is not None
     gold, cosines = items.gold[items.scored], items.predicted[items.scored]

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import FEWEST_ITEMS, POINTS, Coverage, Items, Part, Score, make_score, points
+from wordstill.evaluation.score import (
+    FEWEST_ITEMS,
+    POINTS,
+    Coverage,
+    ItemScores,
+    Part,
+    Score,
+    make_score,
+    points,
+)
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.sentences import (
     common_directions,
@@ -46,8 +55,8 @@ class StsTask:
     kind = "sts"
     metric = "pearson"
 
-    def __init__(self, dataset: str | Path | Loaded[SentencePairs]) -> None:
-        self.dataset = Loaded[SentencePairs].load(dataset, self.kind)
+    def __init__(self, dataset: str | Path | LoadedDataset[SentencePairs]) -> None:
+        self.dataset = LoadedDataset[SentencePairs].load(dataset, self.kind)
 
     @property
     def name(self) -> str:
@@ -70,7 +79,7 @@ class StsTask:
         both = sentences.usable[:pairs] & sentences.usable[pairs:]
         predicted = np.where(both, cosines, 0.0 if protocol.oov == "zero" else np.nan)
         weighted = protocol.average == "pairs"
-        items = Items("pearson", predicted, content.gold, content.corpus, weighted=weighted)
+        items = ItemScores("pearson", predicted, content.gold, content.corpus, weighted=weighted)
         coverage = Coverage(int((sentences.known[:pairs] & sentences.known[pairs:]).sum()), pairs)
         parts = (*_parts(items, content.corpora), _known_words(sentences))
         origin = self.dataset.origin(self.kind, self.metric, protocol)
@@ -111,15 +120,15 @@ class SentenceVectors:
         return cls(matrix, known, usable, int(found.known[columns].sum()), len(columns))
 
 
-def _parts(items: Items, corpora: tuple[str, ...]) -> list[Part]:
+def _parts(items: ItemScores, corpora: tuple[str, ...]) -> list[Part]:
     assert items.gold is not None and items.groups is not None
     parts = []
     for number, name in enumerate(corpora):
         chosen = items.groups == number
         predicted = np.where(chosen, items.predicted, np.nan)
         for statistic in ("pearson", "spearman"):
-            figure = Items(statistic, predicted, items.gold)
-            parts.append(Part(name, statistic, points(figure.value()), int(figure.scored.sum())))
+            part = ItemScores(statistic, predicted, items.gold)
+            parts.append(Part(name, statistic, points(part.value()), int(part.scored.sum())))
     return parts
 
 
@@ -128,7 +137,7 @@ def _known_words(sentences: SentenceVectors) -> Part:
     return Part("running words known", "share", POINTS * share, sentences.words_total)
 
 
-def _problem(coverage: Coverage, items: Items) -> str | None:
+def _problem(coverage: Coverage, items: ItemScores) -> str | None:
     if coverage.used == 0:
         return f"none of the {coverage.total} pairs has a known word in both sentences"
     if np.isnan(items.value()):

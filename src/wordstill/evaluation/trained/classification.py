@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra, TrainingError
 from wordstill.evaluation.data.examples import Published, Splits, class_problem, divide_by_class
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig
 from wordstill.evaluation.trained.fitting import require_training
@@ -90,7 +90,7 @@ class _SentenceTask(ABC):
 
     kind: str
     metric = "accuracy"
-    dataset: Loaded[Published[str]]
+    dataset: LoadedDataset[Published[str]]
 
     @property
     def name(self) -> str:
@@ -108,13 +108,13 @@ class _SentenceTask(ABC):
         table = WordTable.of(distinct_words(sentences), vectors, rules, leave_out=True, scale=self._scale())
         frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
         if problem := class_problem(splits) or frame.coverage_problem():
-            return frame.without_figure(problem)
+            return frame.without_score(problem)
         targets = LabelTargets.of(splits)
         parts = [table.encode(part.sentences) for part in splits]
         try:
             predicted, settings = self._predict(table.matrix, parts, targets, seed)
         except TrainingError as error:
-            return frame.without_figure(str(error))
+            return frame.without_score(str(error))
         return targets.score(frame, predicted, settings, seed)
 
     @abstractmethod
@@ -147,12 +147,12 @@ class ClassificationTask(_SentenceTask):
 
     def __init__(
         self,
-        dataset: str | Path | Loaded[Published[str]],
+        dataset: str | Path | LoadedDataset[Published[str]],
         config: CnnConfig | None = None,
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
+        self.dataset = LoadedDataset[Published[str]].load(dataset, self.kind)
         self.config = config or CnnConfig()
         self.progress = progress
 
@@ -182,7 +182,7 @@ class ClassificationTask(_SentenceTask):
 class ProbeTask(_SentenceTask):
     """Accuracy of logistic regression on the mean vector of a sentence: seconds instead of minutes.
 
-    Nothing is drawn in training, so there is one figure and no deviation.
+    Nothing is drawn in training, so there is one score and no deviation.
 
     Args:
         dataset: As for ``ClassificationTask``, and divided in the same way.
@@ -192,9 +192,9 @@ class ProbeTask(_SentenceTask):
     kind = "probe"
 
     def __init__(
-        self, dataset: str | Path | Loaded[Published[str]], config: ProbeConfig | None = None
+        self, dataset: str | Path | LoadedDataset[Published[str]], config: ProbeConfig | None = None
     ) -> None:
-        self.dataset = Loaded[Published[str]].load(dataset, self.kind)
+        self.dataset = LoadedDataset[Published[str]].load(dataset, self.kind)
         self.config = config or ProbeConfig()
 
     def _splits(self) -> Splits[str]:
@@ -212,6 +212,6 @@ class ProbeTask(_SentenceTask):
         return [predicted], settings
 
 
-def labelled_splits(dataset: Loaded[Published[str]], seed: int, limit: int | None) -> Splits[str]:
+def labelled_splits(dataset: LoadedDataset[Published[str]], seed: int, limit: int | None) -> Splits[str]:
     """The three parts of a set, thinned out where that is asked for."""
     return divide_by_class(dataset.content, seed).thinned(limit, seed)

@@ -30,7 +30,7 @@ class CnnConfig:
     scale: Scale = "unit"
     """``unit`` brings every table to the same size by one factor; ``as-is`` leaves it."""
     seeds: int = 5
-    """Trainings with the chosen settings; their mean is the figure."""
+    """Trainings with the chosen settings; their mean is the score."""
     split_seed: int = 0
     """Draws the parts of a set that has no published ones; the same for every table."""
     limit: int | None = None
@@ -102,7 +102,7 @@ class TaggerConfig:
 
 
 @dataclass(frozen=True)
-class ParentConfig:
+class FinetunedConfig:
     """A language model that is trained further, with a linear layer on top."""
 
     epochs: tuple[int, ...] = (3, 4, 5, 6)

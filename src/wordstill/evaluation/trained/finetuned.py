@@ -22,10 +22,10 @@ from wordstill.evaluation.data.examples import (
     divide_in_order,
     tag_problem,
 )
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage
-from wordstill.evaluation.trained.config import ParentConfig
+from wordstill.evaluation.trained.config import FinetunedConfig
 from wordstill.evaluation.trained.fitting import on_device, on_gpu, require_training
 from wordstill.evaluation.trained.tags import are_spans
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
@@ -43,7 +43,7 @@ LONGEST_GRADIENT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class ParentRows:
+class FinetunedRows:
     """Sentences as sub-words, with numbers of classes or of tags."""
 
     pieces: Sentences
@@ -53,7 +53,7 @@ class ParentRows:
     """The place of the first sub-word of each word in its sentence; None where sentences have the targets."""
 
 
-class ParentWithHead(nn.Module):
+class ModelWithHead(nn.Module):
     """The model, dropout and a linear layer."""
 
     def __init__(self, parent: nn.Module, width: int, classes: int, dropout: float) -> None:
@@ -63,7 +63,7 @@ class ParentWithHead(nn.Module):
         self.head = nn.Linear(width, classes)
 
 
-class ParentLearner:
+class FinetunedLearner:
     """Trains and asks a model with a linear layer.
 
     A sentence is the mean of the last states of its sub-words, which suits encoders and decoders alike; a
@@ -86,7 +86,7 @@ class ParentLearner:
         tokenizer: Any,
         name: str,
         classes: int,
-        config: ParentConfig,
+        config: FinetunedConfig,
         device: torch.device,
     ) -> None:
         self.name, self.classes, self.config, self.device = name, classes, config, device
@@ -98,7 +98,7 @@ class ParentLearner:
         model.config.use_cache = settings.use_cache = False
         self.model = model.to(torch.float32)
 
-    def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> ParentRows:
+    def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> FinetunedRows:
         """Sentences as sub-words; what is longer than the limit is cut off."""
         subwords = self.subwords
         found = subwords.encode([" ".join(sentence) for sentence in sentences])
@@ -108,11 +108,11 @@ class ParentLearner:
             rows.append([*subwords.prefix, *found.ids[place][: self.room].tolist(), *subwords.suffix])
             if of_words:
                 firsts.append(self._first_places(sentence, found.starts[place], found.ends[place]))
-        return ParentRows(Sentences.of(rows), targets, Sentences.of(firsts) if of_words else None)
+        return FinetunedRows(Sentences.of(rows), targets, Sentences.of(firsts) if of_words else None)
 
     def new_model(self) -> nn.Module:
         """A copy of the model with a fresh linear layer."""
-        return ParentWithHead(copy.deepcopy(self.model), self.width, self.classes, self.config.dropout)
+        return ModelWithHead(copy.deepcopy(self.model), self.width, self.classes, self.config.dropout)
 
     def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """AdamW."""
@@ -125,19 +125,19 @@ class ParentLearner:
         return learning_rate
 
     def losses(
-        self, model: nn.Module, part: ParentRows, random: np.random.Generator
+        self, model: nn.Module, part: FinetunedRows, random: np.random.Generator
     ) -> Iterator[tuple[Tensor, int]]:
         """Cross-entropy of every batch of one epoch."""
         for places in length_sorted(part.pieces.lengths, self.config.batch, random):
             targets = on_device(part.targets[_targets_of(part, places)], self.device)
             yield nn.functional.cross_entropy(self._scores(model, part, places), targets), len(places)
 
-    def correct(self, model: nn.Module, part: ParentRows) -> float:
+    def correct(self, model: nn.Module, part: FinetunedRows) -> float:
         """Accuracy."""
         return float((self.predict(model, part) == part.targets).mean())
 
     @torch.inference_mode()
-    def predict(self, model: nn.Module, part: ParentRows) -> Ids:
+    def predict(self, model: nn.Module, part: FinetunedRows) -> Ids:
         """The number of the best class of each sentence or word."""
         predicted = np.zeros(len(part.targets), dtype=np.int64)
         for places in length_sorted(part.pieces.lengths, 2 * self.config.batch, None):
@@ -145,19 +145,19 @@ class ParentLearner:
             predicted[_targets_of(part, places)] = best.cpu().numpy()
         return predicted
 
-    def join(self, first: ParentRows, second: ParentRows) -> ParentRows:
+    def join(self, first: FinetunedRows, second: FinetunedRows) -> FinetunedRows:
         """Two parts as one."""
         firsts = first.firsts + second.firsts if first.firsts and second.firsts else None
         targets = np.concatenate([first.targets, second.targets])
-        return ParentRows(first.pieces + second.pieces, targets, firsts)
+        return FinetunedRows(first.pieces + second.pieces, targets, firsts)
 
-    def size(self, part: ParentRows) -> int:
+    def size(self, part: FinetunedRows) -> int:
         """Sentences of a part."""
         return len(part.pieces)
 
-    def _scores(self, model: nn.Module, part: ParentRows, places: Ids) -> Tensor:
+    def _scores(self, model: nn.Module, part: FinetunedRows, places: Ids) -> Tensor:
         """Scores of the classes for all sentences, or for all words in the order of ``_targets_of``."""
-        assert isinstance(model, ParentWithHead)
+        assert isinstance(model, ModelWithHead)
         ids = on_device(part.pieces.padded(places, fill=self.subwords.pad_id), self.device)
         lengths = on_device(part.pieces.lengths[places], self.device)
         inside = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
@@ -181,7 +181,7 @@ class ParentLearner:
         return np.where(there, first + len(self.subwords.prefix), 0).tolist()  # type: ignore[no-any-return]
 
 
-def _targets_of(part: ParentRows, places: Ids) -> Ids:
+def _targets_of(part: FinetunedRows, places: Ids) -> Ids:
     """Places of the targets of some sentences, in order."""
     if part.firsts is None:
         return places
@@ -189,7 +189,7 @@ def _targets_of(part: ParentRows, places: Ids) -> Ids:
     return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
 
 
-class ParentTask:
+class FinetunedTask:
     """Accuracy (of spans: F1) of the language model that vectors were distilled from.
 
     Args:
@@ -204,15 +204,15 @@ class ParentTask:
 
     def __init__(
         self,
-        dataset: str | Path | Loaded[Published[str]] | Loaded[Published[Words]],
-        config: ParentConfig | None = None,
+        dataset: str | Path | LoadedDataset[Published[str]] | LoadedDataset[Published[Words]],
+        config: FinetunedConfig | None = None,
         *,
         teacher: str | None = None,
         progress: bool = False,
     ) -> None:
         # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
-        self.dataset = Loaded[Published[Any]].load(dataset, self.kind)
-        self.config = config or ParentConfig()
+        self.dataset = LoadedDataset[Published[Any]].load(dataset, self.kind)
+        self.config = config or FinetunedConfig()
         self.teacher = teacher
         self.progress = progress
 
@@ -248,12 +248,12 @@ class ParentTask:
         if problem is None and teacher is None:
             problem = "the table does not name the model that it was distilled from; give one (--teacher)"
         if problem is not None or teacher is None:
-            return frame.without_figure(str(problem))
+            return frame.without_score(str(problem))
         targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
         try:
             predicted, settings = self._predict(teacher, splits, targets, seed)
         except (TeacherError, TrainingError) as error:
-            return frame.without_figure(str(error))
+            return frame.without_score(str(error))
         return targets.score(frame, predicted, settings, seed)
 
     def _predict(
@@ -265,7 +265,7 @@ class ParentTask:
         from wordstill.teacher.loading import load_model_and_tokenizer
 
         model, tokenizer = load_model_and_tokenizer(teacher)
-        learner = ParentLearner(
+        learner = FinetunedLearner(
             model, tokenizer, teacher, targets.classes, self.config, choose_device(self.config.device)
         )
         parts = [

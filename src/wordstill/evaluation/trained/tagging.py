@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.errors import TrainingError
 from wordstill.evaluation.data.examples import Published, Splits, Words, divide_in_order, tag_problem
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.trained.config import TaggerConfig
 from wordstill.evaluation.trained.crf import Crf
@@ -29,7 +29,7 @@ from wordstill.evaluation.trained.fitting import (
     progress_bar,
     require_training,
 )
-from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, figure_of
+from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, score_of
 from wordstill.evaluation.trained.trained_score import Frame, TrainedScore
 from wordstill.evaluation.trained.word_table import (
     PADDING,
@@ -230,7 +230,7 @@ def tag_test_part(
         )
         for part in splits
     )
-    predicted, epochs, figures = [], [], []
+    predicted, epochs, scores = [], [], []
     with progress_bar(title, config.seeds * config.epochs * len(splits.train), show=progress) as bar:
         for offset in range(config.seeds):
             search = _BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
@@ -238,8 +238,8 @@ def tag_test_part(
             bar.total -= (config.epochs - search.seen) * len(splits.train)
             predicted.append(coder.decode(learner.predict(model, test)))
             epochs.append(search.epoch)
-            figures.append(search.figure)
-    return predicted, {"epochs": epochs, "dev": figures}
+            scores.append(search.score)
+    return predicted, {"epochs": epochs, "dev": scores}
 
 
 class _BestEpoch:
@@ -254,7 +254,7 @@ class _BestEpoch:
         patience: int,
     ) -> None:
         self.learner, self.coder, self.dev, self.gold, self.patience = learner, coder, dev, gold, patience
-        self.figure, self.epoch, self.seen = 0.0, 0, 0
+        self.score, self.epoch, self.seen = 0.0, 0, 0
         self.weights: dict[str, Any] = {}
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Bar) -> nn.Module:
@@ -265,11 +265,11 @@ class _BestEpoch:
 
     def _look(self, epoch: int, model: nn.Module) -> bool:
         counts = self.coder.counts(self.gold, self.coder.decode(self.learner.predict(model, self.dev)))
-        figure = float(figure_of(counts))
+        score = float(score_of(counts))
         self.seen = epoch
         # Until the first span is found there is nothing to lose patience with.
-        if figure > self.figure or self.figure == 0:
-            self.figure, self.epoch, self.weights = figure, epoch, copy.deepcopy(model.state_dict())
+        if score > self.score or self.score == 0:
+            self.score, self.epoch, self.weights = score, epoch, copy.deepcopy(model.state_dict())
         return epoch - self.epoch < self.patience
 
 
@@ -294,12 +294,12 @@ class TaggingTask:
 
     def __init__(
         self,
-        dataset: str | Path | Loaded[Published[Words]],
+        dataset: str | Path | LoadedDataset[Published[Words]],
         config: TaggerConfig | None = None,
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset = Loaded[Published[Words]].load(dataset, self.kind)
+        self.dataset = LoadedDataset[Published[Words]].load(dataset, self.kind)
         self.config = config or TaggerConfig()
         self.progress = progress
 
@@ -327,7 +327,7 @@ class TaggingTask:
         table = WordTable.of(words, vectors, rules, leave_out=False, scale=config.scale, forms=forms)
         frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
         if problem := tag_problem(splits) or frame.coverage_problem():
-            return frame.without_figure(problem)
+            return frame.without_score(problem)
         require_training("The tagger")
 
         coder = TagCoder.of(splits.train)
@@ -336,6 +336,6 @@ class TaggingTask:
                 splits, coder, words, table, config, seed, self.name, progress=self.progress
             )
         except TrainingError as error:
-            return frame.without_figure(str(error))
+            return frame.without_score(str(error))
         counts = np.stack([coder.counts(splits.test.targets, tags) for tags in predicted])
         return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)

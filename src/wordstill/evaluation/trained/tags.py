@@ -88,7 +88,7 @@ def as_sums(counts: Ids) -> Floats:
     return np.stack([2 * both, gold + predicted], axis=-1).astype(np.float64)
 
 
-def figure_of(counts: Ids) -> Floats:
+def score_of(counts: Ids) -> Floats:
     """Accuracy of words or F1 of spans over sentences, the axis before the last; 0 where there is nothing."""
     return ratios(as_sums(counts).sum(axis=-2))
 
@@ -163,7 +163,7 @@ class TagCoder:
         return [tuple(names[start:end]) for start, end in zip(tags.starts[:-1], tags.starts[1:])]
 
     def counts(self, gold: Sequence[Words], predicted: Sequence[Words]) -> Ids:
-        """What a figure is worked out from, (sentences, 2 or 3): right and all words, or counts of spans."""
+        """What a score is worked out from, (sentences, 2 or 3): right and all words, or counts of spans."""
         if self.spans:
             return span_counts(gold, predicted)
         rows = [

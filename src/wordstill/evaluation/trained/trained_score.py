@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wordstill.evaluation.data.examples import Published, Splits, Words
-from wordstill.evaluation.data.loaded import Loaded
+from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.score import Coverage, Items, Part, Score
+from wordstill.evaluation.score import Coverage, ItemScores, Part, Score
 from wordstill.evaluation.statistics import Interval
-from wordstill.evaluation.trained.tags import TagCoder, accuracy, as_sums, figure_of, macro_f1
+from wordstill.evaluation.trained.tags import TagCoder, accuracy, as_sums, macro_f1, score_of
 from wordstill.evaluation.trained.word_table import Ids, Sentences
 
 POINTS = 100
@@ -33,17 +33,17 @@ class Frame:
 
     task: str
     metric: str
-    dataset: Loaded[Published[str]] | Loaded[Published[Words]]
+    dataset: LoadedDataset[Published[str]] | LoadedDataset[Published[Words]]
     protocol: Protocol
     coverage: Coverage
 
     def coverage_problem(self) -> str | None:
-        """Why there can be no figure: a table that knows nothing does not have the figure of chance."""
+        """Why there can be no score: a table that knows nothing does not have the score of chance."""
         used, total = self.coverage
         return None if used else f"none of the {total} running words is in the table"
 
-    def without_figure(self, problem: str) -> TrainedScore:
-        """A score that says why there is no figure."""
+    def without_score(self, problem: str) -> TrainedScore:
+        """A score that says why there is no score."""
         return self._score(None, None, 0, problem=problem)
 
     def of_labels(
@@ -58,19 +58,19 @@ class Frame:
             settings: What was chosen.
             seed: Of the bootstrap.
         """
-        figures = [POINTS * accuracy(gold, guess) for guess in predicted]
+        scores = [POINTS * accuracy(gold, guess) for guess in predicted]
         macro = [POINTS * macro_f1(gold, guess, classes) for guess in predicted]
         right = np.stack([guess == gold for guess in predicted]).astype(np.float64)
-        items = Items("mean", np.asarray(right.mean(axis=0)))
+        items = ItemScores("mean", np.asarray(right.mean(axis=0)))
         low, high = items.interval(seed)
         parts = (
             Part("macro-F1", "macro_f1", float(np.mean(macro)), len(gold)),
-            *_seed_parts("accuracy", figures, len(gold)),
+            *_seed_parts("accuracy", scores, len(gold)),
         )
         if len(macro) > 1:
             settings = {**settings, "macro_f1_deviation": _deviation(macro)}
         return self._score(
-            figures,
+            scores,
             Interval(POINTS * low, POINTS * high),
             len(gold),
             parts=parts,
@@ -83,38 +83,38 @@ class Frame:
 
         Args:
             counts: (seeds of training, sentences, 2 or 3).
-            n: Words or gold spans that the figure is over.
+            n: Words or gold spans that the score is over.
             settings: What was chosen.
             seed: Of the bootstrap, which draws sentences.
         """
-        figures = [POINTS * float(value) for value in figure_of(counts)]
-        items = Items.of_ratio(as_sums(counts))
+        scores = [POINTS * float(value) for value in score_of(counts)]
+        items = ItemScores.of_ratio(as_sums(counts))
         low, high = items.interval(seed)
         return self._score(
-            figures,
+            scores,
             Interval(POINTS * low, POINTS * high),
             n,
-            parts=tuple(_seed_parts(self.metric, figures, n)),
+            parts=tuple(_seed_parts(self.metric, scores, n)),
             settings=settings,
             items=items,
         )
 
     def _score(
         self,
-        figures: list[float] | None,
+        values: list[float] | None,
         interval: Interval | None,
         n: int,
         *,
         problem: str | None = None,
         parts: tuple[Part, ...] = (),
         settings: Mapping[str, Any] | None = None,
-        items: Items | None = None,
+        items: ItemScores | None = None,
     ) -> TrainedScore:
         return TrainedScore(
             task=self.task,
             dataset=self.dataset.name,
             metric=self.metric,
-            value=None if figures is None else float(np.mean(figures)),
+            value=None if values is None else float(np.mean(values)),
             interval=interval,
             coverage=self.coverage,
             n=n,
@@ -123,21 +123,21 @@ class Frame:
             sha256=self.dataset.sha256,
             problem=problem,
             parts=parts,
-            deviation=None if figures is None else _deviation(figures),
+            deviation=None if values is None else _deviation(values),
             items=items,
             settings=settings or {},
         )
 
 
-def _deviation(figures: Sequence[float]) -> float | None:
+def _deviation(scores: Sequence[float]) -> float | None:
     """The standard deviation over seeds; one seed has none."""
-    return float(np.std(figures, ddof=1)) if len(figures) > 1 else None
+    return float(np.std(scores, ddof=1)) if len(scores) > 1 else None
 
 
-def _seed_parts(metric: str, figures: Sequence[float], n: int) -> list[Part]:
-    if len(figures) == 1:
+def _seed_parts(metric: str, scores: Sequence[float], n: int) -> list[Part]:
+    if len(scores) == 1:
         return []
-    return [Part(f"seed {number}", metric, value, n) for number, value in enumerate(figures)]
+    return [Part(f"seed {number}", metric, value, n) for number, value in enumerate(scores)]
 
 
 class Targets(typing.Protocol):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError
-from wordstill.evaluation.report.plots import Line
-from wordstill.evaluation.score import Items, points
+from wordstill.evaluation.score import ItemScores, points
 
 if TYPE_CHECKING:
     from wordstill.evaluation.result import Evaluation
@@ -21,9 +20,17 @@ FEWEST_LAYERS = 2
 FEWEST_SIZES = 2
 
 
+class Curve(NamedTuple):
+    """The scores of one method over the size of its text."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+    """Words of the text and score."""
+
+
 @dataclass(frozen=True)
 class LayerChoice:
-    """What choosing a layer on one set gives. All figures are in points and of the test half."""
+    """What choosing a layer on one set gives. All scores are in points and of the test half."""
 
     dataset: str
     chosen: str
@@ -65,15 +72,15 @@ def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
             "--out vectors"
         )
     halves = {name: _halves(evaluation, name, list(layers), seed) for name in evaluation.sets}
-    usable = {name: figures for name, figures in halves.items() if figures is not None}
+    usable = {name: scores for name, scores in halves.items() if scores is not None}
     if not usable:
-        raise DataError("No set has a figure for every layer on both of its halves.")
+        raise DataError("No set has a score for every layer on both of its halves.")
     means = {
-        table: [np.mean([figures[table][half] for figures in usable.values()]) for half in (0, 1)]
+        table: [np.mean([scores[table][half] for scores in usable.values()]) for half in (0, 1)]
         for table in layers
     }
     overall = max(layers, key=lambda table: means[table][0])
-    choices = tuple(_choice(name, figures, overall) for name, figures in usable.items())
+    choices = tuple(_choice(name, scores, overall) for name, scores in usable.items())
     return LayerStudy(layers, overall, max(layers, key=lambda table: means[table][1]), choices)
 
 
@@ -85,8 +92,8 @@ def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
         return None
 
 
-def learning_curves(evaluation: Evaluation, name: str) -> list[Line]:
-    """Figures on one set over the size of the text, a line for each method with several sizes."""
+def learning_curves(evaluation: Evaluation, name: str) -> list[Curve]:
+    """Scores on one set over the size of the text, a curve for each method with several sizes."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for table, facts in evaluation.facts.items():
         score = evaluation.scores[table].get(name)
@@ -95,7 +102,7 @@ def learning_curves(evaluation: Evaluation, name: str) -> list[Line]:
         label = facts.method if facts.layer is None else f"{facts.method}, layer {facts.layer}"
         lines.setdefault(label, []).append((float(facts.corpus_words), score.value))
     return [
-        Line(label, tuple(sorted(spots)))
+        Curve(label, tuple(sorted(spots)))
         for label, spots in lines.items()
         if len({size for size, _ in spots}) >= FEWEST_SIZES
     ]
@@ -110,17 +117,17 @@ def _layers(evaluation: Evaluation) -> dict[str, int]:
     return max(methods.values(), key=lambda layers: len(set(layers.values())), default={})
 
 
-def _choice(name: str, figures: Mapping[str, tuple[float, float]], overall: str) -> LayerChoice:
-    chosen = max(figures, key=lambda table: figures[table][0])
-    oracle = max(figures, key=lambda table: figures[table][1])
-    return LayerChoice(name, chosen, figures[chosen][1], oracle, figures[oracle][1], figures[overall][1])
+def _choice(name: str, scores: Mapping[str, tuple[float, float]], overall: str) -> LayerChoice:
+    chosen = max(scores, key=lambda table: scores[table][0])
+    oracle = max(scores, key=lambda table: scores[table][1])
+    return LayerChoice(name, chosen, scores[chosen][1], oracle, scores[oracle][1], scores[overall][1])
 
 
 def _halves(
     evaluation: Evaluation, name: str, tables: list[str], seed: int
 ) -> dict[str, tuple[float, float]] | None:
-    """Figures of every table on the development and the test half; None unless all have both."""
-    figures = {}
+    """Scores of every table on the development and the test half; None unless all have both."""
+    scores = {}
     for table in tables:
         score = evaluation.scores[table].get(name)
         if score is None or score.items is None or score.value is None:
@@ -129,11 +136,11 @@ def _halves(
         dev, test = (points(score.items.only(half).value()) for half in (first, ~first))
         if dev is None or test is None:
             return None
-        figures[table] = (dev, test)
-    return figures
+        scores[table] = (dev, test)
+    return scores
 
 
-def _first_half(items: Items, seed: int) -> NDArray[np.bool_]:
+def _first_half(items: ItemScores, seed: int) -> NDArray[np.bool_]:
     """Which items are in the development half: of every group the same share.
 
     Sets share pairs, and splits of a set all of them. A pair that has a key is in the same half of every set,

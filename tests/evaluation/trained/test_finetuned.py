@@ -8,26 +8,26 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from wordstill.evaluation.trained.config import ParentConfig  # noqa: E402
+from wordstill.evaluation.trained.config import FinetunedConfig  # noqa: E402
 from wordstill.evaluation.trained.finetuned import (  # noqa: E402
-    ParentLearner,
-    ParentTask,
+    FinetunedLearner,
+    FinetunedTask,
 )
 from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar  # noqa: E402
 from wordstill.vectors import WordVectors  # noqa: E402
 
-QUICK = ParentConfig(epochs=(1, 2), learning_rates=(3e-3,), batch=8, seeds=1, device="cpu")
+QUICK = FinetunedConfig(epochs=(1, 2), learning_rates=(3e-3,), batch=8, seeds=1, device="cpu")
 KINDS = ("bert-uncased", "roberta", "gpt2", "t5")
 SENTENCES = (("The", "cat", "sat"), ("unbelievable",), ("a", "dog", ",", "too", "."))
 
 
 @pytest.fixture
 def learner(tiny_model, tiny_tokenizer):
-    def make(kind: str, classes: int = 2, **changes: object) -> ParentLearner:
+    def make(kind: str, classes: int = 2, **changes: object) -> FinetunedLearner:
         config = replace(QUICK, dropout=0.0, **changes)
         model = tiny_model(kind)
         model = model.get_encoder() if kind == "t5" and hasattr(model, "get_encoder") else model
-        return ParentLearner(model, tiny_tokenizer(kind), kind, classes, config, torch.device("cpu"))
+        return FinetunedLearner(model, tiny_tokenizer(kind), kind, classes, config, torch.device("cpu"))
 
     return make
 
@@ -92,25 +92,25 @@ def save(tiny_teachers, folder):
 def test_the_parent_is_named_by_the_provenance(tiny_teachers, tmp_path, polar_set, polar_vectors):
     folder = save(tiny_teachers, tmp_path / "teacher")
     table = WordVectors(polar_vectors.words, polar_vectors.matrix, provenance={"teacher": {"name": folder}})
-    score = ParentTask(polar_set(60), QUICK).run(table)
+    score = FinetunedTask(polar_set(60), QUICK).run(table)
     assert score.task == "parent"
     assert score.settings["teacher"] == folder
     assert score.coverage.used == score.coverage.total
     assert 0 < score.value <= 100
-    assert ParentTask(polar_set(60), QUICK, teacher=folder).run(polar_vectors) == score
+    assert FinetunedTask(polar_set(60), QUICK, teacher=folder).run(polar_vectors) == score
 
 
 def test_a_parent_that_cannot_be_loaded_is_told(polar_set, polar_vectors, tmp_path):
-    score = ParentTask(polar_set(60), QUICK, teacher=str(tmp_path / "gone")).run(polar_vectors)
+    score = FinetunedTask(polar_set(60), QUICK, teacher=str(tmp_path / "gone")).run(polar_vectors)
     assert score.value is None and "gone" in score.problem and "does not exist" in score.problem
 
 
 def test_tags_are_learnt_too(tiny_teachers, tmp_path, span_set, polar_vectors):
     folder = save(tiny_teachers, tmp_path / "teacher")
-    score = ParentTask(span_set(100), replace(QUICK, limit=30), teacher=folder).run(polar_vectors)
+    score = FinetunedTask(span_set(100), replace(QUICK, limit=30), teacher=folder).run(polar_vectors)
     assert score.metric == "span_f1"
     assert 0 <= score.value <= 100
 
 
-def test_a_table_without_a_parent_has_no_figure(polar_set, polar_vectors):
-    assert "the model that it was distilled from" in ParentTask(polar_set()).run(polar_vectors).problem
+def test_a_table_without_a_parent_has_no_score(polar_set, polar_vectors):
+    assert "the model that it was distilled from" in FinetunedTask(polar_set()).run(polar_vectors).problem

@@ -9,9 +9,9 @@ import pytest
 
 from wordstill.errors import DataError
 from wordstill.evaluation import Evaluation, Protocol, evaluate
-from wordstill.evaluation.report.studies import layer_study, learning_curves
 from wordstill.evaluation.report.tables import layer_rows
 from wordstill.evaluation.result import TableFacts
+from wordstill.evaluation.studies import layer_study, learning_curves
 from wordstill.vectors import WordVectors
 
 WORDS = [f"w{number}" for number in range(60)]
