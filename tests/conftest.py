@@ -100,12 +100,12 @@ def short_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
     "llama3", "xlmr", "t5", "albert",
 ])  # fmt: skip
-def blank_splitting(request: pytest.FixtureRequest) -> str:
+def space_splitting(request: pytest.FixtureRequest) -> str:
     """Each kind whose tokenizer never joins across a blank."""
     return str(request.param)
 
 
 @pytest.fixture(params=["llama2", "swallowing"])
-def blank_joining(request: pytest.FixtureRequest) -> str:
+def space_joining(request: pytest.FixtureRequest) -> str:
     """Each kind whose tokenizer may join across a blank."""
     return str(request.param)

@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 import torch
 
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, read_paragraphs, save, show, use_cores
-from wordstill.core.threads import Crew
+from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, prepare
 from wordstill.distillation.run import DistillConfig, Run
 from wordstill.teacher import Teacher, TeacherConfig, WordStates
-from wordstill.teacher.amx import TileLinear
+from wordstill.teacher.amx import AmxLinear
 from wordstill.teacher.batches import AnyBatch
+from wordstill.teacher.device import shared_cores
 from wordstill.teacher.dtype import SortedLinear
 from wordstill.teacher.loading import NAME, embedded_teacher
 from wordstill.vectors import WordVectors
@@ -45,7 +46,7 @@ TITLES = {
     "products_alone": "limit: its linear layers alone",
 }
 
-LINEAR = (torch.nn.Linear, SortedLinear, TileLinear)
+LINEAR = (torch.nn.Linear, SortedLinear, AmxLinear)
 
 Tables = dict[str, WordVectors]
 
@@ -105,7 +106,7 @@ def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     peer.encode(sample.paragraphs[:32], show_progress_bar=False)
     teacher.encode(batches[0], (teacher.depth,))
     times = _take_turns(contestants, options.repeats)
-    words, subwords = sample.corpus.n_words, sum(len(batch.pieces) for batch in batches)
+    words, subwords = sample.corpus.n_words, sum(len(batch.subwords) for batch in batches)
     rates = {name: words / median(turn.wall for turn in turns) for name, turns in times.items()}
     rates["products_alone"] = words / (subwords * _product_seconds(teacher))
     return {
@@ -197,17 +198,19 @@ def _read(teacher: Teacher, batches: list[AnyBatch]) -> None:
     """Let a teacher read as it does in a run."""
     layers = (teacher.depth,)
     size = teacher.readers()
-    with Crew[AnyBatch, WordStates](lambda batch: teacher.encode(batch, layers), size) as crew:
-        for batch in batches:
-            crew.do(batch)
-        for _ in crew.rest():
+
+    def read(batch: AnyBatch) -> WordStates:
+        return teacher.encode(batch, layers)
+
+    with shared_cores(size) as take_share:
+        for _ in OrderedPool(read, size, take_share).map(batches):
             pass
 
 
 def _padding(batches: list[AnyBatch]) -> float:
     """The share of padding."""
     computed = sum(int(batch.lengths.max()) * len(batch.lengths) for batch in batches)
-    return computed / sum(len(batch.pieces) for batch in batches) - 1
+    return computed / sum(len(batch.subwords) for batch in batches) - 1
 
 
 @torch.inference_mode()

@@ -26,7 +26,7 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
 from wordstill.distillation.engine import Engine, Stage
 from wordstill.methods import METHODS, Setup, read_specs
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, piece_source
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
 from wordstill.teacher.batches import AnyBatch
 from wordstill.teacher.gathering import Place, gatherer
 from wordstill.teacher.layers import blocks_of
@@ -99,7 +99,7 @@ class Counted:
     def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], AnyBatch]]:
         """Count the subwords of the batches."""
         for after, batch in itertools.islice(self.batches.since(position), self.first):
-            self.subwords += len(batch.pieces)
+            self.subwords += len(batch.subwords)
             yield after, batch
 
 
@@ -185,10 +185,10 @@ def measure_mix(
 
 def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place = "auto") -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
-    subwords, vocabulary = teacher.subwords, text.vocabulary
-    source = piece_source(text.corpus, subwords)
-    gather = gatherer(place, source, vocabulary, subwords, config.limit, teacher.device)
-    return TextBatches(text.corpus, vocabulary, source, subwords, config, order=1, gather=gather)
+    tokenizer, vocabulary = teacher.tokenizer, text.vocabulary
+    source = subword_source(text.corpus, tokenizer)
+    gather = gatherer(place, source, vocabulary, tokenizer, config.limit, teacher.device)
+    return TextBatches(text.corpus, vocabulary, source, tokenizer, config, order=1, gather=gather)
 
 
 def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Teacher:

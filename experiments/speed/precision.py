@@ -32,7 +32,7 @@ from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import DataError, WordstillError
 from wordstill.evaluation import evaluate, words_of
 from wordstill.evaluation.data.catalog import EIGHT
-from wordstill.teacher import Batch, LoadedBatch, Teacher, TeacherConfig
+from wordstill.teacher import Batch, DeviceBatch, Teacher, TeacherConfig
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.loading import NAME
 from wordstill.vectors import WordVectors
@@ -112,7 +112,7 @@ class Clock:
         self.batches, self.enough, self.started, self.seconds = stage.batches, stage.enough, 0.0, 0.0
         stage.batches, stage.enough = self, self.end
 
-    def since(self, position: Position) -> Iterator[tuple[Position, Batch | LoadedBatch]]:
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
         """The stage begins."""
         self.started = time.perf_counter()
         return self.batches.since(position)

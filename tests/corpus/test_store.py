@@ -33,7 +33,7 @@ def test_a_store_by_hand(make_corpus) -> None:
         "paragraphs": 2, "sentences": 3, "tokens": 8, "forms": 6, "words": 10, "characters": 32,
         "dropped_by_filter": 0, "dropped_by_language": 0,
     }  # fmt: skip
-    assert (len(corpus), corpus.n_words, corpus.glued) == (2, 10, 0)
+    assert (len(corpus), corpus.n_words, corpus.n_unspaced) == (2, 10, 0)
     dtypes = {"tokens": np.uint32, "sentences": np.int64, "paragraphs": np.int64, "form_offsets": np.int64}
     dtypes |= {"form_lengths": np.uint32, "form_counts": np.int64, "form_words": np.int64}
     dtypes |= {"word_starts": np.uint32, "word_ends": np.uint32}
@@ -65,13 +65,13 @@ def check_against_reference(corpus: Corpus, text: str) -> None:
             words = [run[a:b] for run in sentence.text.split() for a, b in segmenter.spans(run)]
             assert [word.text for word in sentence.words] == words
         assert covered == {place for place, character in enumerate(wanted) if character != " "}
-    assert corpus.glued == glued
+    assert corpus.n_unspaced == glued
 
 
 def test_paragraphs_sentences_and_words(make_corpus) -> None:
     corpus = make_corpus(TEXT, format="text")
     check_against_reference(corpus, TEXT)
-    assert corpus.glued == 1
+    assert corpus.n_unspaced == 1
     assert " 他说好。" not in corpus.forms.slice(0, len(corpus.forms))
 
 

@@ -31,7 +31,7 @@ class Numbers:
             after = (
                 (number - number % 2, 1) if number % 2 == 0 and number + 1 < self.count else (number + 1, 0)
             )
-            yield after, SimpleNamespace(number=number, running=10, cut=number % 2)
+            yield after, SimpleNamespace(number=number, n_words=10, n_truncated=number % 2)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Echo:
     calls: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     threads: int = 1
 
-    def load(self, batch: SimpleNamespace) -> SimpleNamespace:
+    def to_device(self, batch: SimpleNamespace) -> SimpleNamespace:
         return batch
 
     def verify(self, layers: tuple[int, ...]) -> None:

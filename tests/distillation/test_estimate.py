@@ -104,7 +104,7 @@ class Clock:
         monkeypatch.setattr(room.time, "monotonic", lambda: self.now)
 
     def encode(self, batch, _layers):
-        self.now += batch.running * 0.001 + (1.0 if self.calls == 0 else 0.0)
+        self.now += batch.n_words * 0.001 + (1.0 if self.calls == 0 else 0.0)
         self.calls += 1
 
 
@@ -118,7 +118,7 @@ class NoWords:
 
 
 def probe(clock: Clock, sizes: list[int], limit: float) -> Step:
-    batches = [SimpleNamespace(running=size) for size in sizes]
+    batches = [SimpleNamespace(n_words=size) for size in sizes]
     positions = [(0, number + 1) for number in range(len(sizes) - 1)] + [(1, 0)]
     since = lambda _: zip(positions, batches)  # noqa: E731
     stage = SimpleNamespace(

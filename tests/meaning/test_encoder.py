@@ -72,7 +72,7 @@ def test_only_texts_with_wanted_words_are_read(encoder, teacher, monkeypatch):
     encode = teacher.encode
 
     def recorded(batch, layers):
-        read.append((len(batch.lengths), len(batch.word_first)))
+        read.append((len(batch.lengths), len(batch.word_start)))
         return encode(batch, layers)
 
     monkeypatch.setattr(teacher, "encode", recorded)

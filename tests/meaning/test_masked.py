@@ -21,15 +21,15 @@ def test_predictions_are_those_of_the_model_with_a_mask(masked):
     found = masked.predict(OCCURRENCES, top=5)
     assert found[4] is None
     assert found[5] is None
-    tokenizer = masked.subwords.backend
+    tokenizer = masked.tokenizer.backend
     for occurrence, candidates in zip(OCCURRENCES[:4], found):
         before = tokenizer.encode(occurrence.text[: occurrence.start], add_special_tokens=False).ids
         after = tokenizer.encode(occurrence.text[occurrence.end :], add_special_tokens=False).ids
-        ids = [*masked.subwords.prefix, *before, masked.mask_id, *after, *masked.subwords.suffix]
+        ids = [*masked.tokenizer.prefix, *before, masked.mask_id, *after, *masked.tokenizer.suffix]
         with torch.inference_mode():
             logits = masked.model(input_ids=torch.tensor([ids])).logits[0, 1 + len(before)]
         probabilities = torch.softmax(logits, dim=-1)
-        words = whole_words(masked.subwords)
+        words = whole_words(masked.tokenizer)
         expected = sorted(
             ((float(probabilities[number]), word) for number, word in enumerate(words) if word), reverse=True
         )
@@ -48,11 +48,11 @@ def test_only_probable_words(masked):
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "xlmr"])
 def test_whole_words(tiny_teacher, kind):
-    subwords = tiny_teacher(kind).subwords
-    words = [word for word in whole_words(subwords) if word]
+    tokenizer = tiny_teacher(kind).tokenizer
+    words = [word for word in whole_words(tokenizer) if word]
     assert "the" in words
     assert all(word.isalpha() for word in words)
-    assert all(len(subwords.backend.encode(f" {word}", add_special_tokens=False)) == 1 for word in words)
+    assert all(len(tokenizer.backend.encode(f" {word}", add_special_tokens=False)) == 1 for word in words)
 
 
 def test_a_model_without_a_mask(tiny_tokenizer, tiny_models):

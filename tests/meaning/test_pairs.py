@@ -30,7 +30,7 @@ def sources_of(file):
 
 @pytest.fixture(scope="module")
 def table(masked):
-    words = sorted({word.lower() for word in whole_words(masked.subwords) if word})
+    words = sorted({word.lower() for word in whole_words(masked.tokenizer) if word})
     return WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32))
 
 

@@ -16,16 +16,16 @@ TEXTS = [
 ]
 
 
-def slow_states(model, subwords, layers, text, start, end):
+def slow_states(model, tokenizer, layers, text, start, end):
     """One text through the model as transformers does it, pieces picked by overlapping characters."""
-    pieces = subwords.encode([text])
-    ids = [*subwords.prefix, *pieces.ids.tolist(), *subwords.suffix]
+    pieces = tokenizer.encode([text])
+    ids = [*tokenizer.prefix, *pieces.ids.tolist(), *tokenizer.suffix]
     with torch.inference_mode():
         hidden = model(
             input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), output_hidden_states=True
         ).hidden_states
     chosen = [
-        number + len(subwords.prefix)
+        number + len(tokenizer.prefix)
         for number, (first, last) in enumerate(zip(pieces.starts, pieces.ends))
         if first < end and last > start and first < last
     ]
@@ -42,7 +42,7 @@ def test_states_are_those_of_the_model_itself(tiny_teacher, tiny_model, kind):
     assert states.shape == (len(occurrences), 2, teacher.width)
     for occurrence, got in zip(occurrences, states):
         expected = slow_states(
-            model, teacher.subwords, reader.layers, occurrence.text, occurrence.start, occurrence.end
+            model, teacher.tokenizer, reader.layers, occurrence.text, occurrence.start, occurrence.end
         )
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
 
@@ -67,7 +67,7 @@ def test_sub_words_without_special_tokens(tiny_teacher):
     teacher = tiny_teacher("bert-uncased")
     reader = StateReader(teacher, "last", budget=64)
     texts = np.concatenate([text for text, _ in reader.read_units(TEXTS, "subwords")])
-    expected = np.diff(teacher.subwords.encode(TEXTS).offsets)
+    expected = np.diff(teacher.tokenizer.encode(TEXTS).offsets)
     assert np.bincount(texts, minlength=len(TEXTS)).tolist() == expected.tolist()
 
 
@@ -87,7 +87,7 @@ def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher, tiny_mo
     teacher, model = tiny_teacher("bert-uncased", max_length=18), tiny_model("bert-uncased")
     reader = StateReader(teacher)
     text = " ".join(["the old still stands in the small house by the river"] * 4)
-    pieces = teacher.subwords.encode([text])
+    pieces = teacher.tokenizer.encode([text])
     room = 16
     starts, lengths, owned = _windows(pieces.offsets, room)
     assert lengths.tolist() == [room] * len(starts)
@@ -102,10 +102,10 @@ def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher, tiny_mo
         shift = int(pieces.starts[first])
         if (
             part[:1] != " "
-            and teacher.subwords.encode([part]).ids.tolist() == pieces.ids[first : last + 1].tolist()
+            and teacher.tokenizer.encode([part]).ids.tolist() == pieces.ids[first : last + 1].tolist()
         ):
             place = (part, start - shift, end - shift)
-            expected = slow_states(model, teacher.subwords, reader.layers, *place)
+            expected = slow_states(model, teacher.tokenizer, reader.layers, *place)
             torch.testing.assert_close(
                 reader.states([Occurrence(text, start, end)])[0], expected, rtol=1e-4, atol=1e-4
             )

@@ -53,14 +53,14 @@ def test_the_masked_model_and_the_teacher_are_known_as_the_same(masked, teacher)
 
 
 def test_the_identity_does_not_depend_on_the_precision_or_on_the_pooler(tiny_model, tiny_teacher):
-    subwords = tiny_teacher("bert-uncased").subwords
-    whole = identity(tiny_model("bert-uncased"), subwords.definition)
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
+    whole = identity(tiny_model("bert-uncased"), tokenizer.definition)
     half = tiny_model("bert-uncased").to(torch.bfloat16)
-    assert identity(half, subwords.definition) == whole
+    assert identity(half, tokenizer.definition) == whole
     torch.nn.init.normal_(half.pooler.dense.weight)
-    assert identity(half, subwords.definition) == whole
+    assert identity(half, tokenizer.definition) == whole
     torch.nn.init.normal_(half.encoder.layer[0].attention.self.query.weight)
-    assert identity(half, subwords.definition) != whole
+    assert identity(half, tokenizer.definition) != whole
 
 
 def test_from_triples_to_an_encoder(triples, teacher, tmp_path):

@@ -23,7 +23,7 @@ from wordstill.teacher import (
     TextBatches,
     WordListBatches,
     WordStates,
-    piece_source,
+    subword_source,
 )
 
 KIND = "bert-cased"
@@ -96,14 +96,14 @@ class Text:
 
     def batches(self, *, alone: bool, budget: int) -> list[Batch]:
         """All batches of the text, or of every word of the vocabulary alone."""
-        subwords, config = self.teacher.subwords, BatchConfig(budget, self.teacher.limit)
+        tokenizer, config = self.teacher.tokenizer, BatchConfig(budget, self.teacher.limit)
         source: TextBatches | WordListBatches
         if alone:
             ids = np.arange(len(self.vocabulary), dtype=np.int64)
-            source = WordListBatches(self.vocabulary.surfaces, ids, subwords, config)
+            source = WordListBatches(self.vocabulary.surfaces, ids, tokenizer, config)
         else:
-            pieces = piece_source(self.corpus, subwords)
-            source = TextBatches(self.corpus, self.vocabulary, pieces, subwords, config)
+            subwords = subword_source(self.corpus, tokenizer)
+            source = TextBatches(self.corpus, self.vocabulary, subwords, tokenizer, config)
         return [batch for _, batch in source.since((0, 0))]
 
     def steps(self, method: Method, budget: int = BUDGET) -> list[Callable[[Method], None]]:
@@ -181,19 +181,19 @@ def states_of(sentences: Sequence[Sequence[int]], vectors: np.ndarray, layer: in
     bounds = bounds.astype(np.int64)
     nothing = np.empty(0, dtype=np.int64)
     batch = Batch(
-        pieces=np.zeros(len(vectors), dtype=np.int64),
-        texts=np.array([0, len(vectors)]),
+        subwords=np.zeros(len(vectors), dtype=np.int64),
+        text_offsets=np.array([0, len(vectors)]),
         word_ids=np.maximum(ids, -1).astype(np.int32),
-        word_first=last - there,
-        word_last=last,
+        word_start=last - there,
+        word_end=last,
         word_sentence=owner,
-        sentence_first=bounds[:-1],
-        sentence_last=bounds[1:],
+        sentence_start=bounds[:-1],
+        sentence_end=bounds[1:],
         sentence_text=np.zeros(len(sentences), dtype=np.int64),
-        running=len(ids),
-        phrase_first=nothing,
-        phrase_last=nothing,
-        places=np.zeros(1, dtype=np.int64),
+        n_words=len(ids),
+        phrase_start=nothing,
+        phrase_end=nothing,
+        source_ids=np.zeros(1, dtype=np.int64),
     )
     return WordStates(batch, {layer: torch.from_numpy(np.asarray(vectors, dtype=np.float32))})
 

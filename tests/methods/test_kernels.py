@@ -111,7 +111,7 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
         fast.observe(
-            WordStates(states.loaded.batch, {layer: said.to(DEVICE) for layer, said in states.hidden.items()})
+            WordStates(states.batch.host, {layer: said.to(DEVICE) for layer, said in states.hidden.items()})
         )
     assert torch.equal(fast.positives.counts.cpu(), plain.positives.counts)
     assert_alike(plain.rows, fast.rows)

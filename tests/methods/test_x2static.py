@@ -24,24 +24,24 @@ def paragraph() -> WordStates:
 
     The first sentence has the word "u.s.", which is four sub-words; the second sentence is "snow fell.".
     """
-    pieces = np.array([1, 10, 11, 12, 20, 99, 21, 99, 13, 99, 14, 15, 99, 2])
+    subwords = np.array([1, 10, 11, 12, 20, 99, 21, 99, 13, 99, 14, 15, 99, 2])
     nothing = np.empty(0, dtype=np.int64)
     batch = Batch(
-        pieces=pieces,
-        texts=np.array([0, len(pieces)]),
+        subwords=subwords,
+        text_offsets=np.array([0, len(subwords)]),
         word_ids=np.array([0, 1, 2, 3, 4, 5, 6], dtype=np.int32),
-        word_first=np.array([1, 2, 3, 4, 8, 10, 11]),
-        word_last=np.array([2, 3, 4, 8, 9, 11, 12]),
+        word_start=np.array([1, 2, 3, 4, 8, 10, 11]),
+        word_end=np.array([2, 3, 4, 8, 9, 11, 12]),
         word_sentence=np.array([0, 0, 0, 0, 0, 1, 1]),
-        sentence_first=np.array([1, 10]),
-        sentence_last=np.array([10, 13]),
+        sentence_start=np.array([1, 10]),
+        sentence_end=np.array([10, 13]),
         sentence_text=np.array([0, 0]),
-        running=7,
-        phrase_first=nothing,
-        phrase_last=nothing,
-        places=np.array([0]),
+        n_words=7,
+        phrase_start=nothing,
+        phrase_end=nothing,
+        source_ids=np.array([0]),
     )
-    return WordStates(batch, {0: torch.arange(len(pieces), dtype=torch.float32)[:, None]})
+    return WordStates(batch, {0: torch.arange(len(subwords), dtype=torch.float32)[:, None]})
 
 
 def contexts(states: WordStates, spec: str, words: list[int]) -> list[float]:

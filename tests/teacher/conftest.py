@@ -11,7 +11,7 @@ import torch
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.teacher import Teacher
 from wordstill.teacher.device import bfloat16_is_safe
-from wordstill.teacher.tokenizer import Subwords
+from wordstill.teacher.tokenizer import SubwordTokenizer
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)
@@ -54,9 +54,9 @@ def unique_words() -> Callable[[], Iterator[str]]:
 
 
 @pytest.fixture(params=["bert-uncased", "roberta", "gpt2", "llama3", "llama2", "xlmr", "t5"])
-def subwords(request: pytest.FixtureRequest, tiny_teacher: Callable[..., Teacher]) -> Subwords:
+def tokenizer(request: pytest.FixtureRequest, tiny_teacher: Callable[..., Teacher]) -> SubwordTokenizer:
     """The tokenizer of each kind of teacher that batches differ for."""
-    return tiny_teacher(request.param).subwords
+    return tiny_teacher(request.param).tokenizer
 
 
 @pytest.fixture(scope="session")

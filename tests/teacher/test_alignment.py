@@ -9,14 +9,14 @@ from wordstill.teacher.alignment import align
 
 
 def overlapping(spans, word):
-    """The obvious way: numbers of all pieces that share a character with the word."""
+    """The obvious way: numbers of all subwords that share a character with the word."""
     start, end = word
     return [number for number, (low, high) in enumerate(spans) if low < high and low < end and high > start]
 
 
 @st.composite
 def spans_and_words(draw):
-    """Pieces as tokenizers give them: gaps, several for one character, over several words, without any."""
+    """Subwords as tokenizers give them: gaps, several for one character, over several words, without any."""
     spans, start, end = [], 0, 0
     kinds = ["next", "gap", "empty", "zero", "again", "overlap"]
     for _ in range(draw(st.integers(0, 15))):
@@ -67,11 +67,12 @@ def test_against_the_obvious_way(case):
         ([(0, 3)], [], []),
     ],
     ids=[
-        "two pieces", "bytes of one emoji", "a piece over two words", "a lone blank mark",
-        "a blank mark at (0, 0)", "an empty piece inside a word", "a dropped word", "no pieces", "no words",
+        "two subwords", "bytes of one emoji", "a subword over two words", "a lone space mark",
+        "a space mark at (0, 0)", "an empty subword inside a word", "a dropped word", "no subwords",
+        "no words",
     ],
 )  # fmt: skip
 def test_known_cases(spans, words, expected):
-    pieces, targets = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (spans, words))
-    first, last = align(pieces[:, 0], pieces[:, 1], targets[:, 0], targets[:, 1])
+    subwords, targets = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (spans, words))
+    first, last = align(subwords[:, 0], subwords[:, 1], targets[:, 0], targets[:, 1])
     assert list(zip(first.tolist(), last.tolist())) == expected

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
-from wordstill.teacher import BatchConfig, TextBatches, piece_source
+from wordstill.teacher import BatchConfig, TextBatches, subword_source
 
 TEXT = (
     "The old still stands here. Still old, the old still, the OLD still!",
@@ -22,26 +22,26 @@ def vocabulary(corpus):
     return Vocabulary.build(corpus, VocabularyConfig(min_count=4, words=PHRASES))
 
 
-def test_phrases_are_found_with_the_pieces_of_their_words(corpus, vocabulary, subwords):
+def test_phrases_are_found_with_the_subwords_of_their_words(corpus, vocabulary, tokenizer):
     expected = slow_search(corpus)
     found = []
-    for batch in read(corpus, vocabulary, subwords):
-        running = batch.running
-        assert len(batch.word_ids) == running + len(batch.phrase_first)
-        for number, first, last in zip(
-            range(running, len(batch.word_ids)), batch.phrase_first, batch.phrase_last, strict=True
+    for batch in read(corpus, vocabulary, tokenizer):
+        running = batch.n_words
+        assert len(batch.word_ids) == running + len(batch.phrase_start)
+        for number, start, end in zip(
+            range(running, len(batch.word_ids)), batch.phrase_start, batch.phrase_end, strict=True
         ):
             found.append(vocabulary.keys[batch.word_ids[number]])
-            assert batch.word_first[number] == batch.word_first[first]
-            assert batch.word_last[number] == batch.word_last[last]
-            assert batch.word_sentence[number] == batch.word_sentence[first] == batch.word_sentence[last]
-            assert last - first + 1 == len(found[-1].split())
+            assert batch.word_start[number] == batch.word_start[start]
+            assert batch.word_end[number] == batch.word_end[end - 1]
+            assert batch.word_sentence[number] == batch.word_sentence[start] == batch.word_sentence[end - 1]
+            assert end - start == len(found[-1].split())
     assert sorted(found) == sorted(expected)
 
 
-def test_words_that_occur_only_in_phrases_are_not_known(corpus, vocabulary, subwords):
+def test_words_that_occur_only_in_phrases_are_not_known(corpus, vocabulary, tokenizer):
     assert "new" not in vocabulary.keys
-    for batch in read(corpus, vocabulary, subwords):
+    for batch in read(corpus, vocabulary, tokenizer):
         assert batch.word_ids.max() < len(vocabulary)
 
 
@@ -57,7 +57,7 @@ def slow_search(corpus):
     return found
 
 
-def read(corpus, vocabulary, subwords):
-    source = piece_source(corpus, subwords)
-    reading = TextBatches(corpus, vocabulary, source, subwords, BatchConfig())
+def read(corpus, vocabulary, tokenizer):
+    source = subword_source(corpus, tokenizer)
+    reading = TextBatches(corpus, vocabulary, source, tokenizer, BatchConfig())
     return [batch for _, batch in reading.since((0, 0))]

@@ -43,7 +43,7 @@ def test_it_is_attention(lengths, causal):
 
 @pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
-def test_keys_of_neighbours_that_fill_a_step_are_not_seen(lengths, causal, monkeypatch):
+def test_keys_of_neighbors_that_fill_a_step_are_not_seen(lengths, causal, monkeypatch):
     """As in bfloat16, but in float32, so that a key that should not be seen shows."""
     monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", (torch.float32,))
     cpu_attention._windows.cache_clear()

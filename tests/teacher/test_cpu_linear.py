@@ -13,7 +13,7 @@ from wordstill.teacher.dtype import SortedLinear, with_sorted_weights
 from wordstill.teacher.layers import blocks_of
 
 DEPTH = 3
-PIECES = torch.tensor([2, 7, 9, 5, 8, 3])
+SUBWORDS = torch.tensor([2, 7, 9, 5, 8, 3])
 
 
 @pytest.fixture(params=["bert-uncased", "roberta", "gpt2", "llama3", "modernbert", "t5", "albert"])
@@ -36,9 +36,9 @@ def test_a_layer(shape, bias):
 
 def test_every_model_gives_the_same_states_and_has_the_same_weights(model):
     before = copy.deepcopy(model.state_dict())
-    changed = with_sorted_weights(model, PIECES, DEPTH)
+    changed = with_sorted_weights(model, SUBWORDS, DEPTH)
     with torch.inference_mode():
-        one, other = (each(input_ids=PIECES[None]).last_hidden_state for each in (model, changed))
+        one, other = (each(input_ids=SUBWORDS[None]).last_hidden_state for each in (model, changed))
     torch.testing.assert_close(other, one)
     for after in (model.state_dict(), changed.state_dict()):
         assert before.keys() == after.keys()
@@ -47,7 +47,7 @@ def test_every_model_gives_the_same_states_and_has_the_same_weights(model):
 
 def test_the_layers_of_blocks_are_replaced(tiny_model):
     model = tiny_model("bert-uncased")
-    changed = with_sorted_weights(model, PIECES, DEPTH)
+    changed = with_sorted_weights(model, SUBWORDS, DEPTH)
     assert not layers_of(changed)
     count = sum(isinstance(module, SortedLinear) for module in changed.modules())
     assert count == len(layers_of(model)) == 6 * DEPTH
@@ -71,5 +71,5 @@ def with_errors(monkeypatch):
 def test_a_model_stays_as_it_is(trouble, tiny_model, monkeypatch):
     trouble(monkeypatch)
     model = tiny_model("bert-uncased")
-    assert with_sorted_weights(model, PIECES, DEPTH) is model
+    assert with_sorted_weights(model, SUBWORDS, DEPTH) is model
     assert len(layers_of(model)) == 6 * DEPTH

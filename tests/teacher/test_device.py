@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from contextlib import nullcontext
 
 import pytest
@@ -27,7 +28,7 @@ def processor(monkeypatch):
 
     def make(*, announced, survives):
         trials = iter(survives) if isinstance(survives, list) else iter([survives] * 10)
-        monkeypatch.setattr(device, "tiles_announced", lambda: announced)
+        monkeypatch.setattr(device, "amx_announced", lambda: announced)
         monkeypatch.setattr(device, "survives_bfloat16", lambda: next(trials))
         monkeypatch.delenv(device.ISA_VARIABLE, raising=False)
         cpu_multiplies_bfloat16.cache_clear()
@@ -161,3 +162,20 @@ def test_the_child_never_comes_back_into_the_program(monkeypatch, tmp_path):
         (tmp_path / "came back").touch()
         os._exit(1)
     assert not any(tmp_path.iterdir())
+
+
+def test_threads_share_the_cores_and_give_them_back():
+    torch.set_num_threads(2)
+    seen = []
+    with device.shared_cores(2) as take_share:
+
+        def run():
+            take_share()
+            seen.append(torch.get_num_threads())
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        seen.append(torch.get_num_threads())
+    assert (seen, torch.get_num_threads()) == ([1, 1], 2)
+    torch.set_num_threads(1)

@@ -25,7 +25,7 @@ def batch(*lengths):
 
 @pytest.fixture
 def reads(teacher, monkeypatch):
-    """Sub-words of each attempt of the model, which fails for more than ``reads.room`` of them."""
+    """Subwords of each attempt of the model, which fails for more than ``reads.room`` of them."""
 
     class Reads(list):
         room = 10**9
@@ -33,14 +33,14 @@ def reads(teacher, monkeypatch):
     reads, name = Reads(), "_packed" if teacher.packs else "_padded"
     real = getattr(teacher.forward, name)
 
-    def short(pieces, *rest):
-        reads.append(len(pieces))
-        if len(pieces) > reads.room:
+    def short(subwords, *rest):
+        reads.append(len(subwords))
+        if len(subwords) > reads.room:
             raise torch.cuda.OutOfMemoryError("made up")
-        return real(pieces, *rest)
+        return real(subwords, *rest)
 
     monkeypatch.setattr(teacher.forward, name, short)
-    monkeypatch.setattr(teacher.forward, "most", None)
+    monkeypatch.setattr(teacher.forward, "max_tokens", None)
     return reads
 
 
@@ -52,7 +52,7 @@ def test_a_batch_that_does_not_fit_is_read_in_parts_with_the_same_states(teacher
     given = batch(9, 3, 7, 5, 8)
     whole = states(teacher, given)
     reads.room = 12
-    with pytest.warns(UserWarning, match="too small for a batch of 32 sub-words; from now on") as told:
+    with pytest.warns(UserWarning, match="too small for a batch of 32 subwords; from now on") as told:
         parts = states(teacher, given)
     assert len(told) == 1
     torch.testing.assert_close(parts, whole)
@@ -74,6 +74,6 @@ def test_one_text_that_does_not_fit_is_refused(teacher, reads):
     reads.room = 5
     with (
         pytest.warns(UserWarning, match="from now on"),
-        pytest.raises(TeacherError, match=r"too small for .* with one text of 9 sub-words\. Free some"),
+        pytest.raises(TeacherError, match=r"too small for .* with one text of 9 subwords\. Free some"),
     ):
         states(teacher, batch(9, 3))

@@ -25,12 +25,12 @@ results = {}
 for folder in sys.argv[1:]:
     half = Teacher.from_pretrained(folder, device="cpu", dtype="bfloat16")
     full = Teacher.from_pretrained(folder, device="cpu", dtype="float32")
-    device.tiles_announced = device.survives_bfloat16 = lambda: True
-    device.tiles_forbidden = lambda: False
+    device.amx_announced = device.survives_bfloat16 = lambda: True
+    device.amx_forbidden = lambda: False
     device.cpu_multiplies_bfloat16.cache_clear()
     auto = Teacher.from_pretrained(folder, device="cpu")
     words = ["still", "river", "the old house by the river", "1923", "newspapers"]
-    batches = WordListBatches(words, np.arange(5), full.subwords, BatchConfig(512, full.limit))
+    batches = WordListBatches(words, np.arange(5), full.tokenizer, BatchConfig(512, full.limit))
     [(_, batch)] = batches.since((0, 0))
     one, two, three = (t.encode(batch, (0, 1, 2, 3)) for t in (full, half, auto))
     cosines = [
@@ -99,10 +99,10 @@ def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, ti
         warnings.simplefilter("error")
         quick = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), TeacherConfig("x", "cpu"))
     assert quick.dtype == torch.bfloat16
-    [(full, changed, pieces, depth)] = seen
+    [(full, changed, subwords, depth)] = seen
     assert (full.dtype, changed.dtype, depth) == (torch.float32, torch.bfloat16, 3)
-    assert pieces[0] == quick.subwords.prefix[0]
-    assert pieces[-1] == quick.subwords.suffix[0]
+    assert subwords[0] == quick.tokenizer.prefix[0]
+    assert subwords[-1] == quick.tokenizer.suffix[0]
 
 
 def test_a_precision_that_was_asked_for_is_not_questioned(
@@ -122,12 +122,12 @@ def test_a_short_limit_is_kept(bfloat16_by_default, tiny_model, tiny_tokenizer, 
 
 
 def test_agreement_is_the_mean_cosine_of_the_last_states(tiny_model):
-    pieces = torch.tensor([2, 7, 9, 3])
+    subwords = torch.tensor([2, 7, 9, 3])
     model, changed = tiny_model("bert-uncased"), tiny_model("bert-uncased")
-    assert agreement(model, model, pieces, 3) == pytest.approx(1)
+    assert agreement(model, model, subwords, 3) == pytest.approx(1)
     changed.encoder.layer[2].output.LayerNorm.bias.data += torch.linspace(-3, 1, 32)
     with torch.no_grad():
-        one, other = (m(input_ids=pieces[None]).last_hidden_state[0] for m in (model, changed))
+        one, other = (m(input_ids=subwords[None]).last_hidden_state[0] for m in (model, changed))
     expected = sum(float(a @ b / a.norm() / b.norm()) for a, b in zip(one, other)) / 4
-    assert agreement(model, changed, pieces, 3) == pytest.approx(expected, abs=1e-6)
+    assert agreement(model, changed, subwords, 3) == pytest.approx(expected, abs=1e-6)
     assert expected < 0.99

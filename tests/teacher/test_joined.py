@@ -18,27 +18,27 @@ def assert_same(one, other):
         assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
 
 
-def test_every_tokenizer_that_splits_at_blanks(blank_splitting, tiny_teacher, nasty_store):
-    subwords = tiny_teacher(blank_splitting).subwords
+def test_every_tokenizer_that_splits_at_spaces(space_splitting, tiny_teacher, nasty_store):
+    tokenizer = tiny_teacher(space_splitting).tokenizer
     forms = nasty_store.forms.slice(0, len(nasty_store.forms))
-    assert_same(encode_joined(subwords, forms), subwords.encode(forms))
-    assert joining_changes_nothing(subwords, forms)
+    assert_same(encode_joined(tokenizer, forms), tokenizer.encode(forms))
+    assert joining_changes_nothing(tokenizer, forms)
 
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "roberta"])
 @pytest.mark.parametrize("together", [1, 3, 64, 1000])
 def test_odd_texts_in_runs_of_every_length(kind, together, tiny_teacher, monkeypatch):
     monkeypatch.setattr(joined, "TOGETHER", together)
-    subwords = tiny_teacher(kind).subwords
-    assert_same(encode_joined(subwords, TEXTS), subwords.encode(TEXTS))
+    tokenizer = tiny_teacher(kind).tokenizer
+    assert_same(encode_joined(tokenizer, TEXTS), tokenizer.encode(TEXTS))
 
 
 def test_no_texts(tiny_teacher):
-    subwords = tiny_teacher("bert-uncased").subwords
-    assert encode_joined(subwords, []).offsets.tolist() == [0]
-    assert joining_changes_nothing(subwords, [])
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
+    assert encode_joined(tokenizer, []).offsets.tolist() == [0]
+    assert joining_changes_nothing(tokenizer, [])
 
 
-def test_a_tokenizer_that_joins_across_blanks_is_found_out(tiny_teacher):
+def test_a_tokenizer_that_joins_across_spaces_is_found_out(tiny_teacher):
     texts = [" new", " york", " is", " not", " old"] * 40
-    assert not joining_changes_nothing(tiny_teacher("swallowing").subwords, texts)
+    assert not joining_changes_nothing(tiny_teacher("swallowing").tokenizer, texts)

@@ -58,7 +58,9 @@ def offline(monkeypatch, tmp_path):
 
 
 def states_of(teacher):
-    batches = WordListBatches(["river", "still stands"], np.arange(2), teacher.subwords, BatchConfig(512, 64))
+    batches = WordListBatches(
+        ["river", "still stands"], np.arange(2), teacher.tokenizer, BatchConfig(512, 64)
+    )
     [(_, batch)] = batches.since((0, 0))
     return teacher.encode(batch, (2,)).hidden[2]
 
@@ -70,8 +72,8 @@ class TestFolders:
         loaded = Teacher.from_pretrained(saved(kind), device="cpu", dtype="float32")
         assert no_network == []
         torch.testing.assert_close(states_of(loaded), states_of(tiny_teacher(kind)))
-        assert (loaded.subwords.prefix, loaded.subwords.suffix) == (
-            tiny_teacher(kind).subwords.prefix, tiny_teacher(kind).subwords.suffix,
+        assert (loaded.tokenizer.prefix, loaded.tokenizer.suffix) == (
+            tiny_teacher(kind).tokenizer.prefix, tiny_teacher(kind).tokenizer.suffix,
         )  # fmt: skip
 
     def test_settings_reach_the_teacher(self, saved):
@@ -100,7 +102,7 @@ class TestFolders:
         tokenizer.save_pretrained(tmp_path)
         teacher = Teacher.from_pretrained(tmp_path, device="cpu", dtype="float32")
         assert (teacher.depth, teacher.width) == (3, 32)
-        batches = WordListBatches(["the river"], np.arange(1), teacher.subwords, BatchConfig(512, 64))
+        batches = WordListBatches(["the river"], np.arange(1), teacher.tokenizer, BatchConfig(512, 64))
         [(_, batch)] = batches.since((0, 0))
         states = teacher.encode(batch, (0, 1, 2, 3))
         with torch.no_grad():

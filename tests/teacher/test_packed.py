@@ -9,11 +9,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from wordstill.core.threads import Crew
+from wordstill.core.threads import OrderedPool
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.attention import CannotPack
-from wordstill.teacher.layers import StatesBetween, blocks_of
+from wordstill.teacher.layers import LayerHooks, blocks_of
 from wordstill.teacher.planning import within_sum
 
 PHRASES = ["the river", "river", "a still house by the river", "stands", "the old still stands by the river"]
@@ -41,7 +41,7 @@ def teacher_of(kind: str, tiny_tokenizer, attention: str) -> Teacher:
 
 def batch_of(teacher: Teacher, *, packed: bool):
     config = BatchConfig(4096, teacher.limit, packed=packed)
-    source = WordListBatches(PHRASES, np.arange(len(PHRASES)), teacher.subwords, config)
+    source = WordListBatches(PHRASES, np.arange(len(PHRASES)), teacher.tokenizer, config)
     ((_, batch),) = source.since((0, 0))
     return batch
 
@@ -91,7 +91,7 @@ def test_a_model_can_serve_two_teachers(tiny_model, tiny_tokenizer):
 
 def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_tokenizer):
     model, tokenizer = tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased")
-    with StatesBetween(blocks_of(model, 3)).before((0,), stop=True) as seen:
+    with LayerHooks(blocks_of(model, 3)).before((0,), stop=True) as seen:
         model(input_ids=torch.tensor([[4, 5, 6]]))
     assert set(seen) == {0}
     teacher, other = (
@@ -101,7 +101,7 @@ def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_
     batch = batch_of(teacher, packed=True)
     before = teacher.encode(batch, (1, 3)).hidden
     torch.testing.assert_close(other.encode(batch, (1, 3)).hidden, before)
-    teacher.forward.between.let_go()
+    teacher.forward.hooks.remove()
     assert all(len(block._forward_pre_hooks) == 1 for block in teacher.forward.blocks)
     torch.testing.assert_close(teacher.encode(batch, (1, 3)).hidden, before)
 
@@ -112,15 +112,14 @@ def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_
 def test_several_threads_may_read_at_the_same_time(kind, layers, tiny_tokenizer):
     teacher = teacher_of(kind, tiny_tokenizer, "auto")
     config = BatchConfig(12, teacher.limit, packed=teacher.packs)
-    source = WordListBatches(PHRASES * 8, np.arange(8 * len(PHRASES)), teacher.subwords, config)
+    source = WordListBatches(PHRASES * 8, np.arange(8 * len(PHRASES)), teacher.tokenizer, config)
     batches = [batch for _, batch in source.since((0, 0))]
     assert len(batches) > 8
 
     def read(batch):
         return teacher.encode(batch, layers).hidden
 
-    with Crew(read, 3) as crew:
-        together = [states for batch in batches for states in crew.do(batch)] + list(crew.rest())
+    together = list(OrderedPool(read, 3).map(batches))
     for one, other in zip(map(read, batches), together, strict=True):
         assert set(one) == set(layers)
         torch.testing.assert_close(one, other)
@@ -145,10 +144,10 @@ def test_layers_by_the_way_are_those_that_the_model_reports(kind, tiny_tokenizer
     ids = torch.tensor([[4, 5, 6, 7]])
     with torch.inference_mode():
         reported = teacher.model(input_ids=ids, output_hidden_states=True).hidden_states
-        between = StatesBetween(blocks_of(teacher.model, 3))
+        between = LayerHooks(blocks_of(teacher.model, 3))
         with between.before((0, 1, 2), stop=False) as seen:
             teacher.model(input_ids=ids)
-        between.let_go()
+        between.remove()
         teacher.model(input_ids=ids[:, :2])
     for layer in range(3):
         assert torch.equal(seen[layer], reported[layer])

@@ -12,7 +12,7 @@ PARAGRAPHS = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=8), min_
 
 
 def plan(paragraphs, room, extra=0, base=100):
-    """Plan paragraphs given as sub-words of their sentences; a part has ``extra`` more than its sentences."""
+    """Plan paragraphs given as subwords of their sentences; a part has ``extra`` more than its sentences."""
     lengths = np.array([length for paragraph in paragraphs for length in paragraph])
     bounds = base + np.cumsum([0, *map(len, paragraphs)])
 

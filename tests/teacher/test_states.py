@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
-from wordstill.teacher import Batch, BatchConfig, TextBatches, WordStates, piece_source
+from wordstill.teacher import Batch, BatchConfig, TextBatches, WordStates, subword_source
 
 WIDTH = 5
 
 
 @st.composite
 def batches_of_words(draw):
-    """A batch with made-up ranges: words of no, one or several sub-words, some shared, and phrases."""
+    """A batch with made-up ranges: words of no, one or several subwords, some shared, and phrases."""
     first, last, sentence, sentence_ranges = [], [], [], []
     position = 1
     for number in range(draw(st.integers(1, 4))):
@@ -34,26 +34,26 @@ def batches_of_words(draw):
     pairs = [(a, b) for a in there for b in there if a < b and sentence[a] == sentence[b]]
     phrases = draw(st.lists(st.sampled_from(pairs), max_size=4)) if pairs else []
     return Batch(
-        pieces=np.arange(position + 1),
-        texts=np.array([0, position + 1]),
+        subwords=np.arange(position + 1),
+        text_offsets=np.array([0, position + 1]),
         word_ids=np.array(ids + [20] * len(phrases), dtype=np.int32),
-        word_first=np.array(first + [first[a] for a, _ in phrases], dtype=np.int64),
-        word_last=np.array(last + [last[b] for _, b in phrases], dtype=np.int64),
+        word_start=np.array(first + [first[a] for a, _ in phrases], dtype=np.int64),
+        word_end=np.array(last + [last[b] for _, b in phrases], dtype=np.int64),
         word_sentence=np.array(sentence + [sentence[a] for a, _ in phrases], dtype=np.int64),
-        sentence_first=np.array([a for a, _ in sentence_ranges], dtype=np.int64),
-        sentence_last=np.array([b for _, b in sentence_ranges], dtype=np.int64),
+        sentence_start=np.array([a for a, _ in sentence_ranges], dtype=np.int64),
+        sentence_end=np.array([b for _, b in sentence_ranges], dtype=np.int64),
         sentence_text=np.zeros(len(sentence_ranges), dtype=np.int64),
-        running=running,
-        phrase_first=np.array([a for a, _ in phrases], dtype=np.int64),
-        phrase_last=np.array([b for _, b in phrases], dtype=np.int64),
-        places=np.array([0]),
+        n_words=running,
+        phrase_start=np.array([a for a, _ in phrases], dtype=np.int64),
+        phrase_end=np.array([b + 1 for _, b in phrases], dtype=np.int64),
+        source_ids=np.array([0]),
     )
 
 
 def made_up_states(batch, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return {
-        layer: torch.randn(len(batch.pieces), WIDTH, generator=generator, dtype=torch.float32)
+        layer: torch.randn(len(batch.subwords), WIDTH, generator=generator, dtype=torch.float32)
         for layer in (0, 3)
     }
 
@@ -65,7 +65,7 @@ def assert_rows(got, expected):
 
 
 def slow_word(hidden, low, high, pooling="mean"):
-    rows = [hidden[piece] for piece in range(low, high)]
+    rows = [hidden[subword] for subword in range(low, high)]
     if not rows:
         return torch.zeros(WIDTH)
     stack = torch.stack(rows)
@@ -74,16 +74,16 @@ def slow_word(hidden, low, high, pooling="mean"):
 
 def slow_window(batch, words, number, left, right, include_self):
     """Walk the words of the sentence one by one."""
-    if number < batch.running:
+    if number < batch.n_words:
         inside = [number]
     else:
-        phrase = number - batch.running
-        inside = list(range(batch.phrase_first[phrase], batch.phrase_last[phrase] + 1))
+        phrase = number - batch.n_words
+        inside = list(range(batch.phrase_start[phrase], batch.phrase_end[phrase]))
     chosen = []
-    for other in range(batch.running):
+    for other in range(batch.n_words):
         same = batch.word_sentence[other] == batch.word_sentence[number]
         near = inside[0] - left <= other <= inside[-1] + right
-        present = batch.word_first[other] < batch.word_last[other]
+        present = batch.word_start[other] < batch.word_end[other]
         if same and near and present and (include_self or other not in inside):
             chosen.append(words[other])
     return torch.stack(chosen).mean(0) if chosen else torch.zeros_like(words[number])
@@ -94,12 +94,12 @@ def slow_window(batch, words, number, left, right, include_self):
 def test_words_and_sentences_against_loops(batch):
     hidden = made_up_states(batch)
     states = WordStates(batch, hidden)
-    spans = list(zip(batch.word_first.tolist(), batch.word_last.tolist()))
+    spans = list(zip(batch.word_start.tolist(), batch.word_end.tolist()))
     for layer in (3, 0, 3):
         for pooling in ("mean", "max", "min"):
             expected = [slow_word(hidden[layer], low, high, pooling) for low, high in spans]
             assert_rows(states.words(layer, pooling), expected)
-        ends = zip(batch.sentence_first.tolist(), batch.sentence_last.tolist())
+        ends = zip(batch.sentence_start.tolist(), batch.sentence_end.tolist())
         assert_rows(states.sentences(layer), [slow_word(hidden[layer], low, high) for low, high in ends])
 
 
@@ -110,7 +110,7 @@ def test_windows_against_loops(batch, left, right, include_self):
     states = WordStates(batch, hidden)
     words = [
         slow_word(hidden[3], low, high)
-        for low, high in zip(batch.word_first.tolist(), batch.word_last.tolist())
+        for low, high in zip(batch.word_start.tolist(), batch.word_end.tolist())
     ]
     expected = [
         slow_window(batch, words, number, left, right, include_self) for number in range(len(batch.word_ids))
@@ -131,14 +131,15 @@ def test_what_is_known_of_words(batch):
     assert states.known.tolist() == [number for number, id in enumerate(batch.word_ids) if id >= 0]
 
 
-def one_word(pieces, first):
-    """A batch of one text with one word, from a sub-word on to the end."""
+def one_word(subwords, first):
+    """A batch of one text with one word, from a subword on to the end."""
     nothing = np.array([], dtype=np.int64)
     return Batch(
-        pieces=np.arange(pieces), texts=np.array([0, pieces]), word_ids=np.zeros(1, dtype=np.int32),
-        word_first=np.array([first]), word_last=np.array([pieces]), word_sentence=np.array([0]),
-        sentence_first=np.array([0]), sentence_last=np.array([pieces]), sentence_text=np.array([0]),
-        running=1, phrase_first=nothing, phrase_last=nothing, places=np.array([0]),
+        subwords=np.arange(subwords), text_offsets=np.array([0, subwords]),
+        word_ids=np.zeros(1, dtype=np.int32),
+        word_start=np.array([first]), word_end=np.array([subwords]), word_sentence=np.array([0]),
+        sentence_start=np.array([0]), sentence_end=np.array([subwords]), sentence_text=np.array([0]),
+        n_words=1, phrase_start=nothing, phrase_end=nothing, source_ids=np.array([0]),
     )  # fmt: skip
 
 
@@ -161,18 +162,18 @@ def test_the_same_mean_is_calculated_once():
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "gpt2", "t5"])
 def test_real_text_with_phrases_and_dropped_words(kind, write_store, tiny_teacher):
-    """The means over a real batch are those over each word's own sub-words, found again by their ranges."""
+    """The means over a real batch are those over each word's own subwords, found again by their ranges."""
     teacher = tiny_teacher(kind)
     corpus = write_store("The old still \u200b stands here. It drips \u200b!", "Nobody knows the old still.")
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1, words=("old still", "still stands")))
-    source = piece_source(corpus, teacher.subwords)
-    reading = TextBatches(corpus, vocabulary, source, teacher.subwords, BatchConfig(512, teacher.limit))
+    source = subword_source(corpus, teacher.tokenizer)
+    reading = TextBatches(corpus, vocabulary, source, teacher.tokenizer, BatchConfig(512, teacher.limit))
     [(_, batch)] = reading.since((0, 0))
     states = teacher.encode(batch, (1, 3))
-    assert len(batch.phrase_first) == 2
+    assert len(batch.phrase_start) == 2
     for layer in (1, 3):
         hidden, words = states.hidden[layer], states.words(layer)
-        for number, (low, high) in enumerate(zip(batch.word_first, batch.word_last)):
+        for number, (low, high) in enumerate(zip(batch.word_start, batch.word_end)):
             expected = hidden[low:high].mean(0) if low < high else torch.zeros(teacher.width)
             torch.testing.assert_close(words[number], expected)
         windows = states.windows(layer, 2, 2, include_self=False)

@@ -10,7 +10,14 @@ import transformers
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import TeacherError, UsageError
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
+from wordstill.teacher import (
+    BatchConfig,
+    Teacher,
+    TeacherConfig,
+    TextBatches,
+    WordListBatches,
+    subword_source,
+)
 
 KINDS = [
     "bert-uncased", "bert-cased", "roberta", "gpt2", "modernbert", "llama3", "llama2", "xlmr", "t5", "albert",
@@ -34,19 +41,19 @@ def vocabulary(corpus):
     return Vocabulary.build(corpus, VocabularyConfig(min_count=1))
 
 
-source_of = cache(piece_source)
+source_of = cache(subword_source)
 
 
 def read(teacher, corpus, vocabulary, budget=100_000):
-    source = source_of(corpus, teacher.subwords)
+    source = source_of(corpus, teacher.tokenizer)
     config = BatchConfig(budget, teacher.limit)
-    reading = TextBatches(corpus, vocabulary, source, teacher.subwords, config)
+    reading = TextBatches(corpus, vocabulary, source, teacher.tokenizer, config)
     return [batch for _, batch in reading.since((0, 0))]
 
 
 def words_alone(teacher, words):
     config = BatchConfig(100_000, teacher.limit)
-    [(_, batch)] = WordListBatches(words, np.arange(len(words)), teacher.subwords, config).since((0, 0))
+    [(_, batch)] = WordListBatches(words, np.arange(len(words)), teacher.tokenizer, config).since((0, 0))
     return batch
 
 
@@ -60,12 +67,12 @@ def test_a_padded_batch_gives_what_each_text_gives_alone(
     layers = tuple(range(teacher.depth + 1))
     states = teacher.encode(batch, layers)
     last = teacher.encode(batch, (teacher.depth,))
-    for number, place in enumerate(batch.places.tolist()):
-        part = slice(batch.texts[number], batch.texts[number + 1])
+    for number, place in enumerate(batch.source_ids.tolist()):
+        part = slice(batch.text_offsets[number], batch.text_offsets[number + 1])
         inputs = tokenizer(PARAGRAPHS[place], return_tensors="pt", return_token_type_ids=False)
         with torch.no_grad():
             alone = model(**inputs, output_hidden_states=True)
-        assert inputs["input_ids"][0].tolist() == batch.pieces[part].tolist()
+        assert inputs["input_ids"][0].tolist() == batch.subwords[part].tolist()
         for layer in layers:
             expected = alone.hidden_states[layer][0]
             torch.testing.assert_close(states.hidden[layer][part], expected, rtol=1e-4, atol=1e-5)
@@ -81,8 +88,10 @@ def test_batches_of_any_size_give_the_same(kind, corpus, vocabulary, tiny_teache
     for budget in (1, 100_000):
         for batch in read(teacher, corpus, vocabulary, budget):
             hidden = teacher.encode(batch, (2,)).hidden[2]
-            for number, place in enumerate(batch.places.tolist()):
-                by_place.setdefault(place, []).append(hidden[batch.texts[number] : batch.texts[number + 1]])
+            for number, place in enumerate(batch.source_ids.tolist()):
+                by_place.setdefault(place, []).append(
+                    hidden[batch.text_offsets[number] : batch.text_offsets[number + 1]]
+                )
     assert len(by_place) == len(PARAGRAPHS)
     for one, other in by_place.values():
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -133,11 +142,11 @@ class TestFingerprint:
 
 class TestErrors:
     def test_states_that_are_not_finite(self, corpus, vocabulary, tiny_model, tiny_tokenizer):
-        """One sub-word of the third paragraph has a broken embedding."""
+        """One subword of the third paragraph has a broken embedding."""
         tokenizer, model = tiny_tokenizer("bert-uncased"), tiny_model("bert-uncased")
-        [piece] = tokenizer.convert_tokens_to_ids(["newspapers"])
-        assert piece != tokenizer.unk_token_id
-        model.embeddings.word_embeddings.weight.data[piece, 5] = torch.nan
+        [subword] = tokenizer.convert_tokens_to_ids(["newspapers"])
+        assert subword != tokenizer.unk_token_id
+        model.embeddings.word_embeddings.weight.data[subword, 5] = torch.nan
         teacher = Teacher(model, tokenizer, TeacherConfig("broken-bert", "cpu", "float32"))
         [batch] = read(teacher, corpus, vocabulary)
         with pytest.raises(TeacherError) as caught:
@@ -202,7 +211,7 @@ class TestErrors:
         teacher = Teacher(
             tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32")
         )
-        with pytest.raises(TeacherError, match=r"mixed gave the sub-word \d+, but the model knows only \d+"):
+        with pytest.raises(TeacherError, match=r"mixed gave the subword \d+, but the model knows only \d+"):
             teacher.encode(words_alone(teacher, ["newspapers", "river", "😀", "since"]), (1,))
 
     def test_a_padding_token_that_the_model_lacks(self, tiny_model, tiny_tokenizer):
@@ -225,9 +234,9 @@ class TestErrors:
             ({"device": "meta"}, r"The device 'meta' cannot be used here"),
             ({"dtype": "float64"}, r"Unknown dtype 'float64'.*bfloat16, float16, float32\."),
             ({"dtype": "floaat32"}, r"Did you mean 'float32'"),
-            ({"max_length": 2}, r"limit of 2 sub-words leaves no room for text beside the 2 special tokens"),
-            ({"max_length": 0}, r"limit of 0 sub-words leaves no room"),
-            ({"max_length": -5}, r"limit of -5 sub-words leaves no room"),
+            ({"max_length": 2}, r"limit of 2 subwords leaves no room for text beside the 2 special tokens"),
+            ({"max_length": 0}, r"limit of 0 subwords leaves no room"),
+            ({"max_length": -5}, r"limit of -5 subwords leaves no room"),
             ({"max_length": 129}, r"max_length 129 is more than the 128 positions of x"),
         ],
     )

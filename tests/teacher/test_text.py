@@ -11,7 +11,7 @@ import pytest
 import wordstill.teacher.batches as text_module
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
-from wordstill.teacher import BatchConfig, TextBatches, piece_source
+from wordstill.teacher import BatchConfig, TextBatches, subword_source
 
 LIMIT, BUDGET = 40, 200
 CONFIG = BatchConfig(budget=BUDGET, limit=LIMIT)
@@ -47,11 +47,11 @@ def vocabulary(corpus):
     return Vocabulary.build(corpus, VocabularyConfig(min_count=1))
 
 
-source_of = cache(piece_source)
+source_of = cache(subword_source)
 
 
-def text_batches(corpus, vocabulary, subwords, config=CONFIG):
-    return TextBatches(corpus, vocabulary, source_of(corpus, subwords), subwords, config)
+def text_batches(corpus, vocabulary, tokenizer, config=CONFIG):
+    return TextBatches(corpus, vocabulary, source_of(corpus, tokenizer), tokenizer, config)
 
 
 def read_all(source):
@@ -59,7 +59,7 @@ def read_all(source):
 
 
 def sentence_texts(corpus):
-    """The string of every sentence, with the blank before it if there is one."""
+    """The string of every sentence, with the space before it if there is one."""
     bounds = corpus.sentences.tolist()
     return ["".join(map(corpus.forms.__getitem__, corpus.tokens[a:b].tolist())) for a, b in pairwise(bounds)]
 
@@ -75,7 +75,7 @@ def sentence_keys(corpus, vocabulary):
 
 def find_sentence(batch, number, keys):
     """Which sentence of the corpus a sentence of a batch is: its known words are nowhere else."""
-    ids = batch.word_ids[: batch.running][batch.word_sentence[: batch.running] == number]
+    ids = batch.word_ids[: batch.n_words][batch.word_sentence[: batch.n_words] == number]
     return [
         place for place, words in enumerate(keys)
         if len(words) == len(ids) and all(id in (-1, key) for id, key in zip(ids, words))
@@ -85,8 +85,11 @@ def find_sentence(batch, number, keys):
 def located(batch, corpus, keys):
     """For each text of a batch, the numbers of its sentences in the corpus."""
     texts = []
-    for number in range(len(batch.places)):
-        first, last = corpus.paragraphs[batch.places[number]], corpus.paragraphs[batch.places[number] + 1]
+    for number in range(len(batch.source_ids)):
+        first, last = (
+            corpus.paragraphs[batch.source_ids[number]],
+            corpus.paragraphs[batch.source_ids[number] + 1],
+        )
         mine = np.flatnonzero(batch.sentence_text == number)
         starts = [
             start for start in range(first, last - len(mine) + 1)
@@ -97,40 +100,40 @@ def located(batch, corpus, keys):
     return texts
 
 
-def test_every_word_once_in_order_with_its_id_sentence_and_pieces(corpus, vocabulary, subwords):
+def test_every_word_once_in_order_with_its_id_sentence_and_subwords(corpus, vocabulary, tokenizer):
     keys, strings = sentence_keys(corpus, vocabulary), sentence_texts(corpus)
-    room = LIMIT - len(subwords.prefix) - len(subwords.suffix)
+    room = LIMIT - len(tokenizer.prefix) - len(tokenizer.suffix)
     seen, cut, running = [], 0, 0
-    for batch in read_all(text_batches(corpus, vocabulary, subwords)):
+    for batch in read_all(text_batches(corpus, vocabulary, tokenizer)):
         for number, sentences in enumerate(located(batch, corpus, keys)):
             text = "".join(strings[sentence] for sentence in sentences)
-            pieces = subwords.encode([text]).ids
-            got = batch.pieces[batch.texts[number] : batch.texts[number + 1]]
-            assert got.tolist() == [*subwords.prefix, *pieces[:room], *subwords.suffix]
-            assert len(pieces) <= room or len(sentences) == 1
-            cut += len(pieces) > room
+            subwords = tokenizer.encode([text]).ids
+            got = batch.subwords[batch.text_offsets[number] : batch.text_offsets[number + 1]]
+            assert got.tolist() == [*tokenizer.prefix, *subwords[:room], *tokenizer.suffix]
+            assert len(subwords) <= room or len(sentences) == 1
+            cut += len(subwords) > room
             seen += sentences
-        running += batch.running
+        running += batch.n_words
     left_out = [text for text in range(len(strings)) if text not in seen]
     assert sorted(seen + left_out) == list(range(len(strings)))
-    assert all(len(subwords.encode([strings[sentence]]).ids) == 0 for sentence in left_out)
+    assert all(len(tokenizer.encode([strings[sentence]]).ids) == 0 for sentence in left_out)
     assert running == corpus.n_words - len(left_out)
-    assert cut == sum(len(subwords.encode([text]).ids) > room for text in strings) >= 2
-    assert cut == sum(batch.cut for batch in read_all(text_batches(corpus, vocabulary, subwords)))
+    assert cut == sum(len(tokenizer.encode([text]).ids) > room for text in strings) >= 2
+    assert cut == sum(batch.n_truncated for batch in read_all(text_batches(corpus, vocabulary, tokenizer)))
 
 
-def test_only_words_that_were_cut_or_dropped_have_no_id(corpus, vocabulary, subwords):
+def test_only_words_that_were_cut_or_dropped_have_no_id(corpus, vocabulary, tokenizer):
     strings, keys = sentence_texts(corpus), sentence_keys(corpus, vocabulary)
-    room = LIMIT - len(subwords.prefix) - len(subwords.suffix)
-    invisible = subwords.encode([f" {INVISIBLE}"])
+    room = LIMIT - len(tokenizer.prefix) - len(tokenizer.suffix)
+    invisible = tokenizer.encode([f" {INVISIBLE}"])
     dropped = set() if (invisible.starts < invisible.ends).any() else {vocabulary.id(INVISIBLE)}
     lost = 0
-    for batch in read_all(text_batches(corpus, vocabulary, subwords)):
+    for batch in read_all(text_batches(corpus, vocabulary, tokenizer)):
         for number, sentences in enumerate(located(batch, corpus, keys)):
-            mine = batch.sentence_text[batch.word_sentence[: batch.running]] == number
-            ids = batch.word_ids[: batch.running][mine]
+            mine = batch.sentence_text[batch.word_sentence[: batch.n_words]] == number
+            ids = batch.word_ids[: batch.n_words][mine]
             expected = [key for sentence in sentences for key in keys[sentence]]
-            if len(subwords.encode(["".join(strings[sentence] for sentence in sentences)]).ids) > room:
+            if len(tokenizer.encode(["".join(strings[sentence] for sentence in sentences)]).ids) > room:
                 known = int((ids >= 0).sum())
                 assert ids.tolist() == expected[:known] + [-1] * (len(ids) - known)
                 assert 0 < known < len(ids)
@@ -140,65 +143,68 @@ def test_only_words_that_were_cut_or_dropped_have_no_id(corpus, vocabulary, subw
     assert lost >= 2
 
 
-def test_the_pieces_of_a_word_spell_it(corpus, vocabulary, tiny_teacher):
-    """In the lower-casing WordPiece case the pieces are the word's characters."""
-    subwords = tiny_teacher("bert-uncased").subwords
+def test_the_subwords_of_a_word_spell_it(corpus, vocabulary, tiny_teacher):
+    """In the lower-casing WordPiece case the subwords are the word's characters."""
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
     spelt = 0
-    for batch in read_all(text_batches(corpus, vocabulary, subwords)):
+    for batch in read_all(text_batches(corpus, vocabulary, tokenizer)):
         for number in np.flatnonzero(batch.word_ids >= 0):
-            ids = batch.pieces[batch.word_first[number] : batch.word_last[number]]
-            tokens = [subwords.backend.id_to_token(piece).removeprefix("##") for piece in ids.tolist()]
+            ids = batch.subwords[batch.word_start[number] : batch.word_end[number]]
+            tokens = [tokenizer.backend.id_to_token(subword).removeprefix("##") for subword in ids.tolist()]
             assert "".join(tokens) == vocabulary.keys[batch.word_ids[number]]
             spelt += 1
     assert spelt > 300
 
 
-def test_ranges_stay_inside_their_sentence_and_text(corpus, vocabulary, subwords):
-    for batch in read_all(text_batches(corpus, vocabulary, subwords)):
-        first, last = batch.texts[:-1] + len(subwords.prefix), batch.texts[1:] - len(subwords.suffix)
-        assert (batch.sentence_first >= first[batch.sentence_text]).all()
-        assert (batch.sentence_last <= last[batch.sentence_text]).all()
-        assert (batch.sentence_first <= batch.sentence_last).all()
-        there = batch.word_first < batch.word_last
+def test_ranges_stay_inside_their_sentence_and_text(corpus, vocabulary, tokenizer):
+    for batch in read_all(text_batches(corpus, vocabulary, tokenizer)):
+        first, last = (
+            batch.text_offsets[:-1] + len(tokenizer.prefix),
+            batch.text_offsets[1:] - len(tokenizer.suffix),
+        )
+        assert (batch.sentence_start >= first[batch.sentence_text]).all()
+        assert (batch.sentence_end <= last[batch.sentence_text]).all()
+        assert (batch.sentence_start <= batch.sentence_end).all()
+        there = batch.word_start < batch.word_end
         sentence = batch.word_sentence[there]
-        assert (batch.word_first[there] >= batch.sentence_first[sentence]).all()
-        assert (batch.word_last[there] <= batch.sentence_last[sentence]).all()
+        assert (batch.word_start[there] >= batch.sentence_start[sentence]).all()
+        assert (batch.word_end[there] <= batch.sentence_end[sentence]).all()
         assert (batch.word_ids[~there] == -1).all()
-        for number in range(len(batch.places)):
+        for number in range(len(batch.source_ids)):
             mine = np.flatnonzero(batch.sentence_text == number)
-            assert batch.sentence_first[mine[0]] == first[number]
-            assert batch.sentence_last[mine[-1]] == last[number]
-            assert np.array_equal(batch.sentence_last[mine][:-1], batch.sentence_first[mine][1:])
+            assert batch.sentence_start[mine[0]] == first[number]
+            assert batch.sentence_end[mine[-1]] == last[number]
+            assert np.array_equal(batch.sentence_end[mine][:-1], batch.sentence_start[mine][1:])
 
 
 @pytest.mark.parametrize("budget", [1, LIMIT, BUDGET, 100_000])
-def test_padded_size_stays_within_the_budget(budget, corpus, vocabulary, subwords):
-    source = text_batches(corpus, vocabulary, subwords, BatchConfig(budget, LIMIT))
+def test_padded_size_stays_within_the_budget(budget, corpus, vocabulary, tokenizer):
+    source = text_batches(corpus, vocabulary, tokenizer, BatchConfig(budget, LIMIT))
     for batch in read_all(source):
         assert len(batch.lengths) * batch.lengths.max() <= budget or len(batch.lengths) == 1
         assert batch.lengths.max() <= LIMIT
 
 
-def test_reading_again_gives_the_same(corpus, vocabulary, subwords):
-    once, again = (read_all(text_batches(corpus, vocabulary, subwords)) for _ in range(2))
+def test_reading_again_gives_the_same(corpus, vocabulary, tokenizer):
+    once, again = (read_all(text_batches(corpus, vocabulary, tokenizer)) for _ in range(2))
     assert_same(once, again)
 
 
-def test_several_builders_read_the_same(corpus, vocabulary, subwords, monkeypatch):
+def test_several_builders_read_the_same(corpus, vocabulary, tokenizer, monkeypatch):
     monkeypatch.setattr(text_module, "LARGE_BUDGET", 1)
-    several = text_batches(corpus, vocabulary, subwords)
+    several = text_batches(corpus, vocabulary, tokenizer)
     assert several.builders == text_module.BUILDERS > 1
     monkeypatch.undo()
-    one = text_batches(corpus, vocabulary, subwords)
+    one = text_batches(corpus, vocabulary, tokenizer)
     assert one.builders == 1
     assert [after for after, _ in several.since((0, 0))] == [after for after, _ in one.since((0, 0))]
     assert_same(read_all(several), read_all(one))
 
 
-def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, monkeypatch):
+def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, tokenizer, monkeypatch):
     monkeypatch.setattr(text_module, "WINDOW_FORMS", 150)
     monkeypatch.setattr(text_module, "BATCHES_IN_WINDOW", 1)
-    source = text_batches(corpus, vocabulary, subwords)
+    source = text_batches(corpus, vocabulary, tokenizer)
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
     assert everything[-1][0][1] == 0
@@ -208,14 +214,14 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, subwords, 
         )
 
 
-def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, subwords, monkeypatch):
+def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, tokenizer, monkeypatch):
     monkeypatch.setattr(text_module, "WINDOW_FORMS", 150)
     monkeypatch.setattr(text_module, "BATCHES_IN_WINDOW", 1)
-    plain, mixed, other = (text_batches(corpus, vocabulary, subwords) for _ in range(3))
+    plain, mixed, other = (text_batches(corpus, vocabulary, tokenizer) for _ in range(3))
     mixed.order, other.order = 5, 6
 
     def places(source):
-        return [tuple(batch.places.tolist()) for _, batch in source.since((0, 0))]
+        return [tuple(batch.source_ids.tolist()) for _, batch in source.since((0, 0))]
 
     assert sorted(places(mixed)) == sorted(places(plain)) == sorted(places(other))
     assert places(mixed) == places(mixed)
@@ -226,24 +232,24 @@ def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, s
         assert_same(rest, [batch for _, batch in everything[number + 1 :]])
 
 
-def test_sentences_can_be_read_one_by_one(corpus, vocabulary, subwords):
-    whole = text_batches(corpus, vocabulary, subwords)
-    apart = text_batches(corpus, vocabulary, subwords)
+def test_sentences_can_be_read_one_by_one(corpus, vocabulary, tokenizer):
+    whole = text_batches(corpus, vocabulary, tokenizer)
+    apart = text_batches(corpus, vocabulary, tokenizer)
     apart.config = replace(apart.config, unit="sentence")
     found = read_all(apart)
     for batch in found:
-        heard = batch.sentence_text[batch.sentence_last > batch.sentence_first]
+        heard = batch.sentence_text[batch.sentence_end > batch.sentence_start]
         assert len(np.unique(heard)) == len(heard)
-    assert sum(batch.running for batch in found) == sum(batch.running for batch in read_all(whole))
+    assert sum(batch.n_words for batch in found) == sum(batch.n_words for batch in read_all(whole))
     assert sum(len(batch.lengths) for batch in found) > sum(len(b.lengths) for b in read_all(whole))
 
 
-def test_small_windows_read_the_same_texts(corpus, vocabulary, subwords, monkeypatch):
+def test_small_windows_read_the_same_texts(corpus, vocabulary, tokenizer, monkeypatch):
     def texts():
         return sorted(
-            (int(place), tuple(batch.pieces[a:b].tolist()))
-            for batch in read_all(text_batches(corpus, vocabulary, subwords))
-            for place, a, b in zip(batch.places, batch.texts, batch.texts[1:])
+            (int(place), tuple(batch.subwords[a:b].tolist()))
+            for batch in read_all(text_batches(corpus, vocabulary, tokenizer))
+            for place, a, b in zip(batch.source_ids, batch.text_offsets, batch.text_offsets[1:])
         )
 
     whole = texts()
@@ -251,27 +257,27 @@ def test_small_windows_read_the_same_texts(corpus, vocabulary, subwords, monkeyp
     assert texts() == whole
 
 
-def test_sentences_without_blanks_are_split_at_their_ends_too(write_store, tiny_teacher):
+def test_sentences_without_spaces_are_split_at_their_ends_too(write_store, tiny_teacher):
     corpus = write_store("河水流过老房子。" * 20 + "川は静かに流れる。" * 20 + "水。", "水。")
-    assert corpus.glued
+    assert corpus.n_unspaced
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1))
     for kind in ("bert-uncased", "llama2", "xlmr", "gpt2"):
-        read = read_all(text_batches(corpus, vocabulary, tiny_teacher(kind).subwords))
-        assert sum(batch.cut for batch in read) == 0
-        assert sum(batch.running for batch in read) == corpus.n_words
+        read = read_all(text_batches(corpus, vocabulary, tiny_teacher(kind).tokenizer))
+        assert sum(batch.n_truncated for batch in read) == 0
+        assert sum(batch.n_words for batch in read) == corpus.n_words
         assert all((batch.word_ids >= 0).all() for batch in read)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
 def test_a_limit_without_room_for_text(limit, corpus, vocabulary, tiny_teacher):
-    subwords = tiny_teacher("bert-uncased").subwords
-    message = rf"A limit of {limit} sub-words leaves no room for text beside the 2 special tokens"
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
+    message = rf"A limit of {limit} subwords leaves no room for text beside the 2 special tokens"
     with pytest.raises(UsageError, match=message):
-        text_batches(corpus, vocabulary, subwords, BatchConfig(BUDGET, limit))
+        text_batches(corpus, vocabulary, tokenizer, BatchConfig(BUDGET, limit))
 
 
 def test_a_budget_of_nothing():
-    with pytest.raises(UsageError, match=r"A budget of 0 sub-words"):
+    with pytest.raises(UsageError, match=r"A budget of 0 subwords"):
         BatchConfig(budget=0)
 
 

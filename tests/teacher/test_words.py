@@ -15,54 +15,54 @@ INVISIBLE = "\u200b"
 WORDS = ("still", "Still", "new york", "1923", "☃", INVISIBLE, "well-known", "river " * 60, "x")
 
 
-def test_each_word_alone_without_its_blank(subwords):
+def test_each_word_alone_without_its_space(tokenizer):
     ids = np.arange(len(WORDS)) + 100
-    source = WordListBatches(WORDS, ids, subwords, BatchConfig(budget=64, limit=LIMIT))
-    marks = {subwords.backend.token_to_id("Ġ"), subwords.backend.token_to_id("▁")}
-    room, seen = LIMIT - len(subwords.prefix) - len(subwords.suffix), []
+    source = WordListBatches(WORDS, ids, tokenizer, BatchConfig(budget=64, limit=LIMIT))
+    marks = {tokenizer.backend.token_to_id("Ġ"), tokenizer.backend.token_to_id("▁")}
+    room, seen = LIMIT - len(tokenizer.prefix) - len(tokenizer.suffix), []
     for batch in read_all(source):
         assert len(batch.lengths) * batch.lengths.max() <= 64 or len(batch.lengths) == 1
-        assert batch.running == len(batch.places) == len(batch.word_ids)
-        for number, place in enumerate(batch.places.tolist()):
+        assert batch.n_words == len(batch.source_ids) == len(batch.word_ids)
+        for number, place in enumerate(batch.source_ids.tolist()):
             seen.append(place)
-            pieces = subwords.encode([f" {WORDS[place]}"]).ids.tolist()
-            text = batch.pieces[batch.texts[number] : batch.texts[number + 1]].tolist()
-            assert text == [*subwords.prefix, *pieces[:room], *subwords.suffix]
-            bare = [piece for piece in pieces if piece not in marks]
-            if len(pieces) > room or not bare:
+            subwords = tokenizer.encode([f" {WORDS[place]}"]).ids.tolist()
+            text = batch.subwords[batch.text_offsets[number] : batch.text_offsets[number + 1]].tolist()
+            assert text == [*tokenizer.prefix, *subwords[:room], *tokenizer.suffix]
+            bare = [subword for subword in subwords if subword not in marks]
+            if len(subwords) > room or not bare:
                 assert batch.word_ids[number] == -1
                 continue
             assert batch.word_ids[number] == ids[place]
-            first, last = batch.word_first[number], batch.word_last[number]
-            own = batch.pieces[first:last].tolist()
-            assert [piece for piece in own if piece not in marks] == bare
+            first, last = batch.word_start[number], batch.word_end[number]
+            own = batch.subwords[first:last].tolist()
+            assert [subword for subword in own if subword not in marks] == bare
             assert own[0] == bare[0]
             assert own[-1] == bare[-1]
-    empty = [place for place, word in enumerate(WORDS) if len(subwords.encode([f" {word}"]).ids) == 0]
+    empty = [place for place, word in enumerate(WORDS) if len(tokenizer.encode([f" {word}"]).ids) == 0]
     assert sorted(seen + empty) == list(range(len(WORDS)))
 
 
-def test_reading_from_any_position_gives_the_rest(subwords, unique_words, monkeypatch):
+def test_reading_from_any_position_gives_the_rest(tokenizer, unique_words, monkeypatch):
     monkeypatch.setattr(words_module, "WORDS_AT_ONCE", 10)
     words = list(islice(unique_words(), 47))
-    source = WordListBatches(words, np.arange(47), subwords, BatchConfig(budget=20, limit=LIMIT))
+    source = WordListBatches(words, np.arange(47), tokenizer, BatchConfig(budget=20, limit=LIMIT))
     everything = list(source.since((0, 0)))
-    assert sorted(np.concatenate([batch.places for _, batch in everything])) == list(range(47))
+    assert sorted(np.concatenate([batch.source_ids for _, batch in everything])) == list(range(47))
     for number, (position, _) in enumerate(everything):
         rest = [batch for _, batch in everything[number + 1 :]]
         assert_same([batch for _, batch in source.since(position)], rest)
 
 
 def test_nothing_but_words_that_are_dropped(tiny_teacher):
-    subwords = tiny_teacher("bert-uncased").subwords
-    assert read_all(WordListBatches([INVISIBLE], np.array([3]), subwords, BatchConfig())) == []
-    assert read_all(WordListBatches([], np.array([], dtype=np.int64), subwords, BatchConfig())) == []
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
+    assert read_all(WordListBatches([INVISIBLE], np.array([3]), tokenizer, BatchConfig())) == []
+    assert read_all(WordListBatches([], np.array([], dtype=np.int64), tokenizer, BatchConfig())) == []
 
 
 def test_a_limit_without_room_for_text(tiny_teacher):
-    subwords = tiny_teacher("bert-uncased").subwords
+    tokenizer = tiny_teacher("bert-uncased").tokenizer
     with pytest.raises(UsageError, match=r"leaves no room for text beside the 2 special tokens"):
-        WordListBatches(["x"], np.array([0]), subwords, BatchConfig(100, 2))
+        WordListBatches(["x"], np.array([0]), tokenizer, BatchConfig(100, 2))
 
 
 def read_all(source):

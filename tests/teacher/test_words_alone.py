@@ -15,7 +15,7 @@ def teacher(tiny_model, tiny_tokenizer):
 
 
 def slow_state(teacher, word, layer):
-    ids = [*teacher.subwords.prefix, *teacher.subwords.encode([f" {word}"]).ids, *teacher.subwords.suffix]
+    ids = [*teacher.tokenizer.prefix, *teacher.tokenizer.encode([f" {word}"]).ids, *teacher.tokenizer.suffix]
     with torch.inference_mode():
         output = teacher.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
     return output.hidden_states[layer][0, 1:-1].mean(dim=0).numpy()

@@ -128,7 +128,7 @@ def _llama3() -> tuple[Tokenizer, dict[str, str]]:
 
 
 def _llama2() -> tuple[Tokenizer, dict[str, str]]:
-    """As converted from SentencePiece: no pre-tokenizer, so merges may cross blanks, and single bytes."""
+    """As converted from SentencePiece: no pre-tokenizer, so merges may cross spaces, and single bytes."""
     specials = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     backend = Tokenizer(models.BPE(unk_token="<unk>"))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
@@ -143,10 +143,10 @@ def _llama2() -> tuple[Tokenizer, dict[str, str]]:
 
 
 def _swallowing() -> tuple[Tokenizer, dict[str, str]]:
-    """Byte-level, but the blank goes to the word before it; only the experiment can tell."""
+    """Byte-level, but the space goes to the word before it; only the experiment can tell."""
     specials = {"eos_token": "<|endoftext|>"}
-    blanks = pre_tokenizers.Split(" ", "merged_with_previous")
-    return _bytes(specials, blanks, use_regex=False), specials
+    spaces = pre_tokenizers.Split(" ", "merged_with_previous")
+    return _bytes(specials, spaces, use_regex=False), specials
 
 
 def _unigram(specials: list[str], normalizer: Any, pre_tokenizer: Any, template: str) -> Tokenizer:
@@ -164,8 +164,8 @@ def _unigram(specials: list[str], normalizer: Any, pre_tokenizer: Any, template:
 def _xlmr() -> tuple[Tokenizer, dict[str, str]]:
     specials = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    blanks = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    return _unigram([*specials.values()], normalizer, blanks, "<s> $A </s>"), specials
+    spaces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    return _unigram([*specials.values()], normalizer, spaces, "<s> $A </s>"), specials
 
 
 def _t5() -> tuple[Tokenizer, dict[str, str]]:
@@ -180,8 +180,8 @@ def _albert() -> tuple[Tokenizer, dict[str, str]]:
         normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(),
         normalizers.StripAccents(), normalizers.Lowercase(),
     ]  # fmt: skip
-    blanks = pre_tokenizers.Metaspace()
-    return _unigram([*specials.values()], normalizers.Sequence(steps), blanks, "[CLS] $A [SEP]"), specials
+    spaces = pre_tokenizers.Metaspace()
+    return _unigram([*specials.values()], normalizers.Sequence(steps), spaces, "[CLS] $A [SEP]"), specials
 
 
 TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {

@@ -1,4 +1,4 @@
-"""Doing the next piece of work while the last one is used."""
+"""Threads that work ahead: the next item is made while the last one is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,53 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 WAIT_SECONDS = 0.1
+
+
+class OrderedPool(Generic[Item, Result]):
+    """A pool of threads that gives results in the order of the work; an error is raised in its item's turn.
+
+    Args:
+        work: What is done with an item.
+        size: How many threads; with one, the work is done by the caller.
+        start: Called at the start of each thread.
+    """
+
+    def __init__(
+        self, work: Callable[[Item], Result], size: int, start: Callable[[], None] | None = None
+    ) -> None:
+        self.work, self.size = work, size
+        self._pending: deque[Future[Result]] = deque()
+        self._pool = ThreadPoolExecutor(size, initializer=start) if size > 1 else None
+
+    def __enter__(self) -> OrderedPool[Item, Result]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def submit(self, item: Item) -> list[Result]:
+        """Take up an item; gives the result that is next, once every thread has something to do."""
+        if self._pool is None:
+            return [self.work(item)]
+        self._pending.append(self._pool.submit(self.work, item))
+        return [self._pending.popleft().result()] if len(self._pending) > self.size else []
+
+    def drain(self) -> Iterator[Result]:
+        """The results that are still to come."""
+        while self._pending:
+            yield self._pending.popleft().result()
+
+    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+        """The results of items, as many of them ahead as there are threads; the pool is closed after them."""
+        with self:
+            for item in items:
+                yield from self.submit(item)
+            yield from self.drain()
 
 
 def prefetch(items: Iterator[Item], depth: int = 4) -> Generator[Item, None, None]:
@@ -59,80 +105,3 @@ def _put(queue: Queue[_Entry[Item]], entry: _Entry[Item], abandoned: threading.E
             continue
         return True
     return False
-
-
-Result = TypeVar("Result")
-
-
-class Crew(Generic[Item, Result]):
-    """Threads that share the cores of torch, and give results in the order of the work.
-
-    A thread with a core of its own does not wait for the others after every operation, as the threads of one
-    operation do, which costs most where other programs run. The caller has no more cores meanwhile.
-
-    Args:
-        work: What is done with an item.
-        size: How many threads; with one, the work is done by the caller, on all cores.
-    """
-
-    def __init__(self, work: Callable[[Item], Result], size: int) -> None:
-        self.work, self.size = work, size
-        self._coming: deque[Future[Result]] = deque()
-        self._pool: ThreadPoolExecutor | None = None
-
-    def __enter__(self) -> Crew[Item, Result]:
-        if self.size > 1:
-            import torch
-
-            self._cores = torch.get_num_threads()
-            each = max(1, self._cores // self.size)
-            self._pool = ThreadPoolExecutor(self.size, initializer=torch.set_num_threads, initargs=(each,))
-            # Threads of the caller's own operations would wait for each other on the crew's cores.
-            torch.set_num_threads(each)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._pool is not None:
-            import torch
-
-            self._pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(self._cores)
-
-    def do(self, item: Item) -> list[Result]:
-        """Take up an item; gives the result that is next, once every thread has something to do."""
-        if self._pool is None:
-            return [self.work(item)]
-        self._coming.append(self._pool.submit(self.work, item))
-        return [self._coming.popleft().result()] if len(self._coming) > self.size else []
-
-    def rest(self) -> Iterator[Result]:
-        """The results that are still to come."""
-        while self._coming:
-            yield self._coming.popleft().result()
-
-
-def made_in_order(makers: Iterable[Callable[[], Item]], threads: int) -> Iterator[Item]:
-    """What the makers make, one after another.
-
-    Args:
-        makers: They must not depend on each other.
-        threads: With more than one, as many items are made ahead; an error is raised when its item's turn
-            comes.
-    """
-    if threads == 1:
-        for make in makers:
-            yield make()
-        return
-    coming: deque[Future[Item]] = deque()
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for make in makers:
-            coming.append(pool.submit(make))
-            if len(coming) > threads:
-                yield coming.popleft().result()
-        while coming:
-            yield coming.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -64,7 +64,7 @@ class Corpus:
         paragraphs: Offsets into ``sentences`` [P + 1].
         forms: The table of forms.
         n_words: Running words, punctuation included.
-        glued: Occurrences of forms inside a paragraph that have no blank before them.
+        n_unspaced: Occurrences of forms inside a paragraph that have no space before them.
     """
 
     def __init__(self, path: Path, meta: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ class Corpus:
         self.meta = meta
         self.hash: str = meta["hash"]
         self.n_words: int = meta["counts"]["words"]
-        self.glued: int = meta["glued"]
+        self.n_unspaced: int = meta["glued"]
         self.tokens: NDArray[np.uint32] = read_array(path / "tokens.npy")
         self.sentences: NDArray[np.int64] = read_array(path / "sentences.npy")
         self.paragraphs: NDArray[np.int64] = read_array(path / "paragraphs.npy")

@@ -14,14 +14,15 @@ from torch import Tensor
 
 from wordstill.core.progress import Stopwatch, Unwatched, trim_heap
 from wordstill.core.resume import CheckpointFile, Progress
-from wordstill.core.threads import Crew, prefetch
+from wordstill.core.threads import OrderedPool, prefetch
 from wordstill.errors import Interrupted
 from wordstill.methods.base import Method
-from wordstill.teacher import Batch, LoadedBatch, Teacher, WordStates
+from wordstill.teacher import Batch, DeviceBatch, Teacher, WordStates
+from wordstill.teacher.device import shared_cores
 
 Position = tuple[int, int]
-_Loaded = tuple[Position, LoadedBatch]
-_Read = tuple[Position, LoadedBatch, WordStates]
+_Loaded = tuple[Position, DeviceBatch]
+_Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
 STATUS_SECONDS = 2.0
 
@@ -29,7 +30,7 @@ STATUS_SECONDS = 2.0
 class Batches(Protocol):
     """A source of batches that can start in the middle."""
 
-    def since(self, position: Position) -> Iterator[tuple[Position, Batch | LoadedBatch]]:
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
         """Batches from a position on, each with the position after it."""
         ...
 
@@ -123,7 +124,7 @@ class Engine:
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
         saved = shown = time.monotonic()
         coming = stage.batches.since(progress.position)
-        loaded = ((after, self.teacher.load(batch)) for after, batch in coming)
+        loaded = ((after, self.teacher.to_device(batch)) for after, batch in coming)
         with (
             _bar(stage, progress, show) as bar,
             closing(prefetch(loaded)) as batches,
@@ -136,10 +137,10 @@ class Engine:
                 progress = replace(
                     progress,
                     position=position,
-                    words=progress.words + batch.running,
-                    cut=progress.cut + batch.cut,
+                    words=progress.words + batch.n_words,
+                    cut=progress.cut + batch.n_truncated,
                 )
-                bar.update(batch.running)
+                bar.update(batch.n_words)
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
                     self.teacher.verify(stage.layers)
@@ -154,12 +155,16 @@ class Engine:
     def _read(self, batches: Iterable[_Loaded], layers: tuple[int, ...]) -> Generator[_Read, None, None]:
         """Batches and their states, in the order in which they come."""
         size = self.teacher.readers()
-        with Crew[_Loaded, _Read](lambda item: (*item, self.teacher.encode(item[1], layers)), size) as crew:
+
+        def read(item: _Loaded) -> _Read:
+            return (*item, self.teacher.encode(item[1], layers))
+
+        with shared_cores(size) as take_share, OrderedPool(read, size, take_share) as pool:
             for item in self.watch.each("waiting for batches", batches):
                 with self.watch.part("teacher"):
-                    ready = crew.do(item)
+                    ready = pool.submit(item)
                 yield from ready
-            yield from self.watch.each("teacher", crew.rest())
+            yield from self.watch.each("teacher", pool.drain())
 
     def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
         """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""

@@ -25,7 +25,7 @@ from wordstill.distillation.early_stopping import Development
 from wordstill.distillation.engine import Stage
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.run import DistillConfig, Run
-from wordstill.teacher import Batch, LoadedBatch
+from wordstill.teacher import Batch, DeviceBatch
 
 PROBE_SECONDS = 5.0
 PROBE_BYTES = 4 << 20
@@ -193,14 +193,14 @@ def _probe(run: Run, stage: Stage, limit: float, share: float) -> Step:
         if run.teacher.device.type == "cuda":
             torch.cuda.synchronize()
         seconds += time.monotonic() - start
-        words += window[number].running
+        words += window[number].n_words
         if seconds > limit:
             break
     total = round(stage.words / share)
     return Step(stage.title, total * seconds / max(words, 1), seconds, total)
 
 
-def _first_window(stage: Stage) -> list[Batch | LoadedBatch]:
+def _first_window(stage: Stage) -> list[Batch | DeviceBatch]:
     """The batches of the first window, which go from long texts to short ones."""
     found = []
     for position, batch in stage.batches.since((0, 0)):

@@ -23,7 +23,14 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.methods.learning.learner import Learner
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, piece_source
+from wordstill.teacher import (
+    BatchConfig,
+    Teacher,
+    TeacherConfig,
+    TextBatches,
+    WordListBatches,
+    subword_source,
+)
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.gathering import Place, gatherer
 from wordstill.teacher.planning import usual_budget
@@ -206,13 +213,13 @@ class Run:
         return self.recipe.development | chosen
 
     def _stages(self) -> list[Stage]:
-        subwords = self.teacher.subwords
+        tokenizer = self.teacher.tokenizer
         stages = []
         alone = [method for method in self.methods.values() if len(method.words_alone())]
         if alone:
             ids = np.unique(np.concatenate([method.words_alone() for method in alone]))
             words = [self.vocabulary.surfaces[number] for number in ids]
-            batches = WordListBatches(words, ids, subwords, self.batches)
+            batches = WordListBatches(words, ids, tokenizer, self.batches)
             stages.append(Stage("words alone", batches, alone, alone=True, words=len(words)))
         readers = [method for method in self.methods.values() if method.reads_text]
         return stages + (self._text_stages(readers) if readers else [])
@@ -220,14 +227,14 @@ class Run:
     def _text_stages(self, readers: list[Method]) -> list[Stage]:
         """The text once for everyone, and again for those that learn from reading it again."""
         learners = [method for method in readers if isinstance(method, Learner)]
-        subwords = self.teacher.subwords
-        source = piece_source(self.corpus, subwords)
+        tokenizer = self.teacher.tokenizer
+        source = subword_source(self.corpus, tokenizer)
         limit, device = self.batches.limit, self.teacher.device
-        gather = gatherer(self.config.batches, source, self.vocabulary, subwords, limit, device)
+        gather = gatherer(self.config.batches, source, self.vocabulary, tokenizer, limit, device)
         stages: list[Stage] = []
         for epoch in range(self.config.epochs if learners else 1):
             order = (self.config.seed + 1) * EPOCH_STRIDE + epoch if learners else None
-            text = TextBatches(self.corpus, self.vocabulary, source, subwords, self.batches, order, gather)
+            text = TextBatches(self.corpus, self.vocabulary, source, tokenizer, self.batches, order, gather)
             title = f"text, epoch {epoch + 1}" if len(stages) or self.config.epochs > 1 else "text"
             stages.append(
                 Stage(

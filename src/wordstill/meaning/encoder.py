@@ -263,7 +263,7 @@ def read(
     if not isinstance(teacher, Teacher):
         name = config["teacher"]["name"] if teacher is None else str(teacher)
         teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-    got, expected = identity(teacher.model, teacher.subwords.definition), config["teacher"]["fingerprint"]
+    got, expected = identity(teacher.model, teacher.tokenizer.definition), config["teacher"]["fingerprint"]
     if got != expected:
         raise TeacherError(
             f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "

@@ -18,7 +18,7 @@ from wordstill.teacher.alignment import align
 from wordstill.teacher.device import choose_device, choose_precision
 from wordstill.teacher.loading import hub_answers, identity, quiet
 from wordstill.teacher.planning import within_budget
-from wordstill.teacher.tokenizer import Pieces, Subwords, room_beside_specials, text_limit
+from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, room_beside_specials, text_limit
 
 
 def load_pretrained(name: str | Path, auto_class: str, what: str) -> tuple[Any, Any]:
@@ -91,17 +91,17 @@ class MaskedModel:
         self, model: Any, tokenizer: Any, name: str, *, device: str = "auto", dtype: str = "auto"
     ) -> None:
         self.name = name
-        self.subwords = Subwords(tokenizer, name)
+        self.tokenizer = SubwordTokenizer(tokenizer, name)
         if tokenizer.mask_token_id is None:
             raise TeacherError(f"{name} has no mask token; take a masked language model such as BERT.")
         self.mask_id = int(tokenizer.mask_token_id)
         self.device = choose_device(device)
-        self.fingerprint = identity(model.base_model, self.subwords.definition)
-        self.room = room_beside_specials(text_limit(model, tokenizer, self.subwords, None), self.subwords)
+        self.fingerprint = identity(model.base_model, self.tokenizer.definition)
+        self.room = room_beside_specials(text_limit(model, self.tokenizer, None), self.tokenizer)
         self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
-        self._words = whole_words(self.subwords)
-        self._pad = self.subwords.pad_id
-        self._around = (self.subwords.prefix, self.subwords.suffix)
+        self._words = whole_words(self.tokenizer)
+        self._pad = self.tokenizer.pad_id
+        self._around = (self.tokenizer.prefix, self.tokenizer.suffix)
         self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
         allowed = torch.tensor([word is not None for word in self._words])
         size = int(self.model.get_output_embeddings().weight.shape[0])
@@ -150,7 +150,7 @@ class MaskedModel:
     def _masked(self, occurrences: Sequence[Occurrence]) -> tuple[list[Ints | None], Ints]:
         """Sub-words of each text with the mask in the target's place, and where the mask is."""
         prefix, suffix = (np.array(part, dtype=np.int64) for part in self._around)
-        pieces = self.subwords.encode([occurrence.text for occurrence in occurrences])
+        pieces = self.tokenizer.encode([occurrence.text for occurrence in occurrences])
         first, last = self._ranges(occurrences, pieces)
         before = first - pieces.offsets[:-1]
         lengths = np.diff(pieces.offsets) - (last - first) + 1
@@ -161,7 +161,7 @@ class MaskedModel:
             ids[number] = np.concatenate([prefix, left, [self.mask_id], right, suffix])
         return ids, before + len(prefix)
 
-    def _ranges(self, occurrences: Sequence[Occurrence], pieces: Pieces) -> tuple[Ints, Ints]:
+    def _ranges(self, occurrences: Sequence[Occurrence], pieces: EncodedTexts) -> tuple[Ints, Ints]:
         """The sub-words of each target, counted from the first text's first."""
         base = offsets_of(np.array([len(occurrence.text) for occurrence in occurrences], dtype=np.int64))
         base_of_piece = base[owners(np.diff(pieces.offsets))]
@@ -191,9 +191,9 @@ class MaskedModel:
         return best.cpu(), which.cpu()
 
 
-def whole_words(subwords: Subwords) -> list[str | None]:
+def whole_words(tokenizer: SubwordTokenizer) -> list[str | None]:
     """For each sub-word the word that it is alone; None for parts of words, marks and special ones."""
-    backend = subwords.backend
+    backend = tokenizer.backend
     size = backend.get_vocab_size()
     decoded = (backend.decode([number], skip_special_tokens=False) for number in range(size))
     # Tokenizers without a decoder leave the mark of the blank before a word.

@@ -23,7 +23,7 @@ from wordstill.teacher.layers import resolve_layers
 from wordstill.teacher.loading import identity
 from wordstill.teacher.planning import within_budget
 from wordstill.teacher.states import WordStates
-from wordstill.teacher.subwords import TextPieceTable
+from wordstill.teacher.subwords import SubwordTable
 
 Unit = Literal["words", "subwords"]
 UNITS = ("words", "subwords")
@@ -71,12 +71,12 @@ class StateReader:
         self.layers = resolve_layers(layers, teacher.depth)
         usual = CPU_BUDGET if teacher.device.type == "cpu" else GPU_BUDGET
         self.budget = usual if budget is None else budget
-        self._assembler = Assembler(teacher.subwords, teacher.limit)
+        self._assembler = Assembler(teacher.tokenizer, teacher.limit)
 
     @cached_property
     def identity(self) -> str:
         """Identifies the teacher, however it was loaded."""
-        return identity(self.teacher.model, self.teacher.subwords.definition)
+        return identity(self.teacher.model, self.teacher.tokenizer.definition)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,7 +109,7 @@ class StateReader:
                 yield places.text[numbers], states
             return
         for first in range(0, len(texts), TEXTS_AT_ONCE):
-            pieces = self.teacher.subwords.encode(texts[first : first + TEXTS_AT_ONCE])
+            pieces = self.teacher.tokenizer.encode(texts[first : first + TEXTS_AT_ONCE])
             every = np.arange(len(pieces.ids), dtype=np.int64)
             text = first + owners(np.diff(pieces.offsets))
             for numbers, states in self._states(pieces.ids, pieces.offsets, every, every + 1):
@@ -143,7 +143,7 @@ class StateReader:
     def _read_part(
         self, texts: Sequence[str], places: Places, first_text: int, first_place: int
     ) -> Iterator[tuple[Ints, Tensor]]:
-        pieces = self.teacher.subwords.encode(texts)
+        pieces = self.teacher.tokenizer.encode(texts)
         base = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
         base_of_piece = base[owners(np.diff(pieces.offsets))]
         base_of_place = base[places.text - first_text]
@@ -179,17 +179,17 @@ class StateReader:
         shift = (before[:-1] - starts)[owners(places)]
         low, high = before[:-1][owners(places)], before[1:][owners(places)]
         every = np.arange(len(starts), dtype=np.int64)
-        table = TextPieceTable(
+        table = SubwordTable(
             ids=ids[ranges(starts, lengths)],
             text_lengths=lengths,
             word_slots=np.arange(len(first), dtype=np.int64),
-            word_first=np.maximum(first + shift, low),
-            word_last=np.minimum(last + shift, high),
+            word_start=np.maximum(first + shift, low),
+            word_end=np.minimum(last + shift, high),
             words_in_sentence=places,
-            sentence_first=before[:-1],
-            sentence_last=before[1:],
+            sentence_start=before[:-1],
+            sentence_end=before[1:],
         )
-        return self._assembler.assemble(table, every, np.zeros(len(first), dtype=np.int32), places=every)
+        return self._assembler.assemble(table, every, np.zeros(len(first), dtype=np.int32), source_ids=every)
 
 
 def _word_states(read: WordStates, layer: int) -> Tensor:
@@ -197,7 +197,7 @@ def _word_states(read: WordStates, layer: int) -> Tensor:
     if read.device.type != "cpu":
         return read.words(layer)
     # Places here are short and never empty: adding up their few rows is faster than sums over all rows.
-    first, last = read.loaded.word_first, read.loaded.word_last
+    first, last = read.batch.word_start, read.batch.word_end
     lengths = last - first
     begins = lengths.cumsum(0) - lengths
     rows = torch.arange(int(lengths.sum())) + (first - begins).repeat_interleave(lengths)

@@ -8,7 +8,7 @@ import torch
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.meaning.encoder import MeaningEncoder
 from wordstill.methods.sums import RowSums
-from wordstill.teacher import BatchConfig, TextBatches, piece_source
+from wordstill.teacher import BatchConfig, TextBatches, subword_source
 from wordstill.vectors import WordVectors
 
 
@@ -24,8 +24,8 @@ def static_table(encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary
     batches = TextBatches(
         corpus,
         vocabulary,
-        piece_source(corpus, teacher.subwords),
-        teacher.subwords,
+        subword_source(corpus, teacher.tokenizer),
+        teacher.tokenizer,
         BatchConfig(encoder.reader.budget, teacher.limit),
     )
     sums = RowSums(len(vocabulary), encoder.dim, teacher.device)

@@ -43,9 +43,9 @@ def sentence_contexts(
     means = states.sentences(layer)[sentence]
     if not leave_out:
         return means
-    batch = states.loaded
-    size = (batch.sentence_last - batch.sentence_first)[sentence, None]
-    part = (batch.word_last - batch.word_first)[words, None]
+    batch = states.batch
+    size = (batch.sentence_end - batch.sentence_start)[sentence, None]
+    part = (batch.word_end - batch.word_start)[words, None]
     rest = means * size - states.words(layer)[words] * part
     return torch.where(size > part, rest / (size - part).clamp(min=1), 0.0)
 
@@ -147,7 +147,7 @@ class X2Static(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
-        targets = states.to_device(self._targets(states.loaded.host_words))
+        targets = states.to_device(self._targets(states.batch.host_word_ids))
         config = self.config
         self._whiten(states)
         contexts = sentence_contexts(

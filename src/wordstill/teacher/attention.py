@@ -18,14 +18,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from wordstill.teacher.amx.amx_attention import attend_by_tiles, tiles_can_attend
+from wordstill.teacher.amx.amx_attention import amx_can_attend, attend_with_amx
 
 TOGETHER = 64
-"""Neighbouring texts are read in one call while they have at most so many sub-words together."""
+"""Neighbouring texts are read in one call while they have at most so many subwords together."""
 ALIGNED, ALIGNED_TYPES = 16, (torch.bfloat16,)
 """A processor's tiles take so many keys at a time, and a rest makes all of them slower."""
 SHORT = 48
-"""Texts of at most so many sub-words are left to torch."""
+"""Texts of at most so many subwords are left to torch."""
 MOST_SCORES = 1 << 20
 """More scores of one text do not stay in the cache, and it is left to torch too."""
 LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
@@ -40,12 +40,12 @@ def attend_texts(
         query: [heads, P, d].
         key: Likewise, or with a fraction of the heads, each of which serves several.
         value: Likewise.
-        lengths: Sub-words of each text, P together.
+        lengths: Subwords of each text, P together.
         scale: Factor of the scores.
-        causal: A sub-word sees only those before it, and itself.
+        causal: A subword sees only those before it, and itself.
     """
-    if not causal and tiles_can_attend(query, key, value, scale):
-        return attend_by_tiles(query, key, value, lengths, scale)
+    if not causal and amx_can_attend(query, key, value, scale):
+        return attend_with_amx(query, key, value, lengths, scale)
     heads, rows, _ = query.shape
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
     out = result.transpose(0, 1)
@@ -148,7 +148,7 @@ NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
 FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
 """What some models add to attention and the packed kernel does not know."""
 SHORT_ON_GPU = 512
-"""Texts of fewer sub-words on average take the kernel for short texts."""
+"""Texts of fewer subwords on average take the kernel for short texts."""
 WIDTHS = (16, 32, 64, 128)
 """Sizes of a head that it has."""
 HALVES = (torch.bfloat16, torch.float16)
@@ -157,10 +157,10 @@ HALVES = (torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True)
 class Packing:
-    """Where texts lie in a row of sub-words."""
+    """Where texts lie in a row of subwords."""
 
     lengths: list[int]
-    """Sub-words of each of the B texts."""
+    """Subwords of each of the B texts."""
     bounds: Tensor
     """[B + 1] int32, where each text begins, on the model's device."""
 

@@ -1,4 +1,4 @@
-"""What the teacher reads at one time: sub-words of several texts, unpadded, and where their words are."""
+"""What the teacher reads at one time: subwords of several texts, unpadded, and where their words are."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class BatchConfig:
     """How much the teacher reads at one time."""
 
     budget: int = 8192
-    """Sub-words in a batch, padding counted."""
+    """Subwords in a batch, padding counted."""
     limit: int = 512
-    """Longest text in sub-words, special tokens counted."""
+    """Longest text in subwords, special tokens counted."""
     unit: Unit = "paragraph"
     """What the teacher reads as one text: a whole paragraph, or each sentence by itself."""
     packed: bool = False
@@ -45,87 +45,85 @@ class BatchConfig:
 
     def __post_init__(self) -> None:
         if self.budget < 1:
-            raise UsageError(
-                f"A budget of {self.budget} sub-words for a batch is too small; give at least 1."
-            )
+            raise UsageError(f"A budget of {self.budget} subwords for a batch is too small; give at least 1.")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Texts packed end to end. P sub-words, B texts, S sentences, W words.
+    """Texts packed end to end. P subwords, B texts, S sentences, W words.
 
-    All ranges are half-open and count sub-words from the start of the batch, special tokens included. The
-    first ``running`` words are the running text in reading order; the rest are occurrences of multi-word
-    phrases, whose words are ``phrase_first`` to ``phrase_last`` (inclusive).
+    All ranges are half-open and count subwords from the start of the batch, special tokens included. The
+    first ``n_words`` words are the running text in reading order; the rest are occurrences of multi-word
+    phrases, whose words are ``phrase_start`` to ``phrase_end``.
     """
 
-    pieces: Ints
-    """[P] sub-word ids with each text's special tokens."""
-    texts: Ints
+    subwords: Ints
+    """[P] subword ids with each text's special tokens."""
+    text_offsets: Ints
     """[B + 1] where each text begins."""
     word_ids: NDArray[np.int32]
-    """[W] vocabulary id, -1 outside the vocabulary or without any sub-word."""
-    word_first: Ints
-    word_last: Ints
+    """[W] vocabulary id, -1 outside the vocabulary or without any subword."""
+    word_start: Ints
+    word_end: Ints
     word_sentence: Ints
     """[W] number of the word's sentence in this batch."""
-    sentence_first: Ints
-    sentence_last: Ints
+    sentence_start: Ints
+    sentence_end: Ints
     sentence_text: Ints
     """[S] number of the sentence's text (its paragraph, or a part of one) in this batch."""
-    running: int
-    phrase_first: Ints
-    phrase_last: Ints
-    places: Ints
+    n_words: int
+    phrase_start: Ints
+    phrase_end: Ints
+    source_ids: Ints
     """[B] what each text is: the number of its paragraph in the corpus, or of its word in the word list."""
-    cut: int = 0
+    n_truncated: int = 0
     """How many sentences were longer than the teacher's limit and lost their end."""
 
     @property
     def lengths(self) -> Ints:
-        """[B] sub-words of each text."""
-        return np.diff(self.texts)
+        """[B] subwords of each text."""
+        return np.diff(self.text_offsets)
 
 
 FIELDS = (
-    "pieces",
-    "texts",
+    "subwords",
+    "text_offsets",
     "word_ids",
-    "word_first",
-    "word_last",
+    "word_start",
+    "word_end",
     "word_sentence",
-    "sentence_first",
-    "sentence_last",
+    "sentence_start",
+    "sentence_end",
     "sentence_text",
-    "phrase_first",
-    "phrase_last",
+    "phrase_start",
+    "phrase_end",
 )
 
 
 @dataclass(frozen=True)
-class LoadedBatch:
+class DeviceBatch:
     """The arrays of a batch as tensors (int64); `Batch` says what they are."""
 
     on_host: Callable[[], Batch]
     """Gives the batch itself."""
     lengths: Ints
-    running: int
-    cut: int
-    highest: int
-    """No sub-word has a higher id."""
-    words_there: Tensor
+    n_words: int
+    n_truncated: int
+    max_subword: int
+    """No subword has a higher id."""
+    arriving_word_ids: Tensor
     """``word_ids`` on the host, once the batch has arrived."""
-    pieces: Tensor
-    texts: Tensor
+    subwords: Tensor
+    text_offsets: Tensor
     word_ids: Tensor
-    word_first: Tensor
-    word_last: Tensor
+    word_start: Tensor
+    word_end: Tensor
     word_sentence: Tensor
-    sentence_first: Tensor
-    sentence_last: Tensor
+    sentence_start: Tensor
+    sentence_end: Tensor
     sentence_text: Tensor
-    phrase_first: Tensor
-    phrase_last: Tensor
+    phrase_start: Tensor
+    phrase_end: Tensor
     known: Tensor
     """[K] numbers of the words that are in the vocabulary."""
     arrival: Any = None
@@ -134,19 +132,19 @@ class LoadedBatch:
     @property
     def device(self) -> torch.device:
         """Where it is."""
-        return self.pieces.device
+        return self.subwords.device
 
     @cached_property
-    def batch(self) -> Batch:
+    def host(self) -> Batch:
         """The batch on the host; one that was made on the device is made once more."""
         return self.on_host()
 
     @cached_property
-    def host_words(self) -> NDArray[np.integer]:
+    def host_word_ids(self) -> NDArray[np.integer]:
         """[W] ``word_ids`` on the host; waits for the batch, which usually is there."""
         if self.arrival is not None:
             self.arrival.synchronize()
-        return self.words_there.numpy()
+        return self.arriving_word_ids.numpy()
 
     def await_arrival(self) -> None:
         """Let the device, not the host, wait until the batch is there."""
@@ -158,17 +156,17 @@ class LoadedBatch:
                 getattr(self, name).record_stream(stream)
 
 
-class Loader:
-    """Sends batches to a device; on a GPU from pinned memory, in a stream of its own, as one piece."""
+class DeviceLoader:
+    """Sends batches to a device; on a GPU from pinned memory, in a stream of its own, in one copy."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
         # torch does not type its streams and events.
         self.stream: Any = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
-    def __call__(self, batch: Batch | LoadedBatch) -> LoadedBatch:
+    def __call__(self, batch: Batch | DeviceBatch) -> DeviceBatch:
         """Begin to send a batch that is not there yet; the host does not wait for it."""
-        if isinstance(batch, LoadedBatch):
+        if isinstance(batch, DeviceBatch):
             return batch
         arrays = [getattr(batch, field) for field in FIELDS] + [np.flatnonzero(batch.word_ids >= 0)]
         sizes = [len(array) for array in arrays]
@@ -179,12 +177,12 @@ class Loader:
             sent = joined.to(self.device, non_blocking=True)
             if self.stream is not None:
                 arrival = self.stream.record_event()
-        return LoadedBatch(
+        return DeviceBatch(
             lambda: batch,
             batch.lengths,
-            batch.running,
-            batch.cut,
-            int(batch.pieces.max(initial=0)),
+            batch.n_words,
+            batch.n_truncated,
+            int(batch.subwords.max(initial=0)),
             torch.from_numpy(batch.word_ids),
             **dict(zip((*FIELDS, "known"), torch.split(sent, sizes))),
             arrival=arrival,

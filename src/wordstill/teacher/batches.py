@@ -9,19 +9,19 @@ from functools import partial
 import numpy as np
 
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
-from wordstill.core.threads import made_in_order
+from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
-from wordstill.teacher.batch import Batch, BatchConfig, LoadedBatch
+from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch
 from wordstill.teacher.gathering import Gatherer
 from wordstill.teacher.planning import plan_batches, plan_texts
-from wordstill.teacher.subwords import PieceSource, TextPieceTable
-from wordstill.teacher.tokenizer import Pieces, Subwords
+from wordstill.teacher.subwords import SubwordSource, SubwordTable
+from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
 
 Position = tuple[int, int]
 """Number of a window in reading order, and how many batches of it have been read."""
-AnyBatch = Batch | LoadedBatch
+AnyBatch = Batch | DeviceBatch
 """On the host, or made on a device."""
 
 
@@ -50,9 +50,9 @@ class ResumableBatches(ABC):
 
     def since(self, position: Position) -> Iterator[tuple[Position, AnyBatch]]:
         """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
-        return made_in_order(self._makers(position), self.builders)
+        return OrderedPool(_make, self.builders).map(self._makers(position))
 
-    def _makers(self, position: Position) -> Iterator[Callable[[], tuple[Position, AnyBatch]]]:
+    def _makers(self, position: Position) -> Iterator[tuple[Position, Callable[[], AnyBatch]]]:
         starts, (first, done) = self._starts(), position
         for window in range(first, len(starts)):
             makers = self._window(starts[window])
@@ -61,7 +61,7 @@ class ResumableBatches(ABC):
                 makers = [makers[number] for number in chosen]
             for number in range(done, len(makers)):
                 after = (window, number + 1) if number + 1 < len(makers) else (window + 1, 0)
-                yield partial(_made, after, makers[number])
+                yield after, makers[number]
             done = 0
 
     def _starts(self) -> list[int]:
@@ -75,7 +75,8 @@ class ResumableBatches(ABC):
         return starts
 
 
-def _made(after: Position, make: Callable[[], AnyBatch]) -> tuple[Position, AnyBatch]:
+def _make(planned: tuple[Position, Callable[[], AnyBatch]]) -> tuple[Position, AnyBatch]:
+    after, make = planned
     return after, make()
 
 
@@ -90,14 +91,14 @@ class TextBatches(ResumableBatches):
     """Every sentence of a corpus once, in batches that depend on the corpus and the settings only.
 
     A text is a paragraph, or a sentence if the settings say so; a paragraph over the limit is split at
-    sentence ends. Only a single sentence over the limit is cut. A text without any sub-word (a paragraph of
+    sentence ends. Only a single sentence over the limit is cut. A text without any subword (a paragraph of
     invisible characters, say) is left out.
 
     Args:
         corpus: The text.
         vocabulary: Names the words.
-        source: Gives the sub-words.
-        subwords: The teacher's tokenizer.
+        source: Gives the subwords.
+        tokenizer: The teacher's tokenizer.
         config: Size of the batches.
         order: Seed of a random order of reading; None reads from beginning to end.
         gather: Makes the batches on a device; None makes them on the host.
@@ -107,8 +108,8 @@ class TextBatches(ResumableBatches):
         self,
         corpus: Corpus,
         vocabulary: Vocabulary,
-        source: PieceSource,
-        subwords: Subwords,
+        source: SubwordSource,
+        tokenizer: SubwordTokenizer,
         config: BatchConfig,
         order: int | None = None,
         gather: Gatherer | None = None,
@@ -116,7 +117,7 @@ class TextBatches(ResumableBatches):
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
         self.gather = gather
         self.builders = BUILDERS if config.budget >= LARGE_BUDGET and gather is None else 1
-        self.assembler = Assembler(subwords, config.limit, vocabulary)
+        self.assembler = Assembler(tokenizer, config.limit, vocabulary)
         self.ids_of_slots = vocabulary.word_ids(corpus)
 
     def __len__(self) -> int:
@@ -154,7 +155,7 @@ class TextBatches(ResumableBatches):
         table = self.source.read(texts[:, :2])
         sentence_text = owners(texts[:, 1] - texts[:, 0])
         return self.assembler.assemble(
-            table, sentence_text, self.ids_of_slots[table.word_slots], places=texts[:, 2]
+            table, sentence_text, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2]
         )
 
 
@@ -162,18 +163,20 @@ WORDS_AT_ONCE = 8192
 
 
 class WordListBatches(ResumableBatches):
-    """Words or phrases, each alone in a text of its own, in batches. Those without sub-words are left out.
+    """Words or phrases, each alone in a text of its own, in batches. Those without subwords are left out.
 
     Args:
         words: The words as they are read.
         ids: Their ids in the vocabulary.
-        subwords: The teacher's tokenizer.
+        tokenizer: The teacher's tokenizer.
         config: Size of the batches.
     """
 
-    def __init__(self, words: Sequence[str], ids: Ints, subwords: Subwords, config: BatchConfig) -> None:
-        self.words, self.ids, self.subwords, self.config = words, ids, subwords, config
-        self.assembler = Assembler(subwords, config.limit)
+    def __init__(
+        self, words: Sequence[str], ids: Ints, tokenizer: SubwordTokenizer, config: BatchConfig
+    ) -> None:
+        self.words, self.ids, self.tokenizer, self.config = words, ids, tokenizer, config
+        self.assembler = Assembler(tokenizer, config.limit)
 
     def __len__(self) -> int:
         """How many words there are."""
@@ -184,37 +187,37 @@ class WordListBatches(ResumableBatches):
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
-        # A leading blank gives byte-level tokenizers the shape that a word has inside a text.
+        # A leading space gives byte-level tokenizers the shape that a word has inside a text.
         texts = [f" {word}" for word in self.words[start:stop]]
-        pieces = self.subwords.encode(texts)
+        subwords = self.tokenizer.encode(texts)
         chosen = plan_batches(
-            np.diff(pieces.offsets), self.assembler.room, self.assembler.specials, self.config
+            np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config
         )
         characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        return [partial(self._batch, pieces, rows, characters[rows], start) for rows in chosen]
+        return [partial(self._batch, subwords, rows, characters[rows], start) for rows in chosen]
 
-    def _batch(self, pieces: Pieces, rows: Ints, characters: Ints, start: int) -> Batch:
-        lengths = np.diff(pieces.offsets)[rows]
-        chosen = ranges(pieces.offsets[rows], lengths)
+    def _batch(self, subwords: EncodedTexts, rows: Ints, characters: Ints, start: int) -> Batch:
+        lengths = np.diff(subwords.offsets)[rows]
+        chosen = ranges(subwords.offsets[rows], lengths)
         bounds, base = offsets_of(lengths), offsets_of(characters)
-        base_of_piece = base[owners(lengths)]
+        base_of_subword = base[owners(lengths)]
         first, last = align(
-            pieces.starts[chosen] + base_of_piece,
-            pieces.ends[chosen] + base_of_piece,
+            subwords.starts[chosen] + base_of_subword,
+            subwords.ends[chosen] + base_of_subword,
             base[:-1] + 1,
             base[1:],
         )
         every = np.arange(len(rows), dtype=np.int64)
-        table = TextPieceTable(
-            ids=pieces.ids[chosen],
+        table = SubwordTable(
+            ids=subwords.ids[chosen],
             text_lengths=lengths,
             word_slots=every,
-            word_first=first,
-            word_last=last,
+            word_start=first,
+            word_end=last,
             words_in_sentence=np.ones(len(rows), dtype=np.int64),
-            sentence_first=bounds[:-1],
-            sentence_last=bounds[1:],
+            sentence_start=bounds[:-1],
+            sentence_end=bounds[1:],
         )
         return self.assembler.assemble(
-            table, every, self.ids[start + rows].astype(np.int32), places=start + rows
+            table, every, self.ids[start + rows].astype(np.int32), source_ids=start + rows
         )

@@ -14,10 +14,10 @@ from wordstill.teacher.layers import wanted_states
 
 
 @torch.inference_mode()
-def agreement(one: Any, other: Any, pieces: Tensor, depth: int) -> float:
+def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
     """Mean cosine between the last states that two models give for a text."""
     first, second = (
-        wanted_states(model(input_ids=pieces[None]), (depth,), depth, "the teacher")[depth][0].float()
+        wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth][0].float()
         for model in (one, other)
     )
     return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
@@ -27,19 +27,19 @@ CLOSE_ENOUGH = 0.99
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
 
 
-def bfloat16_if_close(model: Any, pieces: Tensor, depth: int, name: str) -> Any:
+def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> Any:
     """The model in bfloat16, or in float32 with a warning where bfloat16 changes its states too much.
 
     Args:
         model: A model on the CPU.
-        pieces: Sub-words of a short text [n].
+        subwords: Subwords of a short text [n].
         depth: Number of its last layer.
         name: The teacher's name, for the warning.
     """
     full = model.to(torch.float32)
     try:
         half = copy.deepcopy(full).to(torch.bfloat16)
-        cosine = agreement(full, half, pieces, depth)
+        cosine = agreement(full, half, subwords, depth)
         reason = f"in bfloat16 its states have a mean cosine of only {cosine:.4f} with those in float32"
     except Exception as error:  # Models have layers of every kind, and some do not run in bfloat16.
         cosine, reason = 0.0, in_one_line(error)

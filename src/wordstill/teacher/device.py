@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import NoReturn
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from wordstill.errors import UsageError, unknown_name
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-ISA_VARIABLE, ISA_WITHOUT_TILES = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
+ISA_VARIABLE, ISA_WITHOUT_AMX = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
 PROBE_SECONDS = 10
 
 
@@ -64,7 +65,23 @@ def _usual_on_gpu() -> torch.dtype:
     return torch.float32
 
 
-def tiles_announced() -> bool:
+@contextmanager
+def shared_cores(size: int) -> Iterator[Callable[[], None]]:
+    """Give this thread one of ``size`` equal shares of torch's cores; yields what gives a thread its own.
+
+    A thread with a core of its own does not wait for the others after every operation, as the threads of one
+    operation do, which costs most where other programs run.
+    """
+    cores = torch.get_num_threads()
+    take_share = partial(torch.set_num_threads, max(1, cores // size))
+    take_share()
+    try:
+        yield take_share
+    finally:
+        torch.set_num_threads(cores)
+
+
+def amx_announced() -> bool:
     """Whether this processor says that it has matrix tiles for bfloat16 (AMX)."""
     return bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
 
@@ -72,10 +89,10 @@ def tiles_announced() -> bool:
 @cache
 def cpu_multiplies_bfloat16() -> bool:
     """Whether this processor has matrix tiles for bfloat16 that really work, and oneDNN may use them."""
-    return tiles_announced() and not tiles_forbidden() and survives_bfloat16()
+    return amx_announced() and not amx_forbidden() and survives_bfloat16()
 
 
-def tiles_forbidden() -> bool:
+def amx_forbidden() -> bool:
     """Whether the environment tells oneDNN to leave matrix tiles alone; bfloat16 is slow without them."""
     allowed = os.environ.get(ISA_VARIABLE, "").upper()
     return allowed not in ("", "ALL", "DEFAULT") and "AMX" not in allowed
@@ -85,7 +102,7 @@ def bfloat16_is_safe() -> bool:
     """Whether this process would live through products in bfloat16; broken tiles are avoided if need be."""
     if cpu_multiplies_bfloat16():
         return True
-    avoid_broken_tiles()
+    avoid_broken_amx()
     return survives_bfloat16()
 
 
@@ -108,18 +125,18 @@ def survives(product: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def avoid_broken_tiles() -> None:
+def avoid_broken_amx() -> None:
     """Where matrix tiles are announced but do not work, tell oneDNN to leave them alone.
 
     It listens only before its first product in a process.
     """
-    if tiles_announced() and not cpu_multiplies_bfloat16():
-        avoid_matrix_tiles()
+    if amx_announced() and not cpu_multiplies_bfloat16():
+        avoid_amx()
 
 
-def avoid_matrix_tiles() -> None:
+def avoid_amx() -> None:
     """Tell oneDNN to leave matrix tiles alone; it listens only before its first product in a process."""
-    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_TILES)
+    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_AMX)
 
 
 def _bfloat16_product() -> None:
@@ -145,8 +162,8 @@ def _try(product: Callable[[], object]) -> NoReturn:
 
 
 def _refuse_deadly_bfloat16() -> None:
-    if tiles_announced() and not bfloat16_is_safe():
+    if amx_announced() and not bfloat16_is_safe():
         raise UsageError(
             "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
-            f"Set {ISA_VARIABLE}={ISA_WITHOUT_TILES} in the environment before the start, or take float32."
+            f"Set {ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment before the start, or take float32."
         )

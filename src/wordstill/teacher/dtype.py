@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from wordstill.teacher.amx import NoTiles, with_tiles
+from wordstill.teacher.amx import AmxUnavailable, with_amx
 from wordstill.teacher.closeness import bfloat16_if_close
-from wordstill.teacher.device import avoid_broken_tiles, choose_precision
+from wordstill.teacher.device import avoid_broken_amx, choose_precision
 from wordstill.teacher.layers import blocks_of, copy_of, wanted_states
 from wordstill.teacher.packing import TOLERANCE, relative_difference
 
@@ -41,22 +41,22 @@ class SortedLinear(nn.Module):
 
 
 @torch.inference_mode()
-def with_sorted_weights(model: Any, pieces: Tensor, depth: int) -> Any:
+def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
     """The model with sorted weights in its blocks; the same model where its states would change.
 
     Args:
         model: A model on a CPU; it is not changed.
-        pieces: Sub-words of a short text [n].
+        subwords: Subwords of a short text [n].
         depth: Number of its last layer.
     """
-    avoid_broken_tiles()
+    avoid_broken_amx()
     if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
         return model
     changed = copy_of(model)
     try:
         for name, layer in _linear_layers(changed, depth).items():
             changed.set_submodule(name, SortedLinear(layer))
-        one, other = (_states(each, pieces, depth) for each in (model, changed))
+        one, other = (_states(each, subwords, depth) for each in (model, changed))
         same = relative_difference(other, one) <= TOLERANCE[one.dtype]
     except Exception:  # Some models look at a layer's weights while they run.
         same = False
@@ -72,11 +72,11 @@ def _linear_layers(model: Any, depth: int) -> dict[str, nn.Linear]:
     }
 
 
-def _states(model: Any, pieces: Tensor, depth: int) -> Tensor:
-    return wanted_states(model(input_ids=pieces[None]), (depth,), depth, "the teacher")[depth]
+def _states(model: Any, subwords: Tensor, depth: int) -> Tensor:
+    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]
 
 
-BY_TILES = ("auto", "bfloat16")
+WITH_AMX = ("auto", "bfloat16")
 """Precisions for which matrix tiles are tried on a CPU, before what torch has."""
 
 
@@ -91,16 +91,16 @@ def in_precision(
         model: A model on the CPU; it is taken over.
         wanted: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         device: Where it shall run.
-        probe: Sub-words of a short text [n], to try what is faster.
+        probe: Subwords of a short text [n], to try what is faster.
         depth: Number of its last layer.
         teacher: The teacher's name, for messages.
 
     Raises:
         UsageError: The precision is unknown, or cannot be had on this device.
     """
-    if device.type == "cpu" and wanted in BY_TILES:
-        with suppress(NoTiles):
-            return with_tiles(model, probe, depth)
+    if device.type == "cpu" and wanted in WITH_AMX:
+        with suppress(AmxUnavailable):
+            return with_amx(model, probe, depth)
     return _by_torch(model, wanted, device, probe, depth, teacher)
 
 

@@ -14,15 +14,15 @@ from torch.nn.functional import pad
 from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError
 from wordstill.teacher.attention import Packing, packed, register
-from wordstill.teacher.batch import LoadedBatch
-from wordstill.teacher.layers import StatesBetween, blocks_of, wanted_states
+from wordstill.teacher.batch import DeviceBatch
+from wordstill.teacher.layers import LayerHooks, blocks_of, wanted_states
 from wordstill.teacher.tokenizer import first_position
 
 
 class PlainGelu(nn.Module):
     """The exact ``gelu`` by torch's own kernel, also inside a compiled block.
 
-    What the compiler makes of it took 0.82 ms for a batch of 131,072 sub-words in a block of BERT-base on an
+    What the compiler makes of it took 0.82 ms for a batch of 131,072 subwords in a block of BERT-base on an
     H200, torch's own kernel 0.51 ms and copying the values 0.38 ms.
     """
 
@@ -54,7 +54,7 @@ def _is_gelu(module: nn.Module) -> bool:
 
 
 ROWS_STEP = 64
-"""On a CPU, rows of sub-words are filled up to a multiple of this: products are compiled anew for every other
+"""On a CPU, rows of subwords are filled up to a multiple of this: products are compiled anew for every other
 number of rows, which takes longer than a few rows more."""
 
 
@@ -68,27 +68,27 @@ class Forward:
         pad_id: What stands behind a text that is shorter than its neighbours; it is masked.
 
     Attributes:
-        packs: Whether texts are packed; `pack` sets it.
-        most: Sub-words that are read at one time at most, once the memory of a GPU was too small for more.
+        packs: Whether texts are packed; `use_packing` sets it.
+        max_tokens: Most subwords in one run, once the memory of a GPU was too small for more.
     """
 
     def __init__(self, model: Any, depth: int, name: str, pad_id: int) -> None:
         self.depth, self.name, self.pad_id = depth, name, pad_id
         self.packs = False
-        self.most: int | None = None
+        self.max_tokens: int | None = None
         self.model, self.blocks = model, blocks_of(model, depth)
-        self.between = None if self.blocks is None else StatesBetween(self.blocks)
+        self.hooks = None if self.blocks is None else LayerHooks(self.blocks)
         self.first_position = first_position(model)
         self._usual_attention = getattr(model.config, "_attn_implementation", None)
 
     @torch.inference_mode()
-    def __call__(self, batch: LoadedBatch, layers: tuple[int, ...]) -> dict[int, Tensor]:
+    def __call__(self, batch: DeviceBatch, layers: tuple[int, ...]) -> dict[int, Tensor]:
         """[P, d] states of each wanted layer.
 
         Raises:
             TeacherError: The model gives no hidden states, or one text is too much for the GPU's memory.
         """
-        return self._in_parts(batch.pieces, batch.texts, batch.lengths, layers)
+        return self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, layers)
 
     def compile(self, wanted: bool = True) -> None:
         """Join small operations of each block into few, or not any more; the next batch takes seconds longer.
@@ -97,8 +97,8 @@ class Forward:
         """
         if self.packs:
             self.model.set_attn_implementation(register(compiled=wanted))
-        if self.between is not None:
-            self.between.let_go()
+        if self.hooks is not None:
+            self.hooks.remove()
         for block in self.blocks or []:
             if wanted:
                 use_plain_gelu(block)
@@ -106,7 +106,7 @@ class Forward:
             else:
                 block._compiled_call_impl = None
 
-    def pack(self, wanted: bool) -> None:
+    def use_packing(self, wanted: bool) -> None:
         """Let the model read packed texts, or padded ones again.
 
         Raises:
@@ -116,68 +116,68 @@ class Forward:
         self.packs = wanted
 
     def _in_parts(
-        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
     ) -> dict[int, Tensor]:
         """Texts [P] that begin at ``texts`` [B + 1], all together or, where memory is short, half by half."""
         count = len(lengths) // 2
-        if self.most is None or len(pieces) <= self.most or not count:
+        if self.max_tokens is None or len(subwords) <= self.max_tokens or not count:
             with suppress(torch.cuda.OutOfMemoryError):
-                return (self._packed if self.packs else self._padded)(pieces, texts, lengths, layers)
+                return (self._packed if self.packs else self._padded)(subwords, texts, lengths, layers)
             torch.cuda.empty_cache()
-            self._take_less(len(pieces), lengths)
+            self._take_less(len(subwords), lengths)
         cut = int(lengths[:count].sum())
-        first = self._in_parts(pieces[:cut], texts[: count + 1], lengths[:count], layers)
-        second = self._in_parts(pieces[cut:], texts[count:] - cut, lengths[count:], layers)
+        first = self._in_parts(subwords[:cut], texts[: count + 1], lengths[:count], layers)
+        second = self._in_parts(subwords[cut:], texts[count:] - cut, lengths[count:], layers)
         return {layer: torch.cat([states, second[layer]]) for layer, states in first.items()}
 
-    def _take_less(self, pieces: int, lengths: Ints) -> None:
+    def _take_less(self, subwords: int, lengths: Ints) -> None:
         """Read at most half as much at one time from now on; the first time this is told."""
         if len(lengths) == 1:
             raise TeacherError(
                 f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
-                "sub-words. Free some, give a smaller max_length, or use device cpu."
+                "subwords. Free some, give a smaller max_length, or use device cpu."
             )
-        if self.most is None:
+        if self.max_tokens is None:
             warnings.warn(
-                f"The memory of the GPU is too small for a batch of {pieces} sub-words; from now on batches "
+                f"The memory of the GPU is too small for a batch of {subwords} subwords; from now on batches "
                 "are read in parts, which takes longer. Give a smaller budget.",
                 stacklevel=4,
             )
-        self.most = pieces // 2
+        self.max_tokens = subwords // 2
 
     def _packed(
-        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
     ) -> dict[int, Tensor]:
-        starts = texts[:-1].repeat_interleave(texts.diff(), output_size=len(pieces))
-        positions = torch.arange(len(pieces), device=pieces.device) - starts + self.first_position
-        count, sizes = len(pieces), lengths.tolist()
-        rest = -count % ROWS_STEP if pieces.device.type == "cpu" else 0
+        starts = texts[:-1].repeat_interleave(texts.diff(), output_size=len(subwords))
+        positions = torch.arange(len(subwords), device=subwords.device) - starts + self.first_position
+        count, sizes = len(subwords), lengths.tolist()
+        rest = -count % ROWS_STEP if subwords.device.type == "cpu" else 0
         if rest:
-            pieces = pad(pieces, (0, rest), value=self.pad_id)
+            subwords = pad(subwords, (0, rest), value=self.pad_id)
             positions = pad(positions, (0, rest), value=self.first_position)
             sizes, texts = [*sizes, rest], torch.cat([texts, texts[-1:] + rest])
         with packed(Packing(sizes, texts.int())):
-            hidden = self._run(layers, input_ids=pieces[None], position_ids=positions[None])
+            hidden = self._run(layers, input_ids=subwords[None], position_ids=positions[None])
         return {layer: states[0, :count] for layer, states in hidden.items()}
 
     def _padded(
-        self, pieces: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
+        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
     ) -> dict[int, Tensor]:
         filled = np.arange(lengths.max()) < lengths[:, None]
         padded = not filled.all()
-        mask = torch.from_numpy(filled).to(pieces.device)
-        ids = torch.full(mask.shape, self.pad_id, dtype=torch.int64, device=pieces.device)
-        ids[mask] = pieces
+        mask = torch.from_numpy(filled).to(subwords.device)
+        ids = torch.full(mask.shape, self.pad_id, dtype=torch.int64, device=subwords.device)
+        ids[mask] = subwords
         hidden = self._run(layers, input_ids=ids, attention_mask=mask.long() if padded else None)
         return {layer: states[mask] if padded else states.flatten(0, 1) for layer, states in hidden.items()}
 
     def _run(self, layers: tuple[int, ...], **inputs: Any) -> dict[int, Tensor]:
-        """[texts, sub-words, d] of each wanted layer."""
-        if layers == (self.depth,) or self.between is None:
+        """[texts, subwords, d] of each wanted layer."""
+        if layers == (self.depth,) or self.hooks is None:
             output = self.model(**inputs, output_hidden_states=layers != (self.depth,))
             return wanted_states(output, layers, self.depth, self.name)
         below = [layer for layer in layers if layer < self.depth]
-        with self.between.before(below, stop=self.depth not in layers) as seen:
+        with self.hooks.before(below, stop=self.depth not in layers) as seen:
             seen[self.depth] = wanted_states(self.model(**inputs), (self.depth,), self.depth, self.name)[
                 self.depth
             ]

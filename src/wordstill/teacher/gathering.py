@@ -14,9 +14,9 @@ from torch import Tensor
 
 from wordstill.core.ragged import Ints, offsets_of
 from wordstill.corpus import Vocabulary
-from wordstill.teacher.batch import Batch, LoadedBatch, send
-from wordstill.teacher.subwords import FormPieces, PieceSource
-from wordstill.teacher.tokenizer import Subwords, room_beside_specials
+from wordstill.teacher.batch import Batch, DeviceBatch, send
+from wordstill.teacher.subwords import FormSubwords, SubwordSource
+from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials
 
 
 def running_sum(lengths: Tensor) -> Tensor:
@@ -53,24 +53,29 @@ class Window(NamedTuple):
 
 
 class Gatherer:
-    """Makes the same batches as `TextBatches` does on the host from `FormPieces`, for texts without phrases.
+    """Makes on a device the batches that `TextBatches` makes on the host, for texts without phrases.
 
     The device gets the forms of a window of paragraphs as they lie in the store, and then, for each batch,
-    where its texts begin; sub-words, words and sentences are gathered there, in a stream of their own.
+    where its texts begin; subwords, words and sentences are gathered there, in a stream of their own.
 
     Args:
-        source: The sub-words of every form.
+        source: The subwords of every form.
         vocabulary: Names the words; it has no phrases.
-        subwords: Knows the special tokens.
-        limit: Longest text in sub-words, special tokens counted.
+        tokenizer: Knows the special tokens.
+        limit: Longest text in subwords, special tokens counted.
         device: Where batches are made.
     """
 
     def __init__(
-        self, source: FormPieces, vocabulary: Vocabulary, subwords: Subwords, limit: int, device: torch.device
+        self,
+        source: FormSubwords,
+        vocabulary: Vocabulary,
+        tokenizer: SubwordTokenizer,
+        limit: int,
+        device: torch.device,
     ) -> None:
         self.corpus, self.device = source.corpus, device
-        self.room = room_beside_specials(limit, subwords)
+        self.room = room_beside_specials(limit, tokenizer)
         # torch does not type its streams. Without a high priority gathers wait for the model's kernels.
         self.stream: Any = torch.cuda.Stream(device, priority=-1) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         words = vocabulary.word_ids(source.corpus)
@@ -80,13 +85,13 @@ class Gatherer:
                 self._send, (source.ids, source.lengths, source.offsets[:-1])
             )
             self.word_starts, self.word_counts = map(self._send, (word_offsets[:-1], np.diff(word_offsets)))
-            self.word_first, self.word_last = map(self._send, (source.word_first, source.word_last))
+            self.word_start, self.word_end = map(self._send, (source.word_start, source.word_end))
             self.word_ids = self._send(np.where(words < len(vocabulary), words, -1))
             self.prefix, self.suffix = (
                 torch.tensor(each, dtype=torch.int64, device=device)
-                for each in (subwords.prefix, subwords.suffix)
+                for each in (tokenizer.prefix, tokenizer.suffix)
             )
-        self.highest = max([int(source.ids.max(initial=0)), *subwords.prefix, *subwords.suffix])
+        self.max_subword = max([int(source.ids.max(initial=0)), *tokenizer.prefix, *tokenizer.suffix])
 
     def window(self, first: int, last: int) -> Window:
         """Send the forms of the sentences ``first`` to ``last`` (exclusive) to the device."""
@@ -97,13 +102,13 @@ class Gatherer:
 
     def __call__(
         self, window: Window, texts: Ints, totals: Ints, on_host: Callable[[], Batch]
-    ) -> LoadedBatch:
+    ) -> DeviceBatch:
         """Begin to make a batch.
 
         Args:
             window: Where its texts are.
             texts: Rows (first sentence, sentence after the last) [B, 2].
-            totals: Sub-words of each text, however long it is, without special tokens [B].
+            totals: Subwords of each text, however long it is, without special tokens [B].
             on_host: Makes the same batch on the host.
         """
         kept = np.minimum(totals, self.room)
@@ -122,60 +127,60 @@ class Gatherer:
             parts = torch.split(sent, [len(texts)] * 6 + [len(texts) + 1])
             sizes = _Sizes(*(int(each.sum()) for each in (sentences, forms, totals, lengths)))
             tensors = self._gathered(window, _Texts(*parts), sizes)
-            words_there = self._returned(tensors["word_ids"])
+            arriving_word_ids = self._returned(tensors["word_ids"])
             # The host waits for this stream only, to learn how many words there are and how many are known.
             known = torch.nonzero(tensors["word_ids"] >= 0).flatten()
             arrival = None if self.stream is None else self.stream.record_event()
-        return LoadedBatch(
+        return DeviceBatch(
             on_host,
             lengths=lengths,
-            running=len(words_there),
-            cut=int((totals > self.room).sum()),
-            highest=self.highest,
+            n_words=len(arriving_word_ids),
+            n_truncated=int((totals > self.room).sum()),
+            max_subword=self.max_subword,
             **tensors,
             known=known,
-            words_there=words_there,
+            arriving_word_ids=arriving_word_ids,
             arrival=arrival,
         )
 
     def _gathered(self, window: Window, texts: _Texts, sizes: _Sizes) -> dict[str, Tensor]:
-        """Everything that is known of the batch, by the names of `LoadedBatch`."""
+        """Everything that is known of the batch, by the names of `DeviceBatch`."""
         sentence_text, sentence = runs(texts.first_sentence, texts.sentences, sizes.sentences)
         form_bounds = running_sum(window.bounds[sentence + 1] - window.bounds[sentence])
         _, place = runs(texts.first_form, texts.forms, sizes.forms)
         forms = window.forms[place]
         before = running_sum(self.lengths[forms])
-        shift = texts.bounds[:-1] + len(self.prefix) - texts.first_piece
+        shift = texts.bounds[:-1] + len(self.prefix) - texts.first_subword
         end = texts.bounds[1:] - len(self.suffix)
         sentence_bounds, ends = before[form_bounds], end[sentence_text]
-        sentence_last = torch.minimum(sentence_bounds[1:] + shift[sentence_text], ends)
-        sentence_first = torch.minimum(sentence_bounds[:-1] + shift[sentence_text], sentence_last)
+        sentence_end = torch.minimum(sentence_bounds[1:] + shift[sentence_text], ends)
+        sentence_start = torch.minimum(sentence_bounds[:-1] + shift[sentence_text], sentence_end)
         nothing = sentence_text[:0]
         return {
-            "pieces": self._pieces(forms, before, texts, sizes),
-            "texts": texts.bounds,
+            "subwords": self._subwords(forms, before, texts, sizes),
+            "text_offsets": texts.bounds,
             **self._words(forms, before, form_bounds, sentence_text, texts.bounds, shift, end),
-            "sentence_first": sentence_first,
-            "sentence_last": sentence_last,
+            "sentence_start": sentence_start,
+            "sentence_end": sentence_end,
             "sentence_text": sentence_text,
-            "phrase_first": nothing,
-            "phrase_last": nothing,
+            "phrase_start": nothing,
+            "phrase_end": nothing,
         }
 
-    def _pieces(self, forms: Tensor, before: Tensor, texts: _Texts, sizes: _Sizes) -> Tensor:
-        """[P] sub-words with the special tokens of each text."""
-        # Special tokens first get a neighbour's sub-word, wherever it is.
-        _, place = runs(texts.first_piece - len(self.prefix), texts.lengths, sizes.lengths)
-        place = place.clamp_(0, sizes.pieces - 1)
-        form = owners_of(before.diff(), sizes.pieces)[place]
-        pieces = self.ids[self.starts[forms[form]] + place - before[form]].long()
+    def _subwords(self, forms: Tensor, before: Tensor, texts: _Texts, sizes: _Sizes) -> Tensor:
+        """[P] subwords with the special tokens of each text."""
+        # Special tokens first get a neighbour's subword, wherever it is.
+        _, place = runs(texts.first_subword - len(self.prefix), texts.lengths, sizes.lengths)
+        place = place.clamp_(0, sizes.subwords - 1)
+        form = owners_of(before.diff(), sizes.subwords)[place]
+        subwords = self.ids[self.starts[forms[form]] + place - before[form]].long()
         for tokens, begin in (
             (self.prefix, texts.bounds[:-1]),
             (self.suffix, texts.bounds[1:] - len(self.suffix)),
         ):
             places = begin[:, None] + torch.arange(len(tokens), device=self.device)
-            pieces[places] = tokens.expand(places.shape)
-        return pieces
+            subwords[places] = tokens.expand(places.shape)
+        return subwords
 
     def _words(
         self,
@@ -187,18 +192,18 @@ class Gatherer:
         shift: Tensor,
         end: Tensor,
     ) -> dict[str, Tensor]:
-        """Of each word its id, its range of sub-words and its sentence [W]."""
+        """Of each word its id, its range of subwords and its sentence [W]."""
         counts = self.word_counts[forms]
         form, slot = runs(self.word_starts[forms], counts, int(counts.sum()))
         sentence = owners_of(form_bounds.diff(), len(forms))[form]
         text = sentence_text[sentence]
         start = before[form] + shift[text]
-        first, last = start + self.word_first[slot], start + self.word_last[slot]
+        first, last = start + self.word_start[slot], start + self.word_end[slot]
         lost = (last > end[text]) | (first >= last)
         return {
             "word_ids": torch.where(lost, -1, self.word_ids[slot]).long(),
-            "word_first": torch.where(lost, bounds[text], first),
-            "word_last": torch.where(lost, bounds[text], last),
+            "word_start": torch.where(lost, bounds[text], first),
+            "word_end": torch.where(lost, bounds[text], last),
             "word_sentence": sentence,
         }
 
@@ -224,7 +229,7 @@ class _Texts(NamedTuple):
     sentences: Tensor
     first_form: Tensor
     forms: Tensor
-    first_piece: Tensor
+    first_subword: Tensor
     """Before special tokens are added and ends are cut."""
     lengths: Tensor
     """After that."""
@@ -237,7 +242,7 @@ class _Sizes(NamedTuple):
 
     sentences: int
     forms: int
-    pieces: int
+    subwords: int
     lengths: int
 
 
@@ -247,9 +252,9 @@ Place = Literal["auto", "host", "device"]
 
 def gatherer(
     place: Place,
-    source: PieceSource,
+    source: SubwordSource,
     vocabulary: Vocabulary,
-    subwords: Subwords,
+    tokenizer: SubwordTokenizer,
     limit: int,
     device: torch.device,
 ) -> Gatherer | None:
@@ -257,22 +262,22 @@ def gatherer(
 
     Args:
         place: Where they are wanted; if that cannot be the device that was asked for, a warning says why.
-        source: The sub-words of the text.
+        source: The subwords of the text.
         vocabulary: Names the words.
-        subwords: Knows the special tokens.
-        limit: Longest text in sub-words, special tokens counted.
+        tokenizer: Knows the special tokens.
+        limit: Longest text in subwords, special tokens counted.
         device: Where the teacher is.
     """
     if place == "host":
         return None
     if device.type != "cuda":
         reason = f"the teacher is on the {device.type}"
-    elif not isinstance(source, FormPieces):
-        reason = "words of this text cannot be split into sub-words apart from their neighbours"
+    elif not isinstance(source, FormSubwords):
+        reason = "words of this text cannot be split into subwords apart from their neighbours"
     elif len(vocabulary.phrases):
         reason = "phrases have to be found"
     else:
-        return Gatherer(source, vocabulary, subwords, limit, device)
+        return Gatherer(source, vocabulary, tokenizer, limit, device)
     if place == "device":
         warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
     return None

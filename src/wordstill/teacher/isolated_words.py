@@ -146,7 +146,7 @@ BUDGET = 2048
 
 
 class WordsAlone:
-    """Gives words the mean state of their sub-words; the model is loaded when the first are asked for.
+    """Gives words the mean state of their subwords; the model is loaded when the first are asked for.
 
     Args:
         teacher: A teacher, or its folder or name.
@@ -166,13 +166,13 @@ class WordsAlone:
         return Teacher.from_pretrained(self._given)
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The states (words, width), zeros for words without sub-words."""
+        """The states (words, width), zeros for words without subwords."""
         from wordstill.teacher import BatchConfig, WordListBatches
 
         teacher = self.teacher
         layer = teacher.depth if self._layer is None else self._layer
         ids = np.arange(len(words), dtype=np.int64)
-        batches = WordListBatches(words, ids, teacher.subwords, BatchConfig(BUDGET, teacher.limit))
+        batches = WordListBatches(words, ids, teacher.tokenizer, BatchConfig(BUDGET, teacher.limit))
         read = np.zeros((len(words), teacher.width), dtype=np.float32)
         for _, batch in batches.since((0, 0)):
             states = teacher.encode(batch, (layer,))

@@ -59,7 +59,7 @@ def _part(part: str, depth: int, whole: str) -> range:
 
 
 def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -> dict[int, Tensor]:
-    """The states of the wanted layers [texts, sub-words, d] each; layer 0 is the embedding.
+    """The states of the wanted layers [texts, subwords, d] each; layer 0 is the embedding.
 
     Args:
         output: What the model gave.
@@ -97,10 +97,10 @@ def copy_of(model: Any) -> Any:
     return copy.deepcopy(model, {id(weight): weight for weight in weights})
 
 
-class StatesBetween:
+class LayerHooks:
     """What a model gives to its blocks, for every thread that runs it.
 
-    Hooks stay on the blocks from the first look to `let_go`, since a thread that adds or removes one would
+    Hooks stay on the blocks from the first look to `remove`, since a thread that adds or removes one would
     disturb the others; each notes what is wanted in its own thread.
 
     Args:
@@ -129,13 +129,13 @@ class StatesBetween:
         finally:
             self._own.wanted = None
 
-    def let_go(self) -> None:
+    def remove(self) -> None:
         """Take the hooks off the blocks, which a compiler would not understand."""
         with self._lock:
             while self._hooks:
                 self._hooks.pop().remove()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> StatesBetween:
+    def __deepcopy__(self, memo: dict[int, Any]) -> LayerHooks:
         # A copied model has copied hooks; nobody looks through them.
         return self
 

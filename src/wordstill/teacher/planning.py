@@ -17,19 +17,19 @@ Measure = Callable[[Ints], Ints]
 def plan_texts(
     lengths: Ints, bounds: Ints, first_paragraph: int, room: int, measure: Measure
 ) -> tuple[Ints, Ints]:
-    """Make texts of paragraphs, splitting those over ``room`` sub-words at sentence ends.
+    """Make texts of paragraphs, splitting those over ``room`` subwords at sentence ends.
 
     Args:
-        lengths: Sub-words of each sentence.
+        lengths: Subwords of each sentence.
         bounds: Where each paragraph begins, in sentences of the corpus, and where the last one ends.
         first_paragraph: Number of the first paragraph.
-        room: Most sub-words of a text; only a single sentence (beside empty ones) may have more.
-        measure: Sub-words of texts given as rows (first sentence, sentence after the last). A part of a
+        room: Most subwords of a text; only a single sentence (beside empty ones) may have more.
+        measure: Subwords of texts given as rows (first sentence, sentence after the last). A part of a
             paragraph can have more than its sentences have in the paragraph: a tokenizer may have joined some
             across a sentence's end.
 
     Returns:
-        Rows (first sentence, sentence after the last, paragraph), and the sub-words of each.
+        Rows (first sentence, sentence after the last, paragraph), and the subwords of each.
     """
     before, audible = offsets_of(lengths), offsets_of(np.minimum(lengths, 1))
     totals = np.diff(before[bounds - bounds[0]])
@@ -50,12 +50,12 @@ def plan_texts(
 
 
 def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -> list[Ints]:
-    """Numbers of the texts of each batch, from long to short; texts without sub-words are left out.
+    """Numbers of the texts of each batch, from long to short; texts without subwords are left out.
 
     Texts of like length are read together: so little is padded, and packed attention has even work.
 
     Args:
-        lengths: Sub-words of each text without special tokens.
+        lengths: Subwords of each text without special tokens.
         room: Where a longer text is cut.
         specials: Special tokens of each text.
         config: Size of the batches.
@@ -113,7 +113,7 @@ def _halves(rows: Ints) -> Ints:
 
 ON_CPU, ON_GPU = 2_048, 131_072
 BYTES_FOR_EACH_NUMBER = 64
-"""Memory of one sub-word, its words and their use by methods, for each number of its state."""
+"""Memory of one subword, its words and their use by methods, for each number of its state."""
 SHARE_OF_MEMORY = 0.5
 
 
@@ -133,7 +133,7 @@ def usual_budget(device: torch.device, width: int) -> int:
     # A power of two, so that a run can be resumed although a little more or less is free.
     fits = 1 << max(fits, 1).bit_length() - 1
     warnings.warn(
-        f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} sub-words are read at one time "
+        f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} subwords are read at one time "
         f"instead of {ON_GPU}; that can take longer.",
         stacklevel=3,
     )

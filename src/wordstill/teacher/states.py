@@ -11,19 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.teacher.batch import Batch, LoadedBatch, Loader, send
+from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader, send
 from wordstill.teacher.pooling import Pooling, RangeMeans, range_extremes
 
 Subject = TypeVar("Subject")
 
 
-class FiniteWatch(Generic[Subject]):
+class NonFiniteMonitor(Generic[Subject]):
     """Looks at numbers of every batch; on a GPU the answer is taken when it is there, some batches later."""
 
     def __init__(self) -> None:
         self._pending: deque[tuple[Any, Tensor, Subject]] = deque()
 
-    def look(self, numbers: Iterable[Tensor], subject: Subject) -> Subject | None:
+    def check(self, numbers: Iterable[Tensor], subject: Subject) -> Subject | None:
         """Take note of what some numbers are about; returns whose are known by now not to be finite."""
         # A sum can run over although all numbers are finite, so the one who is told must look again.
         finite = torch.stack([torch.isfinite(each.sum()) for each in numbers]).all()
@@ -35,7 +35,7 @@ class FiniteWatch(Generic[Subject]):
         self._pending.append((known, answer, subject))
         return self._first_bad(wait=False)
 
-    def settle(self) -> Subject | None:
+    def flush(self) -> Subject | None:
         """Wait for all answers; returns the first whose numbers are not finite, if there is one."""
         return self._first_bad(wait=True)
 
@@ -49,9 +49,9 @@ class FiniteWatch(Generic[Subject]):
 
 
 class WordStates:
-    """Sub-word states of the wanted layers, and means over words, sentences and windows of them.
+    """Subword states of the wanted layers, and means over words, sentences and windows of them.
 
-    Shapes: P sub-words, W words (running text first, then phrases), S sentences, d the teacher's width.
+    Shapes: P subwords, W words (running text first, then phrases), S sentences, d the teacher's width.
     Results are float32; those of words and sentences are cached, so that methods share them.
 
     Args:
@@ -64,14 +64,14 @@ class WordStates:
         known: Numbers of the words that are in the vocabulary [K].
     """
 
-    def __init__(self, batch: Batch | LoadedBatch, hidden: Mapping[int, Tensor]) -> None:
+    def __init__(self, batch: Batch | DeviceBatch, hidden: Mapping[int, Tensor]) -> None:
         self.hidden = dict(hidden)
         self.device = next(iter(self.hidden.values())).device
         # A loader has a stream of its own, which is not worth making for a batch that is there.
-        self.loaded = batch if isinstance(batch, LoadedBatch) else Loader(self.device)(batch)
-        self.loaded.await_arrival()
-        self.word_ids, self.word_sentence = self.loaded.word_ids, self.loaded.word_sentence
-        self.known = self.loaded.known
+        self.batch = batch if isinstance(batch, DeviceBatch) else DeviceLoader(self.device)(batch)
+        self.batch.await_arrival()
+        self.word_ids, self.word_sentence = self.batch.word_ids, self.batch.word_sentence
+        self.known = self.batch.known
         self._cache: dict[tuple[object, ...], Tensor] = {}
         self._pool: tuple[int, RangeMeans] | None = None
 
@@ -81,10 +81,10 @@ class WordStates:
         return int(next(iter(self.hidden.values())).shape[1])
 
     def words(self, layer: int, pooling: Pooling = "mean") -> Tensor:
-        """[W, d] each word's state: its sub-words pooled. Words without sub-words have zeros."""
+        """[W, d] each word's state: its subwords pooled. Words without subwords have zeros."""
         key = ("words", layer, pooling)
         if key not in self._cache:
-            first, last = self.loaded.word_first, self.loaded.word_last
+            first, last = self.batch.word_start, self.batch.word_end
             if pooling == "mean":
                 self._cache[key] = self._means(layer)(first, last)
             else:
@@ -92,10 +92,10 @@ class WordStates:
         return self._cache[key]
 
     def sentences(self, layer: int) -> Tensor:
-        """[S, d] mean over a sentence's sub-words, special tokens left out."""
+        """[S, d] mean over a sentence's subwords, special tokens left out."""
         key = ("sentences", layer)
         if key not in self._cache:
-            self._cache[key] = self._means(layer)(self.loaded.sentence_first, self.loaded.sentence_last)
+            self._cache[key] = self._means(layer)(self.batch.sentence_start, self.batch.sentence_end)
         return self._cache[key]
 
     def windows(
@@ -116,24 +116,24 @@ class WordStates:
             include_self: Whether the word itself, or every word of the phrase, takes part.
             chosen: Numbers of the words that it is wanted for [n], which gives [n, d]; None takes all.
         """
-        loaded, running = self.loaded, self.loaded.running
-        every = torch.arange(running, device=self.device)
-        first_word = torch.cat([every, loaded.phrase_first])
-        last_word = torch.cat([every, loaded.phrase_last]) + 1
+        batch, n_words = self.batch, self.batch.n_words
+        every = torch.arange(n_words, device=self.device)
+        start_word = torch.cat([every, batch.phrase_start])
+        end_word = torch.cat([every + 1, batch.phrase_end])
         sentence = self.word_sentence
         if chosen is not None:
-            first_word, last_word, sentence = first_word[chosen], last_word[chosen], sentence[chosen]
-        running_sentence = self.word_sentence[:running].contiguous()
-        low = torch.searchsorted(running_sentence, sentence).maximum(first_word - left)
-        high = torch.searchsorted(running_sentence, sentence, right=True).minimum(last_word + right)
+            start_word, end_word, sentence = start_word[chosen], end_word[chosen], sentence[chosen]
+        running_sentence = self.word_sentence[:n_words].contiguous()
+        low = torch.searchsorted(running_sentence, sentence).maximum(start_word - left)
+        high = torch.searchsorted(running_sentence, sentence, right=True).minimum(end_word + right)
 
-        seen = torch.zeros(running + 1, dtype=torch.int64, device=self.device)
-        torch.cumsum((loaded.word_last > loaded.word_first)[:running], dim=0, out=seen[1:])
-        means = RangeMeans(self.words(layer)[:running])
+        seen = torch.zeros(n_words + 1, dtype=torch.int64, device=self.device)
+        torch.cumsum((batch.word_end > batch.word_start)[:n_words], dim=0, out=seen[1:])
+        means = RangeMeans(self.words(layer)[:n_words])
         sizes, sums = seen[high] - seen[low], means(low, high, sums=True)
         if not include_self:
-            sizes = sizes - (seen[last_word] - seen[first_word])
-            sums = sums - means(first_word, last_word, sums=True)
+            sizes = sizes - (seen[end_word] - seen[start_word])
+            sums = sums - means(start_word, end_word, sums=True)
         return sums / sizes.clamp(min=1)[:, None]
 
     def _means(self, layer: int) -> RangeMeans:

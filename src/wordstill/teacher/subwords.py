@@ -1,10 +1,10 @@
-"""The sub-words of some texts of a corpus, as arrays, and what gives them.
+"""The subwords of some texts of a corpus, as arrays, and what gives them.
 
-Two ways from the store to the sub-words of a text, with one result.
+Two ways from the store to the subwords of a text, with one result.
 
-`FormPieces` tokenises each distinct form of the store once and builds texts by gathers: it applies where the
-tokenizer never joins characters across a blank, to texts with a blank before every form. `TextPieces`
-tokenises the whole text every time: it always applies, and takes some fifty times as long. `MixedPieces`
+`FormSubwords` tokenizes each distinct form of the store once and builds texts by gathers: it applies where
+the tokenizer never joins characters across a space, to texts with a space before every form. `TextSubwords`
+tokenizes the whole text every time: it always applies, and takes some fifty times as long. `MixedSubwords`
 decides for each text.
 """
 
@@ -21,41 +21,41 @@ from numpy.typing import NDArray
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus import Corpus
 from wordstill.teacher.alignment import align
-from wordstill.teacher.tokenizer import Pieces, Subwords
+from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
 
 
 @dataclass(frozen=True)
-class TextPieceTable:
-    """Sub-words of some texts without special tokens; a text is a run of sentences of one paragraph.
+class SubwordTable:
+    """Subwords of some texts without special tokens; a text is a run of sentences of one paragraph.
 
-    Word and sentence ranges are half-open and count sub-words from the first text's first. ``word_slots``
+    Word and sentence ranges are half-open and count subwords from the first text's first. ``word_slots``
     points into the store's list of words of forms, so that a vocabulary can name each word.
     """
 
     ids: Ints
     text_lengths: Ints
     word_slots: Ints
-    word_first: Ints
-    word_last: Ints
+    word_start: Ints
+    word_end: Ints
     words_in_sentence: Ints
-    sentence_first: Ints
-    sentence_last: Ints
+    sentence_start: Ints
+    sentence_end: Ints
 
-    def followed_by(self, other: TextPieceTable) -> TextPieceTable:
+    def followed_by(self, other: SubwordTable) -> SubwordTable:
         """The texts of this table and then those of another."""
-        pieces = len(self.ids)
-        return TextPieceTable(
+        subwords = len(self.ids)
+        return SubwordTable(
             ids=np.concatenate([self.ids, other.ids]),
             text_lengths=np.concatenate([self.text_lengths, other.text_lengths]),
             word_slots=np.concatenate([self.word_slots, other.word_slots]),
-            word_first=np.concatenate([self.word_first, other.word_first + pieces]),
-            word_last=np.concatenate([self.word_last, other.word_last + pieces]),
+            word_start=np.concatenate([self.word_start, other.word_start + subwords]),
+            word_end=np.concatenate([self.word_end, other.word_end + subwords]),
             words_in_sentence=np.concatenate([self.words_in_sentence, other.words_in_sentence]),
-            sentence_first=np.concatenate([self.sentence_first, other.sentence_first + pieces]),
-            sentence_last=np.concatenate([self.sentence_last, other.sentence_last + pieces]),
+            sentence_start=np.concatenate([self.sentence_start, other.sentence_start + subwords]),
+            sentence_end=np.concatenate([self.sentence_end, other.sentence_end + subwords]),
         )
 
-    def ordered(self, order: Ints, sentences_of_text: Ints) -> TextPieceTable:
+    def ordered(self, order: Ints, sentences_of_text: Ints) -> SubwordTable:
         """The same texts in another order: first number ``order[0]``, and so on."""
         start_of_text, length = offsets_of(self.text_lengths)[order], self.text_lengths[order]
         sentences = ranges(offsets_of(sentences_of_text)[order], sentences_of_text[order])
@@ -64,27 +64,27 @@ class TextPieceTable:
         shift = offsets_of(length)[:-1] - start_of_text
         shift_of_sentence = np.repeat(shift, sentences_of_text[order])
         shift_of_word = np.repeat(shift_of_sentence, words_in_sentence)
-        return TextPieceTable(
+        return SubwordTable(
             ids=self.ids[ranges(start_of_text, length)],
             text_lengths=length,
             word_slots=self.word_slots[words],
-            word_first=self.word_first[words] + shift_of_word,
-            word_last=self.word_last[words] + shift_of_word,
+            word_start=self.word_start[words] + shift_of_word,
+            word_end=self.word_end[words] + shift_of_word,
             words_in_sentence=words_in_sentence,
-            sentence_first=self.sentence_first[sentences] + shift_of_sentence,
-            sentence_last=self.sentence_last[sentences] + shift_of_sentence,
+            sentence_start=self.sentence_start[sentences] + shift_of_sentence,
+            sentence_end=self.sentence_end[sentences] + shift_of_sentence,
         )
 
 
-class PieceSource(Protocol):
-    """Gives sub-words of runs of sentences of the corpus."""
+class SubwordSource(Protocol):
+    """Gives subwords of runs of sentences of the corpus."""
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
-        """Sub-words of each of the sentences ``first`` to ``last`` (exclusive); whole paragraphs only."""
+        """Subwords of each of the sentences ``first`` to ``last`` (exclusive); whole paragraphs only."""
         ...
 
-    def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts given as rows (first sentence, sentence after the last)."""
+    def read(self, texts: Ints) -> SubwordTable:
+        """Subwords of texts given as rows (first sentence, sentence after the last)."""
         ...
 
 
@@ -125,38 +125,38 @@ class SentenceRuns:
 TOGETHER = 64
 
 
-def joining_changes_nothing(subwords: Subwords, texts: Sequence[str]) -> bool:
-    """Whether texts have the same sub-words joined as each by itself."""
-    one, other = encode_joined(subwords, texts), subwords.encode(texts)
+def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> bool:
+    """Whether texts have the same subwords joined as each by itself."""
+    one, other = encode_joined(tokenizer, texts), tokenizer.encode(texts)
     return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
 
 
-def encode_joined(subwords: Subwords, texts: Sequence[str]) -> Pieces:
-    """What `Subwords.encode` gives, for a tokenizer that never joins characters across a blank.
+def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> EncodedTexts:
+    """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
 
-    A text is joined to the one before it where it begins with a blank. A sub-word belongs to the text in
+    A text is joined to the one before it where it begins with a space. A subword belongs to the text in
     which it starts; where one without any character starts between two, their run is read text by text.
     """
     apart = np.fromiter((text[:1] != " " for text in texts), dtype=np.bool_, count=len(texts))
-    pieces, doubtful = _encode_runs(subwords, texts, apart)
+    subwords, doubtful = _encode_runs(tokenizer, texts, apart)
     if doubtful.any():
-        pieces, _ = _encode_runs(subwords, texts, apart | doubtful)
-    return subwords.with_blank_marks_empty(pieces)
+        subwords, _ = _encode_runs(tokenizer, texts, apart | doubtful)
+    return tokenizer.with_empty_space_marks(subwords)
 
 
 def _encode_runs(
-    subwords: Subwords, texts: Sequence[str], apart: NDArray[np.bool_]
-) -> tuple[Pieces, NDArray[np.bool_]]:
-    """Sub-words of texts, and which texts lie in a run where it is not sure whose they are.
+    tokenizer: SubwordTokenizer, texts: Sequence[str], apart: NDArray[np.bool_]
+) -> tuple[EncodedTexts, NDArray[np.bool_]]:
+    """Subwords of texts, and which texts lie in a run where it is not sure whose they are.
 
     Args:
-        subwords: The tokenizer.
+        tokenizer: The tokenizer.
         texts: T texts.
         apart: Which of them are not joined to the one before [T].
     """
     begins = np.flatnonzero(apart | (np.arange(len(texts)) % TOGETHER == 0))
     bounds = np.append(begins, len(texts))
-    told = subwords.encode_as_told(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
+    told = tokenizer.encode_raw(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
     characters = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     run = owners(np.diff(told.offsets))
     first, last = begins[run], bounds[1:][run] - 1
@@ -165,86 +165,90 @@ def _encode_runs(
     lengths = np.bincount(owner, minlength=len(texts))
     doubtful = np.zeros(len(begins), dtype=np.bool_)
     doubtful[run[(starts == ends) & (first < last)]] = True
-    pieces = Pieces(told.ids, starts - characters[owner], ends - characters[owner], offsets_of(lengths))
-    return pieces, np.repeat(doubtful, np.diff(bounds))
+    subwords = EncodedTexts(
+        told.ids, starts - characters[owner], ends - characters[owner], offsets_of(lengths)
+    )
+    return subwords, np.repeat(doubtful, np.diff(bounds))
 
 
 FORMS_AT_ONCE = 50_000
 PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
-MOSTLY_GLUED = 0.2
-"""From so many glued forms for each paragraph on, the fast way would gain little."""
+MOSTLY_UNSPACED = 0.2
+"""From so many unspaced forms for each paragraph on, the fast way would gain little."""
 
 
-def piece_source(corpus: Corpus, subwords: Subwords) -> PieceSource:
+def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource:
     """The fast source where it is exact for this tokenizer and corpus, else the general one."""
-    if corpus.glued > MOSTLY_GLUED * len(corpus) or not subwords.splits_at_blanks():
-        return TextPieces(corpus, subwords)
-    source = MixedPieces(corpus, subwords) if corpus.glued else FormPieces(corpus, subwords)
-    return source if _agrees_on_sample(source, corpus, subwords) else TextPieces(corpus, subwords)
+    if corpus.n_unspaced > MOSTLY_UNSPACED * len(corpus) or not tokenizer.splits_at_spaces():
+        return TextSubwords(corpus, tokenizer)
+    source = MixedSubwords(corpus, tokenizer) if corpus.n_unspaced else FormSubwords(corpus, tokenizer)
+    return source if _agrees_on_sample(source, corpus, tokenizer) else TextSubwords(corpus, tokenizer)
 
 
-class FormPieces:
-    """Tokenises each form of the store once. Memory: some 40 bytes for each distinct form."""
+class FormSubwords:
+    """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form."""
 
-    def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
+    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus = corpus
-        encode = encode_joined if joining_changes_nothing(subwords, _sample(corpus)) else Subwords.encode
+        encode = (
+            encode_joined if joining_changes_nothing(tokenizer, _sample(corpus)) else SubwordTokenizer.encode
+        )
         chunks = [
-            _form_chunk(corpus, encode(subwords, corpus.forms.slice(start, stop)), start, stop)
+            _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, stop)), start, stop)
             for start, stop in _chunks(corpus)
         ]
-        self.ids, self.lengths, self.word_first, self.word_last = map(np.concatenate, zip(*chunks))
+        self.ids, self.lengths, self.word_start, self.word_end = map(np.concatenate, zip(*chunks))
         self.offsets = offsets_of(self.lengths)
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
-        """Sub-words of each sentence."""
+        """Subwords of each sentence."""
         bounds = self.corpus.sentences[first : last + 1]
         before = offsets_of(self.lengths[self.corpus.tokens[bounds[0] : bounds[-1]]])
         lengths: Ints = np.diff(before[bounds - bounds[0]])
         return lengths
 
-    def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts, gathered from those of their forms."""
+    def read(self, texts: Ints) -> SubwordTable:
+        """Subwords of texts, gathered from those of their forms."""
         run = SentenceRuns(self.corpus, texts)
         lengths = self.lengths[run.forms]
         before = offsets_of(lengths)
         start_of_word = before[owners(run.words_of_form)]
         sentence_bounds = before[run.sentence_bounds]
-        return TextPieceTable(
+        return SubwordTable(
             ids=self.ids[ranges(self.offsets[run.forms], lengths)].astype(np.int64),
             text_lengths=np.diff(before[run.text_bounds]),
             word_slots=run.word_slots,
-            word_first=start_of_word + self.word_first[run.word_slots],
-            word_last=start_of_word + self.word_last[run.word_slots],
+            word_start=start_of_word + self.word_start[run.word_slots],
+            word_end=start_of_word + self.word_end[run.word_slots],
             words_in_sentence=run.words_in_sentence,
-            sentence_first=sentence_bounds[:-1],
-            sentence_last=sentence_bounds[1:],
+            sentence_start=sentence_bounds[:-1],
+            sentence_end=sentence_bounds[1:],
         )
 
 
-class TextPieces:
-    """Tokenises whole texts and aligns by character offsets."""
+class TextSubwords:
+    """Tokenizes whole texts and aligns by character offsets."""
 
-    def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
+    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus = corpus
-        self.subwords = subwords
+        self.tokenizer = tokenizer
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
-        """Sub-words of each sentence as a part of its paragraph."""
+        """Subwords of each sentence as a part of its paragraph."""
         paragraphs = self.corpus.paragraphs
         low, high = np.searchsorted(paragraphs, [first, last])
         bounds = paragraphs[low : high + 1]
         table = self.read(np.stack([bounds[:-1], bounds[1:]], axis=1))
-        return table.sentence_last - table.sentence_first
+        return table.sentence_end - table.sentence_start
 
-    def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts. One across the end of a sentence written without blank belongs to it."""
+    def read(self, texts: Ints) -> SubwordTable:
+        """Subwords of texts. One across the end of a sentence written without space belongs to it."""
         run, forms = SentenceRuns(self.corpus, texts), self.corpus.forms
-        pieces = self.subwords.encode(run.strings())
+        subwords = self.tokenizer.encode(run.strings())
         characters = offsets_of(forms.lengths[run.forms])
-        text_lengths = np.diff(pieces.offsets)
+        text_lengths = np.diff(subwords.offsets)
         base = characters[run.text_bounds[:-1]][owners(text_lengths)]
-        starts, ends = pieces.starts + base, pieces.ends + base
+        starts, ends = subwords.starts + base, subwords.ends + base
         start_of_word = characters[owners(run.words_of_form)]
         first, last = align(
             starts,
@@ -253,65 +257,65 @@ class TextPieces:
             start_of_word + forms.word_ends[run.word_slots],
         )
         sentence_bounds = np.searchsorted(np.maximum.accumulate(starts), characters[run.sentence_bounds])
-        return TextPieceTable(
-            ids=pieces.ids,
+        return SubwordTable(
+            ids=subwords.ids,
             text_lengths=text_lengths,
             word_slots=run.word_slots,
-            word_first=first,
-            word_last=last,
+            word_start=first,
+            word_end=last,
             words_in_sentence=run.words_in_sentence,
-            sentence_first=sentence_bounds[:-1],
-            sentence_last=sentence_bounds[1:],
+            sentence_start=sentence_bounds[:-1],
+            sentence_end=sentence_bounds[1:],
         )
 
 
-class MixedPieces:
-    """Tokenises forms once, but the whole of a text in which some form has no blank before it."""
+class MixedSubwords:
+    """Tokenizes forms once, but the whole of a text in which some form has no space before it."""
 
-    def __init__(self, corpus: Corpus, subwords: Subwords) -> None:
+    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus = corpus
-        self.by_form, self.by_text = FormPieces(corpus, subwords), TextPieces(corpus, subwords)
-        self.bare = np.concatenate([_without_blank(corpus, *chunk) for chunk in _chunks(corpus)])
+        self.by_form, self.by_text = FormSubwords(corpus, tokenizer), TextSubwords(corpus, tokenizer)
+        self.bare = np.concatenate([_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus)])
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
-        """Sub-words of each sentence as a part of its paragraph."""
+        """Subwords of each sentence as a part of its paragraph."""
         lengths = self.by_form.sentence_lengths(first, last)
         low, high = np.searchsorted(self.corpus.paragraphs, [first, last])
         bounds = self.corpus.paragraphs[low : high + 1]
         rows = np.stack([bounds[:-1], bounds[1:]], axis=1)
-        glued = rows[self._glued(rows)]
-        if len(glued):
-            table = self.by_text.read(glued)
-            places = ranges(glued[:, 0] - first, glued[:, 1] - glued[:, 0])
-            lengths[places] = table.sentence_last - table.sentence_first
+        unspaced = rows[self._unspaced(rows)]
+        if len(unspaced):
+            table = self.by_text.read(unspaced)
+            places = ranges(unspaced[:, 0] - first, unspaced[:, 1] - unspaced[:, 0])
+            lengths[places] = table.sentence_end - table.sentence_start
         return lengths
 
-    def read(self, texts: Ints) -> TextPieceTable:
-        """Sub-words of texts, of each in the way that it needs."""
-        glued = self._glued(texts)
-        if not glued.any():
+    def read(self, texts: Ints) -> SubwordTable:
+        """Subwords of texts, of each in the way that it needs."""
+        unspaced = self._unspaced(texts)
+        if not unspaced.any():
             return self.by_form.read(texts)
-        table = self.by_form.read(texts[~glued]).followed_by(self.by_text.read(texts[glued]))
-        order = np.argsort(np.concatenate([np.flatnonzero(~glued), np.flatnonzero(glued)]))
+        table = self.by_form.read(texts[~unspaced]).followed_by(self.by_text.read(texts[unspaced]))
+        order = np.argsort(np.concatenate([np.flatnonzero(~unspaced), np.flatnonzero(unspaced)]))
         sentences = texts[:, 1] - texts[:, 0]
-        return table.ordered(order, np.concatenate([sentences[~glued], sentences[glued]]))
+        return table.ordered(order, np.concatenate([sentences[~unspaced], sentences[unspaced]]))
 
-    def _glued(self, texts: Ints) -> NDArray[np.bool_]:
-        """Whether each text has a form after its first one that has no blank before it."""
+    def _unspaced(self, texts: Ints) -> NDArray[np.bool_]:
+        """Whether each text has a form after its first one that has no space before it."""
         run = SentenceRuns(self.corpus, texts)
         bare = offsets_of(self.bare[run.forms])
         first, last = run.text_bounds[:-1], run.text_bounds[1:]
-        glued: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
-        return glued
+        unspaced: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
+        return unspaced
 
 
 class _FormChunk(NamedTuple):
-    """Sub-words of a run of forms: ids, how many each form has, and the range of each word in its form."""
+    """Subwords of a run of forms: ids, how many each form has, and the range of each word in its form."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.int32]
-    word_first: NDArray[np.int32]
-    word_last: NDArray[np.int32]
+    word_start: NDArray[np.int32]
+    word_end: NDArray[np.int32]
 
 
 def _chunks(corpus: Corpus) -> Iterator[tuple[int, int]]:
@@ -326,38 +330,38 @@ def _sample(corpus: Corpus) -> list[str]:
     return [corpus.forms[number] for number in np.linspace(0, len(corpus.forms) - 1, count, dtype=np.int64)]
 
 
-def _without_blank(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
+def _unspaced_forms(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
     return np.array([not form.startswith(" ") for form in corpus.forms.slice(start, stop)], dtype=np.int8)
 
 
-def _form_chunk(corpus: Corpus, pieces: Pieces, start: int, stop: int) -> _FormChunk:
+def _form_chunk(corpus: Corpus, subwords: EncodedTexts, start: int, stop: int) -> _FormChunk:
     forms = corpus.forms
-    lengths = np.diff(pieces.offsets)
+    lengths = np.diff(subwords.offsets)
     form_of_word = owners(np.diff(forms.word_offsets[start : stop + 1]))
     slots = slice(int(forms.word_offsets[start]), int(forms.word_offsets[stop]))
     characters = offsets_of(forms.lengths[start:stop])
-    base_of_piece, base_of_word = characters[owners(lengths)], characters[form_of_word]
+    base_of_subword, base_of_word = characters[owners(lengths)], characters[form_of_word]
     first, last = align(
-        pieces.starts + base_of_piece,
-        pieces.ends + base_of_piece,
+        subwords.starts + base_of_subword,
+        subwords.ends + base_of_subword,
         forms.word_starts[slots] + base_of_word,
         forms.word_ends[slots] + base_of_word,
     )
-    start_of_form = pieces.offsets[form_of_word]
+    start_of_form = subwords.offsets[form_of_word]
     return _FormChunk(
-        pieces.ids.astype(np.int32),
+        subwords.ids.astype(np.int32),
         lengths.astype(np.int32),
         (first - start_of_form).astype(np.int32),
         (last - start_of_form).astype(np.int32),
     )
 
 
-def _agrees_on_sample(source: PieceSource, corpus: Corpus, subwords: Subwords) -> bool:
-    """Whether, on a sample of this corpus, a source gives the sub-words of the whole texts."""
+def _agrees_on_sample(source: SubwordSource, corpus: Corpus, tokenizer: SubwordTokenizer) -> bool:
+    """Whether, on a sample of this corpus, a source gives the subwords of the whole texts."""
     count = min(PROBE_PARAGRAPHS, len(corpus))
     chosen = np.linspace(0, len(corpus) - 1, count).astype(np.int64)
     texts = np.stack([corpus.paragraphs[chosen], corpus.paragraphs[chosen + 1]], axis=1)
-    whole = subwords.encode([corpus.text(int(paragraph)) for paragraph in chosen])
+    whole = tokenizer.encode([corpus.text(int(paragraph)) for paragraph in chosen])
     return all(
         np.array_equal(source.read(text[None]).ids, whole.ids[first:last])
         for text, first, last in zip(texts, whole.offsets[:-1], whole.offsets[1:])

@@ -1,4 +1,4 @@
-"""A frozen language model that reads text and gives a state for every sub-word."""
+"""A frozen language model that reads text and gives a state for every subword."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.assembly import trial_batch
-from wordstill.teacher.batch import Batch, LoadedBatch, Loader
+from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.closeness import PROBE_TEXT
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.dtype import in_precision
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
 from wordstill.teacher.packing import pack_if_same
-from wordstill.teacher.states import FiniteWatch, WordStates
-from wordstill.teacher.tokenizer import Subwords, text_limit
+from wordstill.teacher.states import NonFiniteMonitor, WordStates
+from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
 
 ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8
@@ -40,7 +40,7 @@ class TeacherConfig:
     dtype: str = "auto"
     """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
     max_length: int | None = None
-    """Longest text in sub-words; None means the model's limit, but at most 512."""
+    """Longest text in subwords; None means the model's limit, but at most 512."""
     attention: str = "auto"
     """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs where that
     changes nothing in the model's states."""
@@ -58,8 +58,8 @@ class Teacher:
         config: How to run it.
 
     Attributes:
-        subwords: Its tokenizer.
-        limit: Longest text in sub-words, special tokens counted.
+        tokenizer: Its tokenizer.
+        limit: Longest text in subwords, special tokens counted.
         depth: Number of its last layer; layer 0 is the embedding.
         width: Size of a state.
         fingerprint: Hash of its weights and its tokenizer.
@@ -75,8 +75,8 @@ class Teacher:
 
     def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig) -> None:
         self.config = config
-        self.subwords = Subwords(tokenizer, config.name)
-        self.limit = text_limit(model, tokenizer, self.subwords, config.max_length)
+        self.tokenizer = SubwordTokenizer(tokenizer, config.name)
+        self.limit = text_limit(model, self.tokenizer, config.max_length)
         self.device = choose_device(config.device)
         if self.device.type == "cuda" and self.device.index is not None:
             # Kernels of our own start on the current GPU, wherever their tensors are.
@@ -84,20 +84,20 @@ class Teacher:
         settings = model.config.get_text_config()
         self.depth = int(settings.num_hidden_layers)
         self.width = int(settings.hidden_size)
-        self.fingerprint = fingerprint(model, self.subwords.definition)
+        self.fingerprint = fingerprint(model, self.tokenizer.definition)
         # A decoder would keep keys and values of every layer for the next word, which never comes.
         model.config.use_cache = settings.use_cache = False
         self.parameters = sum(weight.numel() for weight in model.parameters())
-        self._known_pieces = int(model.get_input_embeddings().num_embeddings)
+        self._n_embeddings = int(model.get_input_embeddings().num_embeddings)
         probe = torch.from_numpy(self._probe())
         ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
         self.dtype: torch.dtype = ready.dtype
         self.precision = str(self.dtype).removeprefix("torch.")
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
-        pad_id = self.subwords.pad_id if self.subwords.pad_id < self._known_pieces else 0
+        pad_id = self.tokenizer.pad_id if self.tokenizer.pad_id < self._n_embeddings else 0
         self.forward = Forward(ready, self.depth, config.name, pad_id)
-        self.load = Loader(self.device)
-        self._watch = FiniteWatch[LoadedBatch]()
+        self.to_device = DeviceLoader(self.device)
+        self._monitor = NonFiniteMonitor[DeviceBatch]()
         self._choose_attention()
 
     @classmethod
@@ -121,18 +121,18 @@ class Teacher:
         """Whether texts are read end to end, so that padding costs nothing."""
         return self.forward.packs
 
-    def encode(self, batch: Batch | LoadedBatch, layers: tuple[int, ...]) -> WordStates:
+    def encode(self, batch: Batch | DeviceBatch, layers: tuple[int, ...]) -> WordStates:
         """States of the wanted layers for one batch; on a GPU they are still to come when this returns.
 
         Raises:
             TeacherError: The model gives no hidden states, or some of this or, on a GPU, of an earlier batch
                 are not finite.
         """
-        loaded = self.load(batch)
-        self._refuse_unknown_pieces(loaded.highest)
+        loaded = self.to_device(batch)
+        self._refuse_unknown_subwords(loaded.max_subword)
         loaded.await_arrival()
         hidden = self.forward(loaded, layers)
-        self._refuse_non_finite(self._watch.look(hidden.values(), loaded), layers)
+        self._refuse_non_finite(self._monitor.check(hidden.values(), loaded), layers)
         return WordStates(loaded, hidden)
 
     def readers(self) -> int:
@@ -168,7 +168,7 @@ class Teacher:
         Raises:
             TeacherError: The states of one of them are not finite.
         """
-        self._refuse_non_finite(self._watch.settle(), layers)
+        self._refuse_non_finite(self._monitor.flush(), layers)
 
     def _choose_attention(self) -> None:
         wanted = self.config.attention
@@ -191,32 +191,32 @@ class Teacher:
 
     def _probe(self) -> Ints:
         """A short text with its special tokens [n]."""
-        subwords = self.subwords
-        text = subwords.encode([PROBE_TEXT]).ids[: self.limit - len(subwords.prefix + subwords.suffix)]
-        pieces = np.array([*subwords.prefix, *text.tolist(), *subwords.suffix], dtype=np.int64)
+        tokenizer = self.tokenizer
+        text = tokenizer.encode([PROBE_TEXT]).ids[: self.limit - len(tokenizer.prefix + tokenizer.suffix)]
+        subwords = np.array([*tokenizer.prefix, *text.tolist(), *tokenizer.suffix], dtype=np.int64)
         # The tokenizer of another model is refused when a text is read.
-        return np.minimum(pieces, self._known_pieces - 1)
+        return np.minimum(subwords, self._n_embeddings - 1)
 
-    def _refuse_unknown_pieces(self, highest: int) -> None:
-        if highest >= self._known_pieces:
+    def _refuse_unknown_subwords(self, highest: int) -> None:
+        if highest >= self._n_embeddings:
             raise TeacherError(
-                f"The tokenizer of {self.config.name} gave the sub-word {highest}, but the model knows only "
-                f"{self._known_pieces}. The tokenizer belongs to another model."
+                f"The tokenizer of {self.config.name} gave the subword {highest}, but the model knows only "
+                f"{self._n_embeddings}. The tokenizer belongs to another model."
             )
 
-    def _refuse_non_finite(self, loaded: LoadedBatch | None, layers: tuple[int, ...]) -> None:
+    def _refuse_non_finite(self, loaded: DeviceBatch | None, layers: tuple[int, ...]) -> None:
         if loaded is None:
             return
-        batch = loaded.batch
+        batch = loaded.host
         for layer, states in self.forward(loaded, layers).items():
             bad = torch.nonzero(~torch.isfinite(states).all(dim=1)).flatten()
             if len(bad) == 0:
                 continue
-            text = int(np.searchsorted(batch.texts, int(bad[0]), side="right")) - 1
-            pieces = batch.pieces[batch.texts[text] : batch.texts[text + 1]]
-            words = self.subwords.backend.decode(pieces.tolist())
+            text = int(np.searchsorted(batch.text_offsets, int(bad[0]), side="right")) - 1
+            subwords = batch.subwords[batch.text_offsets[text] : batch.text_offsets[text + 1]]
+            words = self.tokenizer.backend.decode(subwords.tolist())
             raise TeacherError(
                 f"The teacher {self.config.name} gave states that are not finite (layer {layer}, "
-                f"{self.precision}) for text number {int(batch.places[text])}, which begins: "
+                f"{self.precision}) for text number {int(batch.source_ids[text])}, which begins: "
                 f"{words[:120]!r}. Try dtype float32; if it stays, the model's weights are broken."
             )

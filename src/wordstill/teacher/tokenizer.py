@@ -1,4 +1,4 @@
-"""How long a text a teacher can read, in sub-words."""
+"""How long a text a teacher can read, in subwords."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordstill.errors import TeacherError, UsageError
 USUAL_LIMIT = 512
 
 
-def text_limit(model: Any, tokenizer: Any, subwords: Subwords, wanted: int | None) -> int:
+def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
     """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512.
 
     Raises:
@@ -25,25 +25,25 @@ def text_limit(model: Any, tokenizer: Any, subwords: Subwords, wanted: int | Non
     """
     positions = _positions(model)
     if wanted is None:
-        limit = min(int(tokenizer.model_max_length), positions or USUAL_LIMIT, USUAL_LIMIT)
+        limit = min(tokenizer.max_length, positions or USUAL_LIMIT, USUAL_LIMIT)
     elif positions is not None and wanted > positions:
         raise UsageError(
-            f"max_length {wanted} is more than the {positions} positions of {subwords.name}. "
+            f"max_length {wanted} is more than the {positions} positions of {tokenizer.name}. "
             f"Use at most {positions}, or leave it out."
         )
     else:
         limit = wanted
-    room_beside_specials(limit, subwords)
+    room_beside_specials(limit, tokenizer)
     return limit
 
 
-def room_beside_specials(limit: int, subwords: Subwords) -> int:
-    """How many sub-words of text fit into a limit beside the special tokens."""
-    specials = len(subwords.prefix) + len(subwords.suffix)
+def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
+    """How many subwords of text fit into a limit beside the special tokens."""
+    specials = len(tokenizer.prefix) + len(tokenizer.suffix)
     if limit <= specials:
         raise UsageError(
-            f"A limit of {limit} sub-words leaves no room for text beside the {specials} special tokens of "
-            f"{subwords.name}. Use a max_length of {specials + 1} or more."
+            f"A limit of {limit} subwords leaves no room for text beside the {specials} special tokens of "
+            f"{tokenizer.name}. Use a max_length of {specials + 1} or more."
         )
     return limit - specials
 
@@ -83,20 +83,20 @@ def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tup
 
 
 def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
-    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary sub-words."""
+    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary subwords."""
     plain.encode_special_tokens = True
     definition = json.loads(plain.to_str())
     reachable = _reachable(plain, definition)
     if not reachable:
         return plain
-    # Unigram models have the names of special tokens among their sub-words and find them in text themselves.
+    # Unigram models have the names of special tokens among their subwords and find them in text themselves.
     for token in definition["added_tokens"]:
         token["content"] = _hidden(token["content"], reachable)
     vocabulary = definition["model"]["vocab"]
     definition["model"]["vocab"] = (
-        {_hidden(piece, reachable): number for piece, number in vocabulary.items()}
+        {_hidden(subword, reachable): number for subword, number in vocabulary.items()}
         if isinstance(vocabulary, dict)
-        else [[_hidden(piece, reachable), score] for piece, score in vocabulary]
+        else [[_hidden(subword, reachable), score] for subword, score in vocabulary]
     )
     reader = Tokenizer.from_str(json.dumps(definition))
     reader.encode_special_tokens = True
@@ -118,14 +118,14 @@ def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
     }
 
 
-def _hidden(piece: str, names: set[str]) -> str:
-    return HIDDEN + piece if piece in names else piece
+def _hidden(subword: str, names: set[str]) -> str:
+    return HIDDEN + subword if subword in names else subword
 
 
-BLANK_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
+SPACE_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
 
 # One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, contractions.
-NEIGHBOURS = (
+NEIGHBORS = (
     *"aZéßяΩ中あカ한اאก1٣²Ⅷ.,:;!?'’\"“”()[]-–—…%$€+=/\\_@#&*~`^|<>😀♥▁ĠΣſ",
     "12", "3.5", "1,000", "''", "``", "'s", "'S", "n't", "l'", "...", '."', "),", "e\u0301", "\u0301",
     "❤\ufe0f", "👍🏽", "🇩🇪", "👩\u200d👩\u200d👧", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\x07",
@@ -133,13 +133,13 @@ NEIGHBOURS = (
 )  # fmt: skip
 
 
-def splits_at_blanks(backend: Tokenizer) -> bool:
-    """Whether this tokenizer, by its construction and in experiments, never joins across a single blank."""
+def splits_at_spaces(backend: Tokenizer) -> bool:
+    """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
     definition = json.loads(backend.to_str())
     return (
         any(map(_splits, _steps(definition["pre_tokenizer"])))
-        and not any(map(_reaches_over_blanks, definition["added_tokens"]))
-        and _neighbours_stay_apart(backend)
+        and not any(map(_reaches_over_spaces, definition["added_tokens"]))
+        and _neighbors_stay_apart(backend)
     )
 
 
@@ -160,35 +160,35 @@ def _splits(step: dict[str, Any]) -> bool:
     if kind == "Split":
         pattern = step["pattern"]
         return r"\s" in pattern.get("Regex", "") or pattern.get("String") == " "
-    return kind in BLANK_SPLITTERS
+    return kind in SPACE_SPLITTERS
 
 
-def _reaches_over_blanks(token: dict[str, Any]) -> bool:
+def _reaches_over_spaces(token: dict[str, Any]) -> bool:
     # Special tokens are never looked for in text.
     return not token["special"] and bool(token["rstrip"] or " " in token["content"].strip(" "))
 
 
-def _neighbours_stay_apart(backend: Tokenizer) -> bool:
-    """Whether a text in which every pair stands side by side has the sub-words of its words alone."""
+def _neighbors_stay_apart(backend: Tokenizer) -> bool:
+    """Whether a text in which every pair stands side by side has the subwords of its words alone."""
 
     def ids(text: str) -> list[int]:
         return list(backend.encode(text, add_special_tokens=False).ids)
 
-    first, *rest = chain.from_iterable(product(NEIGHBOURS, repeat=2))
-    alone = {word: ids(f" {word}") for word in NEIGHBOURS}
+    first, *rest = chain.from_iterable(product(NEIGHBORS, repeat=2))
+    alone = {word: ids(f" {word}") for word in NEIGHBORS}
     return ids(" ".join([first, *rest])) == [*ids(first), *chain.from_iterable(map(alone.__getitem__, rest))]
 
 
-BLANK_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
-"""Sub-words that stand for a blank alone, each with the sign of a tokenizer that uses it so."""
+SPACE_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
+"""Subwords that stand for a space alone, each with the sign of a tokenizer that uses it so."""
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The sub-words of several texts, laid end to end.
+class EncodedTexts:
+    """The subwords of several texts, laid end to end.
 
-    ``ids``, ``starts`` and ``ends`` have one entry per sub-word, the spans in characters of its own text;
-    ``offsets`` says where each text's sub-words begin (one more entry than texts).
+    ``ids``, ``starts`` and ``ends`` have one entry per subword, the spans in characters of its own text;
+    ``offsets`` says where each text's subwords begin (one more entry than texts).
     """
 
     ids: Ints
@@ -197,7 +197,7 @@ class Pieces:
     offsets: Ints
 
 
-class Subwords:
+class SubwordTokenizer:
     """A tokenizer reduced to what the teacher pass needs: no truncation, no padding, specials known apart.
 
     Text that looks like a special token (``[SEP]``, ``<s>``) is read as plain text.
@@ -210,10 +210,11 @@ class Subwords:
         prefix: Ids of the special tokens before a text.
         suffix: Ids of those after it.
         pad_id: What fills the shorter texts of a batch.
+        max_length: Longest text that the tokenizer allows.
         definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
 
     Raises:
-        TeacherError: The tokenizer gives no character offsets, knows no sub-words, or puts special tokens
+        TeacherError: The tokenizer gives no character offsets, knows no subwords, or puts special tokens
             inside a text.
     """
 
@@ -230,35 +231,35 @@ class Subwords:
         _refuse_empty(plain, name)
         self.definition = str(plain.to_str())
         self.backend = read_specials_as_text(plain)
-        self.pad_id = int(tokenizer.pad_token_id or 0)
+        self.pad_id, self.max_length = int(tokenizer.pad_token_id or 0), int(tokenizer.model_max_length)
         self.prefix, self.suffix = specials_around(self.backend, name)
-        self._blank_ids = _blank_ids(self.backend)
+        self._space_ids = _space_ids(self.backend)
 
-    def encode(self, texts: Sequence[str]) -> Pieces:
-        """Sub-words of each text, without special tokens.
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        """Subwords of each text, without special tokens.
 
-        A lone blank mark has an empty span: some tokenizers give it the first character of the next word.
+        A lone space mark has an empty span: some tokenizers give it the first character of the next word.
         """
-        return self.with_blank_marks_empty(self.encode_as_told(texts))
+        return self.with_empty_space_marks(self.encode_raw(texts))
 
-    def encode_as_told(self, texts: Sequence[str]) -> Pieces:
-        """The same with the spans that the tokenizer tells, of blank marks too."""
+    def encode_raw(self, texts: Sequence[str]) -> EncodedTexts:
+        """The same with the spans that the tokenizer tells, of space marks too."""
         encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
         ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
         spans = [span for encoding in encodings for span in encoding.offsets]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-        return Pieces(ids, starts, ends, offsets_of(lengths))
+        return EncodedTexts(ids, starts, ends, offsets_of(lengths))
 
-    def with_blank_marks_empty(self, pieces: Pieces) -> Pieces:
-        """Sub-words with the span of every lone blank mark emptied."""
+    def with_empty_space_marks(self, subwords: EncodedTexts) -> EncodedTexts:
+        """Subwords with the span of every lone space mark emptied."""
         return replace(
-            pieces, ends=np.where(np.isin(pieces.ids, self._blank_ids), pieces.starts, pieces.ends)
+            subwords, ends=np.where(np.isin(subwords.ids, self._space_ids), subwords.starts, subwords.ends)
         )
 
-    def splits_at_blanks(self) -> bool:
-        """Whether this tokenizer never joins characters across a single blank."""
-        return splits_at_blanks(self.backend)
+    def splits_at_spaces(self) -> bool:
+        """Whether this tokenizer never joins characters across a single space."""
+        return splits_at_spaces(self.backend)
 
 
 def _refuse_empty(plain: Tokenizer, name: str) -> None:
@@ -271,8 +272,8 @@ def _refuse_empty(plain: Tokenizer, name: str) -> None:
         )
 
 
-def _blank_ids(backend: Tokenizer) -> list[int]:
+def _space_ids(backend: Tokenizer) -> list[int]:
     definition = json.loads(backend.to_str())
     makers = json.dumps([definition["normalizer"], definition["pre_tokenizer"]], ensure_ascii=False)
-    found = [backend.token_to_id(mark) for mark, sign in BLANK_MARKS if sign in makers]
+    found = [backend.token_to_id(mark) for mark, sign in SPACE_MARKS if sign in makers]
     return [number for number in found if number is not None]

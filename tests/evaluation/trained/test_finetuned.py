@@ -42,7 +42,7 @@ def test_words_are_found_by_their_first_sub_words(learner, kind):
         ids = part.pieces.rows[part.pieces.starts[place] : part.pieces.starts[place + 1]]
         assert (np.diff(firsts) > 0).all()
         alone = [
-            made.subwords.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)
+            made.tokenizer.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)
         ]
         if kind == "bert-uncased":
             assert [ids[first] for first in firsts] == [pieces[0] for pieces in alone]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from wordstill.teacher.amx.amx_library import Kernel, NoTiles, kernel
+from wordstill.teacher.amx.amx_library import AmxUnavailable, Kernel, kernel
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def tiles() -> Kernel:
     """The kernel; tests that ask for it are skipped where there is none."""
     try:
         return kernel()
-    except NoTiles as reason:
+    except AmxUnavailable as reason:
         pytest.skip(f"no matrix tiles: {reason}")
 
 

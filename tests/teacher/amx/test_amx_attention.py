@@ -7,7 +7,7 @@ import torch
 
 from wordstill.teacher import device
 from wordstill.teacher.amx import amx_attention, amx_library
-from wordstill.teacher.amx.amx_attention import attend_by_tiles, tiles_can_attend
+from wordstill.teacher.amx.amx_attention import amx_can_attend, attend_with_amx
 
 pytestmark = pytest.mark.usefixtures("tiles")
 LENGTHS = [
@@ -39,13 +39,13 @@ def assert_close(result, expected):
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 def test_it_is_attention(lengths):
     given = tensors(sum(lengths))
-    assert_close(attend_by_tiles(*given, lengths, 0.3), slowly(*given, lengths, 0.3))
+    assert_close(attend_with_amx(*given, lengths, 0.3), slowly(*given, lengths, 0.3))
 
 
 @pytest.mark.parametrize("width", [32, 64, 96, 128, 256])
 def test_heads_of_every_width(width):
     given = tensors(100, heads=2, width=width)
-    assert_close(attend_by_tiles(*given, [60, 40], 0.1), slowly(*given, [60, 40], 0.1))
+    assert_close(attend_with_amx(*given, [60, 40], 0.1), slowly(*given, [60, 40], 0.1))
 
 
 def test_heads_that_lie_anyhow():
@@ -55,13 +55,13 @@ def test_heads_that_lie_anyhow():
     one_by_one = [each.contiguous() for each in side_by_side]
     expected = slowly(*side_by_side, [50, 20], 0.2)
     for given in (side_by_side, one_by_one):
-        assert_close(attend_by_tiles(*given, [50, 20], 0.2), expected)
+        assert_close(attend_with_amx(*given, [50, 20], 0.2), expected)
 
 
 def test_scores_far_apart():
     query, key, value = tensors(90)
     assert_close(
-        attend_by_tiles(query * 30, key, value, [90], 3.0), slowly(query * 30, key, value, [90], 3.0)
+        attend_with_amx(query * 30, key, value, [90], 3.0), slowly(query * 30, key, value, [90], 3.0)
     )
 
 
@@ -69,16 +69,16 @@ def test_a_text_does_not_depend_on_the_others():
     lengths = [40, 1, 65, 32]
     given = tensors(sum(lengths))
     parts = zip(*(each.split(lengths, dim=1) for each in given))
-    alone = [attend_by_tiles(*part, [length], 0.3) for part, length in zip(parts, lengths)]
-    assert torch.equal(attend_by_tiles(*given, lengths, 0.3), torch.cat(alone))
+    alone = [attend_with_amx(*part, [length], 0.3) for part, length in zip(parts, lengths)]
+    assert torch.equal(attend_with_amx(*given, lengths, 0.3), torch.cat(alone))
 
 
 def test_several_threads_give_the_same():
     given = tensors(90, heads=13)
-    alone = attend_by_tiles(*given, [50, 40], 0.3)
+    alone = attend_with_amx(*given, [50, 40], 0.3)
     try:
         torch.set_num_threads(3)
-        assert torch.equal(attend_by_tiles(*given, [50, 40], 0.3), alone)
+        assert torch.equal(attend_with_amx(*given, [50, 40], 0.3), alone)
     finally:
         torch.set_num_threads(1)
 
@@ -88,7 +88,7 @@ def test_several_threads_give_the_same():
 def test_what_is_not_finite_stays_so_and_in_its_text(which, bad):
     given = dict(zip(("query", "key", "value"), tensors(100)))
     given[which][1, 45, 3] = bad
-    result = attend_by_tiles(*given.values(), [40, 30, 30], 0.3)
+    result = attend_with_amx(*given.values(), [40, 30, 30], 0.3)
     expected = slowly(*given.values(), [40, 30, 30], 0.3)
     assert torch.equal(torch.isfinite(result), torch.isfinite(expected))
     assert not torch.isfinite(result).all()
@@ -97,32 +97,32 @@ def test_what_is_not_finite_stays_so_and_in_its_text(which, bad):
 def test_scores_that_are_all_too_small():
     query, key, value = tensors(20)
     query[:], key[:] = 3e38, -3e38
-    assert torch.isnan(attend_by_tiles(query, key, value, [20], 1.0)).all()
+    assert torch.isnan(attend_with_amx(query, key, value, [20], 1.0)).all()
 
 
 def test_what_it_can_do(monkeypatch):
     query, key, value = tensors(20)
-    assert tiles_can_attend(query, key, value, 0.3)
-    assert not tiles_can_attend(query, key[:1], value[:1], 0.3)
-    assert not tiles_can_attend(query, key, value, -0.3)
-    assert not tiles_can_attend(*(each.float() for each in (query, key, value)), 0.3)
-    assert not tiles_can_attend(*(each[..., :8] for each in (query, key, value)), 0.3)
-    assert not tiles_can_attend(*(each.transpose(1, 2).contiguous().mT for each in (query, key, value)), 0.3)
+    assert amx_can_attend(query, key, value, 0.3)
+    assert not amx_can_attend(query, key[:1], value[:1], 0.3)
+    assert not amx_can_attend(query, key, value, -0.3)
+    assert not amx_can_attend(*(each.float() for each in (query, key, value)), 0.3)
+    assert not amx_can_attend(*(each[..., :8] for each in (query, key, value)), 0.3)
+    assert not amx_can_attend(*(each.transpose(1, 2).contiguous().mT for each in (query, key, value)), 0.3)
 
     def none():
-        raise amx_library.NoTiles("none")
+        raise amx_library.AmxUnavailable("none")
 
     monkeypatch.setattr(amx_attention, "kernel", none)
-    assert not tiles_can_attend(query, key, value, 0.3)
+    assert not amx_can_attend(query, key, value, 0.3)
 
 
 def test_lengths_that_are_wrong():
-    with pytest.raises(ValueError, match="The texts have 21 sub-words, but 20 were given"):
-        attend_by_tiles(*tensors(20), [20, 1], 0.3)
+    with pytest.raises(ValueError, match="The texts have 21 subwords, but 20 were given"):
+        attend_with_amx(*tensors(20), [20, 1], 0.3)
 
 
 @pytest.mark.parametrize("lengths", [[1], [17], [33, 15]], ids=str)
 def test_memory_beyond_its_own_is_not_touched(lengths, at_the_edge):
     # The last head of the last position is the last of the memory.
     given = [at_the_edge(each.transpose(0, 1).contiguous()).transpose(0, 1) for each in tensors(sum(lengths))]
-    assert device.survives(lambda: attend_by_tiles(*given, lengths, 0.3))
+    assert device.survives(lambda: attend_with_amx(*given, lengths, 0.3))

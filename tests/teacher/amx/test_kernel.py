@@ -9,7 +9,7 @@ import pytest
 
 from wordstill.teacher import device
 from wordstill.teacher.amx import amx_library as module
-from wordstill.teacher.amx.amx_library import CannotCompile, Kernel, NoTiles, kernel
+from wordstill.teacher.amx.amx_library import AmxUnavailable, CannotCompile, Kernel, kernel
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def no_compiler():
     [
         (module.sys, "platform", "darwin", "on Linux and x86-64 only"),
         (module.platform, "machine", lambda: "aarch64", "on Linux and x86-64 only"),
-        (device, "tiles_announced", lambda: False, "this processor has no matrix tiles"),
+        (device, "amx_announced", lambda: False, "this processor has no matrix tiles"),
         (device, "bfloat16_is_safe", lambda: False, "would kill this process"),
         (module, "load_library", no_compiler, "no C compiler was found"),
     ],
@@ -37,7 +37,7 @@ def no_compiler():
 def test_reasons(place, name, value, reason, tiles, forgetful, monkeypatch):
     monkeypatch.setattr(place, name, value)
     for _ in range(2):
-        with pytest.raises(NoTiles, match=reason):
+        with pytest.raises(AmxUnavailable, match=reason):
             kernel()
 
 
@@ -49,16 +49,16 @@ def test_a_bad_kernel_does_no_harm(trouble, tiles, forgetful, monkeypatch):
         y.zero_()
 
     monkeypatch.setattr(Kernel, "linear", linear)
-    with pytest.raises(NoTiles, match="matrix tiles do not work"):
+    with pytest.raises(AmxUnavailable, match="matrix tiles do not work"):
         kernel()
 
 
 def test_the_system_may_refuse(tiles, forgetful, monkeypatch):
     monkeypatch.setattr(device, "survives", lambda product: True)
     usual = module.load_library()
-    monkeypatch.setattr(usual, "tiles_allow", lambda: -1)
+    monkeypatch.setattr(usual, "amx_allow", lambda: -1)
     monkeypatch.setattr(module, "load_library", lambda: usual)
-    with pytest.raises(NoTiles, match="the operating system does not give"):
+    with pytest.raises(AmxUnavailable, match="the operating system does not give"):
         kernel()
 
 

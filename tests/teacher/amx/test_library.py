@@ -48,9 +48,9 @@ def test_it_is_compiled_once(compilations):
 
 
 def twice(compilations):
-    assert load_library().tiles_linear
+    assert load_library().amx_linear
     before = kept().stat()
-    assert load_library().tiles_linear
+    assert load_library().amx_linear
     assert (len(compilations), kept().stat().st_mtime_ns) == (1, before.st_mtime_ns)
     assert [path.stat().st_mode & 0o777 for path in (kept(), kept().parent)] == [0o600, 0o700]
 
@@ -74,7 +74,7 @@ def test_a_broken_library_is_made_anew(keep, compilations):
     # A new file: the old one is in use.
     path.unlink()
     path.write_bytes(whole[:keep])
-    assert load_library().tiles_linear
+    assert load_library().amx_linear
     assert kept().read_bytes()[:4] == b"\x7fELF"
     assert (len(kept().read_bytes()), len(compilations)) == (len(whole), 2)
 
@@ -82,7 +82,7 @@ def test_a_broken_library_is_made_anew(keep, compilations):
 def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert load_library().tiles_linear
+    assert load_library().amx_linear
     assert (tmp_path / "file").read_text() == "no folder"
 
 
@@ -94,7 +94,7 @@ def test_what_others_may_have_written_is_not_loaded():
 
 def test_two_processes_at_once():
     load = "from wordstill.teacher.amx.amx_library import load_library"
-    code = f"{load}; print(bool(load_library().tiles_linear))"
+    code = f"{load}; print(bool(load_library().amx_linear))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     runs = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
@@ -118,7 +118,7 @@ def test_compilers_that_fail(script, monkeypatch, tmp_path):
     bad.write_text(f"#!/bin/sh\n{script}\n")
     bad.chmod(0o755)
     monkeypatch.setenv("CC", f"'{bad}' -m64")
-    assert load_library().tiles_linear
+    assert load_library().amx_linear
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CannotCompile, match=r"bad compiler' -m64 did not compile the kernel for tiles: "):
         load_library()

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from wordstill.teacher import device
-from wordstill.teacher.amx import TileLinear
+from wordstill.teacher.amx import AmxLinear
 
 pytestmark = pytest.mark.usefixtures("tiles")
 ROWS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257, 300]
@@ -37,7 +37,7 @@ def assert_rounded_once(result, expected):
 def test_any_number_of_rows(rows, gelu):
     linear = layer(96, 64)
     x = torch.randn(rows, 96).bfloat16()
-    assert_rounded_once(TileLinear(linear, gelu=gelu)(x), exactly(linear, x, gelu))
+    assert_rounded_once(AmxLinear(linear, gelu=gelu)(x), exactly(linear, x, gelu))
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
@@ -46,12 +46,12 @@ def test_any_size(sizes, bias):
     """The last is too large for the cache of a core."""
     linear = layer(*sizes, bias=bias)
     x = torch.randn(300, sizes[0]).bfloat16()
-    assert_rounded_once(TileLinear(linear)(x), exactly(linear, x))
+    assert_rounded_once(AmxLinear(linear)(x), exactly(linear, x))
 
 
 def test_any_shape_and_stride():
     linear = layer(64, 32)
-    tiled = TileLinear(linear)
+    tiled = AmxLinear(linear)
     for x in (torch.randn(64), torch.randn(2, 3, 64), torch.randn(64, 5).t(), torch.randn(4, 128)[:, ::2]):
         x = x.bfloat16()
         assert tiled(x).shape == (*x.shape[:-1], 32)
@@ -60,7 +60,7 @@ def test_any_shape_and_stride():
 
 
 def test_a_row_does_not_depend_on_the_others():
-    tiled = TileLinear(layer(384, 96), gelu=True)
+    tiled = AmxLinear(layer(384, 96), gelu=True)
     x = torch.randn(131, 384).bfloat16()
     whole = tiled(x)
     assert all(torch.equal(whole[row : row + 1], tiled(x[row : row + 1])) for row in range(len(x)))
@@ -68,7 +68,7 @@ def test_a_row_does_not_depend_on_the_others():
 
 
 def test_several_threads_give_the_same():
-    tiled = TileLinear(layer(384, 96))
+    tiled = AmxLinear(layer(384, 96))
     x = torch.randn(1001, 384).bfloat16()
     alone = tiled(x)
     try:
@@ -83,7 +83,7 @@ def test_gelu_over_its_whole_range():
     nn.init.eye_(linear.weight)
     x = torch.cat([torch.linspace(-9, 9, 4000), torch.logspace(-30, 38, 96), -torch.logspace(-30, 38, 96)])
     x = x.bfloat16().view(-1, 32)
-    result, expected = TileLinear(linear, gelu=True)(x).double(), nn.functional.gelu(x.double())
+    result, expected = AmxLinear(linear, gelu=True)(x).double(), nn.functional.gelu(x.double())
     torch.testing.assert_close(result, expected, rtol=2**-8, atol=1e-6)
 
 
@@ -93,7 +93,7 @@ def test_what_is_not_finite_stays_so(bad, gelu):
     linear = layer(64, 64)
     x = torch.randn(40, 64).bfloat16()
     x[7, 3] = bad
-    result = TileLinear(linear, gelu=gelu)(x)
+    result = AmxLinear(linear, gelu=gelu)(x)
     # An infinity below zero is nothing after gelu.
     lost = gelu and exactly(linear, x)[7] == -torch.inf
     assert (~torch.isfinite(result[7]) | lost).all()
@@ -104,23 +104,23 @@ def test_what_is_not_finite_stays_so(bad, gelu):
 def test_state_dict_gives_the_weights_back():
     for bias in (True, False):
         linear = layer(96, 64, bias=bias)
-        before, after = linear.state_dict(), TileLinear(linear).state_dict()
+        before, after = linear.state_dict(), AmxLinear(linear).state_dict()
         assert before.keys() == after.keys()
         assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_what_is_no_linear_layer():
     with pytest.raises(TypeError, match="Embedding is no linear layer"):
-        TileLinear(nn.Embedding(32, 32))
+        AmxLinear(nn.Embedding(32, 32))
 
 
 def test_copies_give_the_same():
-    tiled, x = TileLinear(layer(64, 32, dtype=torch.float32)), torch.randn(5, 64).bfloat16()
+    tiled, x = AmxLinear(layer(64, 32, dtype=torch.float32)), torch.randn(5, 64).bfloat16()
     assert torch.equal(copy.deepcopy(tiled)(x), tiled(x))
 
 
 def test_wrong_inputs():
-    tiled = TileLinear(layer(64, 32))
+    tiled = AmxLinear(layer(64, 32))
     with pytest.raises(TypeError, match=r"wants bfloat16, got torch\.float32"):
         tiled(torch.randn(3, 64))
     with pytest.raises(ValueError, match="wants 64 numbers a row, got 32"):

@@ -12,12 +12,12 @@ import transformers
 from torch import nn
 
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
-from wordstill.teacher.amx import NoTiles, TileLinear, amx_layers, amx_library, with_tiles
+from wordstill.teacher.amx import AmxLinear, AmxUnavailable, amx_layers, amx_library, with_amx
 from wordstill.teacher.amx.amx_library import CannotCompile
 from wordstill.teacher.device import choose_precision
 from wordstill.teacher.dtype import SortedLinear, in_precision
 
-DEPTH, PIECES = 3, torch.tensor([2, 7, 9, 5, 8, 3])
+DEPTH, SUBWORDS = 3, torch.tensor([2, 7, 9, 5, 8, 3])
 SIZES = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": DEPTH, "num_attention_heads": 2,
     "max_position_embeddings": 128,
@@ -43,7 +43,7 @@ def make_teacher(tiny_tokenizer):
 
 def batch_of(teacher, words):
     batches = WordListBatches(
-        words, np.arange(len(words)), teacher.subwords, BatchConfig(4096, teacher.limit)
+        words, np.arange(len(words)), teacher.tokenizer, BatchConfig(4096, teacher.limit)
     )
     [(_, batch)] = batches.since((0, 0))
     return batch
@@ -56,8 +56,8 @@ def count(changed, kind):
 def test_every_linear_layer_and_gelu_of_the_blocks(tiles):
     exact = make_model()
     before = copy.deepcopy(exact.state_dict())
-    changed = with_tiles(exact, PIECES, DEPTH)
-    assert count(changed, TileLinear) == 6 * DEPTH
+    changed = with_amx(exact, SUBWORDS, DEPTH)
+    assert count(changed, AmxLinear) == 6 * DEPTH
     assert count(changed, nn.Identity) == sum(
         layer.intermediate.dense.gelu for layer in changed.encoder.layer
     )
@@ -72,8 +72,8 @@ def test_every_linear_layer_and_gelu_of_the_blocks(tiles):
 
 def test_transposed_layers(tiles):
     exact = make_model("GPT2", n_inner=128)
-    changed = with_tiles(exact, PIECES, DEPTH)
-    assert count(changed, TileLinear) == 4 * DEPTH
+    changed = with_amx(exact, SUBWORDS, DEPTH)
+    assert count(changed, AmxLinear) == 4 * DEPTH
     before, after = exact.state_dict(), changed.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name].bfloat16(), after[name]) for name in before)
@@ -81,8 +81,8 @@ def test_transposed_layers(tiles):
 
 @pytest.mark.parametrize("activation", ["gelu_new", "relu", "silu"])
 def test_other_activations_stay(activation, tiles):
-    changed = with_tiles(make_model(hidden_act=activation), PIECES, DEPTH)
-    assert (count(changed, TileLinear), count(changed, nn.Identity)) == (6 * DEPTH, 0)
+    changed = with_amx(make_model(hidden_act=activation), SUBWORDS, DEPTH)
+    assert (count(changed, AmxLinear), count(changed, nn.Identity)) == (6 * DEPTH, 0)
 
 
 def test_a_gelu_that_is_given_something_else_stays(tiles):
@@ -90,8 +90,8 @@ def test_a_gelu_that_is_given_something_else_stays(tiles):
     for layer in exact.encoder.layer:
         layer.intermediate.dense = nn.Sequential(layer.intermediate.dense, nn.Dropout(0.1).train(False))
         layer.intermediate.dense.append(nn.LayerNorm(128))
-    changed = with_tiles(exact, PIECES, DEPTH)
-    assert (count(changed, TileLinear), count(changed, nn.Identity)) == (6 * DEPTH, 0)
+    changed = with_amx(exact, SUBWORDS, DEPTH)
+    assert (count(changed, AmxLinear), count(changed, nn.Identity)) == (6 * DEPTH, 0)
 
 
 def looks_at_weights():
@@ -116,20 +116,20 @@ def far_from_float32():
     [
         (lambda: make_model(intermediate_size=48), "not multiples of 32"),
         (lambda: make_model(num_hidden_layers=2), "most of it is not in the linear layers"),
-        (looks_at_weights, "AttributeError: 'TileLinear' object has no attribute 'weight'"),
+        (looks_at_weights, "AttributeError: 'AmxLinear' object has no attribute 'weight'"),
         (far_from_float32, r"a mean cosine of only 0\.\d{3} with those in float32"),
     ],
     ids=["sizes", "no blocks", "looks at weights", "far from float32"],
 )
 def test_models_that_cannot_bear_it(make, reason, tiles):
-    with pytest.raises(NoTiles, match=reason):
-        with_tiles(make(), PIECES, DEPTH)
+    with pytest.raises(AmxUnavailable, match=reason):
+        with_amx(make(), SUBWORDS, DEPTH)
 
 
 def test_a_layer_that_gives_something_else_is_noticed(tiles, monkeypatch):
-    monkeypatch.setattr(amx_layers.TileLinear, "_multiply", lambda self, x, y: y.normal_())
-    with pytest.raises(NoTiles, match="a mean cosine of only"):
-        with_tiles(make_model(), PIECES, DEPTH)
+    monkeypatch.setattr(amx_layers.AmxLinear, "_multiply", lambda self, x, y: y.normal_())
+    with pytest.raises(AmxUnavailable, match="a mean cosine of only"):
+        with_amx(make_model(), SUBWORDS, DEPTH)
 
 
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16"])
@@ -141,7 +141,7 @@ def test_a_teacher_by_tiles_is_close_to_one_in_float32(kind, attention, dtype, t
         quick = make_teacher(dtype, kind, attention=attention)
     exact = make_teacher("float32", kind)
     assert (quick.precision, quick.dtype, quick.packs) == ("bfloat16", torch.bfloat16, attention == "packed")
-    assert count(quick.model, TileLinear) == (6 if kind == "bert-uncased" else 7) * DEPTH
+    assert count(quick.model, AmxLinear) == (6 if kind == "bert-uncased" else 7) * DEPTH
     assert quick.fingerprint == exact.fingerprint
     batch = batch_of(quick, WORDS)
     for layers in ((DEPTH,), (0, 1, DEPTH)):
@@ -164,7 +164,7 @@ def test_texts_give_the_same_alone_as_together(tiles, make_teacher):
 def test_other_precisions_do_not_ask_for_tiles(monkeypatch):
     monkeypatch.setattr(amx_library, "_found", lambda: pytest.fail("nobody wants tiles"))
     for wanted in ("float32", "float16"):
-        found = in_precision(make_model(), wanted, torch.device("cpu"), PIECES, DEPTH, "tiny")
+        found = in_precision(make_model(), wanted, torch.device("cpu"), SUBWORDS, DEPTH, "tiny")
         assert found.dtype is getattr(torch, wanted)
 
 
@@ -184,5 +184,5 @@ def test_without_tiles_all_is_as_torch_has_it(wanted, make_teacher, monkeypatch)
     finally:
         amx_library._found.cache_clear()
     assert found.dtype is expected
-    assert count(found.model, TileLinear) == 0
+    assert count(found.model, AmxLinear) == 0
     assert count(found.model, SortedLinear) == 6 * DEPTH

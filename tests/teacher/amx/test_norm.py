@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from wordstill.teacher.amx import TileLinear
-from wordstill.teacher.amx.amx_layers import TileNorm, ends_in_norm
+from wordstill.teacher.amx import AmxLinear
+from wordstill.teacher.amx.amx_layers import AmxNorm, ends_in_norm
 
 pytestmark = pytest.mark.usefixtures("tiles")
 
@@ -18,7 +18,7 @@ class Ending(nn.Module):
     def __init__(self, inputs=64, outputs=96, **settings):
         super().__init__()
         torch.manual_seed(0)
-        self.dense = TileLinear(nn.Linear(inputs, outputs).bfloat16())
+        self.dense = AmxLinear(nn.Linear(inputs, outputs).bfloat16())
         self.LayerNorm = nn.LayerNorm(outputs, eps=1e-3, dtype=torch.bfloat16, **settings)
         self.dropout = nn.Dropout(0.1)
         for parameter in self.LayerNorm.parameters():
@@ -63,7 +63,7 @@ def exactly(ending, hidden, given):
 def test_norms_of_sums(rows, outputs):
     ending = Ending(outputs=outputs)
     hidden, given = torch.randn(rows, 64).bfloat16(), torch.randn(rows, outputs).bfloat16()
-    result = TileNorm(ending)(hidden, given)
+    result = AmxNorm(ending)(hidden, given)
     assert result.dtype is torch.bfloat16
     torch.testing.assert_close(result.double(), exactly(ending, hidden, given), rtol=2**-7, atol=1e-3)
 
@@ -72,7 +72,7 @@ def test_any_shape_and_stride_and_the_input_stays():
     ending = Ending()
     hidden, given = torch.randn(2, 3, 64).bfloat16(), torch.randn(96, 6).bfloat16().t().view(2, 3, 96)
     before = given.clone()
-    result = TileNorm(ending)(hidden, given)
+    result = AmxNorm(ending)(hidden, given)
     torch.testing.assert_close(result.double(), exactly(ending, hidden, given), rtol=2**-7, atol=1e-3)
     assert torch.equal(given, before)
 
@@ -96,7 +96,7 @@ def test_equal_numbers_and_broken_ones(tiles):
 def test_weights_keep_their_names():
     ending = Ending()
     before = ending.state_dict()
-    after = TileNorm(ending).state_dict()
+    after = AmxNorm(ending).state_dict()
     assert list(after) == list(before)
     assert all(torch.equal(after[name], before[name]) for name in before)
 

@@ -32,7 +32,7 @@ from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagT
 from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words, length_sorted
 from wordstill.teacher.alignment import align
 from wordstill.teacher.layers import wanted_states
-from wordstill.teacher.tokenizer import Subwords, room_beside_specials, text_limit
+from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials, text_limit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -90,9 +90,9 @@ class FinetunedLearner:
         device: torch.device,
     ) -> None:
         self.name, self.classes, self.config, self.device = name, classes, config, device
-        self.subwords = Subwords(tokenizer, name)
-        usual = text_limit(model, tokenizer, self.subwords, None)
-        self.room = room_beside_specials(min(usual, config.max_length), self.subwords)
+        self.tokenizer = SubwordTokenizer(tokenizer, name)
+        usual = text_limit(model, self.tokenizer, None)
+        self.room = room_beside_specials(min(usual, config.max_length), self.tokenizer)
         settings = model.config.get_text_config()
         self.width, self.depth = int(settings.hidden_size), int(settings.num_hidden_layers)
         model.config.use_cache = settings.use_cache = False
@@ -100,12 +100,12 @@ class FinetunedLearner:
 
     def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> FinetunedRows:
         """Sentences as sub-words; what is longer than the limit is cut off."""
-        subwords = self.subwords
-        found = subwords.encode([" ".join(sentence) for sentence in sentences])
+        found = self.tokenizer.encode([" ".join(sentence) for sentence in sentences])
         rows, firsts = [], []
         for number, sentence in enumerate(sentences):
             place = slice(found.offsets[number], found.offsets[number + 1])
-            rows.append([*subwords.prefix, *found.ids[place][: self.room].tolist(), *subwords.suffix])
+            ids = found.ids[place][: self.room].tolist()
+            rows.append([*self.tokenizer.prefix, *ids, *self.tokenizer.suffix])
             if of_words:
                 firsts.append(self._first_places(sentence, found.starts[place], found.ends[place]))
         return FinetunedRows(Sentences.of(rows), targets, Sentences.of(firsts) if of_words else None)
@@ -158,7 +158,7 @@ class FinetunedLearner:
     def _scores(self, model: nn.Module, part: FinetunedRows, places: Ids) -> Tensor:
         """Scores of the classes for all sentences, or for all words in the order of ``_targets_of``."""
         assert isinstance(model, ModelWithHead)
-        ids = on_device(part.pieces.padded(places, fill=self.subwords.pad_id), self.device)
+        ids = on_device(part.pieces.padded(places, fill=self.tokenizer.pad_id), self.device)
         lengths = on_device(part.pieces.lengths[places], self.device)
         inside = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
         output = model.parent(input_ids=ids, attention_mask=inside.long())
@@ -178,7 +178,7 @@ class FinetunedLearner:
         word_ends = np.cumsum(lengths + 1) - 1
         first, last = align(starts, ends, word_ends - lengths, word_ends)
         there = (first < last) & (first < self.room)
-        return np.where(there, first + len(self.subwords.prefix), 0).tolist()  # type: ignore[no-any-return]
+        return np.where(there, first + len(self.tokenizer.prefix), 0).tolist()  # type: ignore[no-any-return]
 
 
 def _targets_of(part: FinetunedRows, places: Ids) -> Ids:

@@ -20,7 +20,7 @@ from wordstill.methods.learning.negatives import Noise, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser, RowTable
 from wordstill.methods.sums import Accumulator
-from wordstill.teacher.states import FiniteWatch, WordStates
+from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Learner(Method):
         self.positives = Positives(len(setup.vocabulary), setup.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
-        self._watch = FiniteWatch[Moment]()
+        self._monitor = NonFiniteMonitor[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
         self.pace = torch.full((), config.rate, device=setup.device)
 
@@ -210,8 +210,8 @@ class Learner(Method):
         self._examples += sum(taken)
         self.clock.counts[STEPS] += len(taken)
         self.clock.counts[BATCHES] += 1
-        self.clock.counts[WORDS] += states.loaded.running
-        astray = self._watch.look([self.loss], self._moment)
+        self.clock.counts[WORDS] += states.batch.n_words
+        astray = self._monitor.check([self.loss], self._moment)
         if astray is not None:
             raise self._diverged(astray)
 
@@ -250,7 +250,7 @@ class Learner(Method):
         Raises:
             TrainingError: Some number is not finite any more.
         """
-        astray = self._watch.settle()
+        astray = self._monitor.flush()
         if astray is None and not bool(torch.isfinite(self.vectors().sum())):
             astray = self._moment
         if astray is not None:

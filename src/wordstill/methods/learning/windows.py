@@ -68,9 +68,9 @@ class Windows:
 
     def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
         """The examples of a batch."""
-        running = states.loaded.running
+        running = states.batch.n_words
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
-        centres = states.to_device(self._centres(states.loaded.host_words[:running], chance))
+        centres = states.to_device(self._centres(states.batch.host_word_ids[:running], chance))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
         usable.index_fill_(0, centres, True)
         places = centres[:, None] + self.offsets

@@ -3,7 +3,7 @@
 torch leaves them to oneDNN, which some virtual machines keep from using them.
 """
 
-from wordstill.teacher.amx.amx_layers import TileLinear, with_tiles
-from wordstill.teacher.amx.amx_library import NoTiles
+from wordstill.teacher.amx.amx_layers import AmxLinear, with_amx
+from wordstill.teacher.amx.amx_library import AmxUnavailable
 
-__all__ = ["NoTiles", "TileLinear", "with_tiles"]
+__all__ = ["AmxLinear", "AmxUnavailable", "with_amx"]

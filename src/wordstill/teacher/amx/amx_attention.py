@@ -8,11 +8,11 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from wordstill.teacher.amx.amx_library import STEP, NoTiles, kernel, share
+from wordstill.teacher.amx.amx_library import STEP, AmxUnavailable, kernel, share
 
 
-def tiles_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
-    """Whether this attention, which must not be causal, can be had from `attend_by_tiles`.
+def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
+    """Whether this attention, which must not be causal, can be had from `attend_with_amx`.
 
     Args:
         query: [heads, P, width].
@@ -29,21 +29,21 @@ def tiles_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) ->
         return False
     try:
         kernel()
-    except NoTiles:
+    except AmxUnavailable:
         return False
     return True
 
 
-def attend_by_tiles(
+def attend_with_amx(
     query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float
 ) -> Tensor:
     """[P, heads, width] attention in which each text sees itself and nothing else.
 
     Args:
-        query: [heads, P, width], as in the others with a width in one piece that is a multiple of 32.
+        query: [heads, P, width], as in the others with a width in one block that is a multiple of 32.
         key: Likewise.
         value: Likewise.
-        lengths: Sub-words of each text, P together.
+        lengths: Subwords of each text, P together.
         scale: Factor of the scores, above 0.
 
     Raises:
@@ -51,7 +51,7 @@ def attend_by_tiles(
     """
     heads, rows, width = query.shape
     if sum(lengths) != rows:
-        raise ValueError(f"The texts have {sum(lengths)} sub-words, but {rows} were given.")
+        raise ValueError(f"The texts have {sum(lengths)} subwords, but {rows} were given.")
     result = torch.empty(rows, heads, width, dtype=query.dtype)
     out, sizes = result.transpose(0, 1), _as_tensor(tuple(lengths))
 

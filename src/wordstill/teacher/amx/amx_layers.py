@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from wordstill.errors import in_one_line
-from wordstill.teacher.amx.amx_library import MOST_NUMBERS, STEP, NoTiles, kernel, share
+from wordstill.teacher.amx.amx_library import MOST_NUMBERS, STEP, AmxUnavailable, kernel, share
 from wordstill.teacher.closeness import CLOSE_ENOUGH, agreement
 from wordstill.teacher.layers import blocks_of
 
@@ -29,7 +29,7 @@ def linear_weight(module: nn.Module) -> Tensor | None:
 HALF = STEP // 2
 
 
-class TileLinear(nn.Module):
+class AmxLinear(nn.Module):
     """What a linear layer gives in bfloat16, with sums in float32; `state_dict` gives its weights back.
 
     A row's result does not depend on the other rows.
@@ -61,7 +61,7 @@ class TileLinear(nn.Module):
         Raises:
             TypeError: The input is not in bfloat16.
             ValueError: It has another size.
-            NoTiles: This process cannot use matrix tiles.
+            AmxUnavailable: This process cannot use matrix tiles.
         """
         if x.dtype is not torch.bfloat16:
             raise TypeError(f"A layer by matrix tiles wants bfloat16, got {x.dtype}.")
@@ -88,14 +88,14 @@ def _sorted(weight: Tensor) -> Tensor:
     return parts.permute(0, 3, 1, 4, 2, 5).contiguous()
 
 
-PARTS = (TileLinear, nn.LayerNorm, nn.Dropout)
+PARTS = (AmxLinear, nn.LayerNorm, nn.Dropout)
 ARGUMENTS = ["hidden_states", "input_tensor"]
 TRIED_ROWS = 4
 SAME = 0.05
 """Largest difference that rounding to bfloat16 makes in a norm, whose numbers are near 1."""
 
 
-class TileNorm(nn.Module):
+class AmxNorm(nn.Module):
     """The norm of ``linear(hidden_states) + input_tensor`` without a pause for rounding between the two.
 
     Args:
@@ -113,7 +113,7 @@ class TileNorm(nn.Module):
 
     def forward(self, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
         """[..., N] of [..., K] and [..., N]."""
-        (linear,) = (child for child in self.children() if isinstance(child, TileLinear))
+        (linear,) = (child for child in self.children() if isinstance(child, AmxLinear))
         values: Tensor = linear(hidden_states).view(-1, linear.out_features)
         added = input_tensor.detach().reshape(values.shape).contiguous()
         share(len(values), STEP, lambda part: self._norm(values[part], added[part]))
@@ -124,9 +124,9 @@ class TileNorm(nn.Module):
 
 
 def ends_in_norm(module: nn.Module) -> bool:
-    """Whether `TileNorm` gives what a module gives, by what it consists of and by a trial."""
+    """Whether `AmxNorm` gives what a module gives, by what it consists of and by a trial."""
     children = list(module.children())
-    linears = [child for child in children if isinstance(child, TileLinear)]
+    linears = [child for child in children if isinstance(child, AmxLinear)]
     norms = [child for child in children if isinstance(child, nn.LayerNorm)]
     if len(linears) != 1 or len(norms) != 1 or not all(isinstance(child, PARTS) for child in children):
         return False
@@ -138,7 +138,7 @@ def ends_in_norm(module: nn.Module) -> bool:
     generator = torch.Generator().manual_seed(0)
     sizes = (linear.in_features, linear.out_features)
     given = [torch.randn(TRIED_ROWS, size, generator=generator).bfloat16() for size in sizes]
-    return torch.allclose(module(*given), TileNorm(module)(*given), rtol=SAME, atol=SAME)
+    return torch.allclose(module(*given), AmxNorm(module)(*given), rtol=SAME, atol=SAME)
 
 
 MOST_OF_IT = 0.9
@@ -146,28 +146,28 @@ MOST_OF_IT = 0.9
 
 
 @torch.no_grad()
-def with_tiles(model: Any, pieces: Tensor, depth: int) -> Any:
+def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
     """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles.
 
     Args:
         model: A model on the CPU; it comes to be in float32.
-        pieces: Sub-words of a short text [n].
+        subwords: Subwords of a short text [n].
         depth: Number of its last layer.
 
     Raises:
-        NoTiles: This process has no tiles, the model's layers do not fit them, or its states would change.
+        AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.
     """
     _refuse_unfit(blocks_of(model, depth) or [])
     kernel()
     exact = model.to(torch.float32)
     changed = copy.deepcopy(exact).to(torch.bfloat16)
     try:
-        _replace(changed, blocks_of(changed, depth) or [], pieces)
-        cosine = agreement(exact, changed, pieces, depth)
+        _replace(changed, blocks_of(changed, depth) or [], subwords)
+        cosine = agreement(exact, changed, subwords, depth)
     except Exception as error:  # Some models look at a layer's weights while they run.
-        raise NoTiles(in_one_line(error)) from error
+        raise AmxUnavailable(in_one_line(error)) from error
     if not cosine >= CLOSE_ENOUGH:
-        raise NoTiles(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
+        raise AmxUnavailable(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
     return changed
 
 
@@ -176,37 +176,37 @@ def _refuse_unfit(blocks: Sequence[nn.Module]) -> None:
         weight for block in blocks for weight in map(linear_weight, block.modules()) if weight is not None
     ]
     if any(size % STEP for weight in weights for size in weight.shape):
-        raise NoTiles(f"sizes of its linear layers are not multiples of {STEP}")
+        raise AmxUnavailable(f"sizes of its linear layers are not multiples of {STEP}")
     total = sum(parameter.numel() for block in blocks for parameter in block.parameters())
     if not weights or sum(weight.numel() for weight in weights) < MOST_OF_IT * total:
-        raise NoTiles("most of it is not in the linear layers of a list of equal blocks")
+        raise AmxUnavailable("most of it is not in the linear layers of a list of equal blocks")
 
 
-def _replace(model: Any, blocks: Sequence[nn.Module], pieces: Tensor) -> None:
+def _replace(model: Any, blocks: Sequence[nn.Module], subwords: Tensor) -> None:
     """Put tiles in the place of linear layers, and of those activations that they can apply themselves."""
     inside = {id(module) for block in blocks for module in block.modules()}
     modules = {name: module for name, module in model.named_modules() if id(module) in inside}
     layers = {
-        name: TileLinear(module) for name, module in modules.items() if linear_weight(module) is not None
+        name: AmxLinear(module) for name, module in modules.items() if linear_weight(module) is not None
     }
     gelus = {name: module for name, module in modules.items() if type(module).__name__ == "GELUActivation"}
     for name, layer in layers.items():
         model.set_submodule(name, layer)
-    for name, before in _layers_before(gelus, list(layers.values()), model, pieces).items():
+    for name, before in _layers_before(gelus, list(layers.values()), model, subwords).items():
         model.set_submodule(name, nn.Identity())
         for layer in before:
             layer.gelu = True
     for name, module in modules.items():
         if ends_in_norm(module):
-            model.set_submodule(name, TileNorm(module))
+            model.set_submodule(name, AmxNorm(module))
 
 
 def _layers_before(
-    gelus: dict[str, nn.Module], layers: Sequence[TileLinear], model: Any, pieces: Tensor
-) -> dict[str, list[TileLinear]]:
+    gelus: dict[str, nn.Module], layers: Sequence[AmxLinear], model: Any, subwords: Tensor
+) -> dict[str, list[AmxLinear]]:
     """The layers whose results an activation is given as they are, of those that are given nothing else."""
-    results: list[tuple[Tensor, TileLinear]] = []
-    before: dict[str, list[TileLinear]] = {name: [] for name in gelus}
+    results: list[tuple[Tensor, AmxLinear]] = []
+    before: dict[str, list[AmxLinear]] = {name: [] for name in gelus}
 
     def note(name: str, given: Tensor) -> None:
         found = [layer for result, layer in results if result is given]
@@ -222,5 +222,5 @@ def _layers_before(
         for name, gelu in gelus.items():
             before_hook = gelu.register_forward_pre_hook(lambda _, given, name=name: note(name, given[0]))
             stack.callback(before_hook.remove)
-        model(input_ids=pieces[None])
+        model(input_ids=subwords[None])
     return {name: layers for name, layers in before.items() if layers}

@@ -167,12 +167,12 @@ MOST_NUMBERS = 8192
 """In a row whose norm is taken."""
 
 
-class NoTiles(Exception):
+class AmxUnavailable(Exception):
     """Matrix tiles cannot be used; the message says why."""
 
 
 class Heads(ctypes.Structure):
-    """Numbers in bfloat16 [positions, heads, width], whose width lies in one piece."""
+    """Numbers in bfloat16 [positions, heads, width], whose width lies in one block."""
 
     _fields_ = (("first", ctypes.c_void_p), ("row", ctypes.c_long), ("head", ctypes.c_long))
 
@@ -191,26 +191,26 @@ class Kernel:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         pointer, number, heads = ctypes.c_void_p, ctypes.c_long, ctypes.POINTER(Heads)
-        self._allow = library.tiles_allow
-        self._linear = library.tiles_linear
+        self._allow = library.amx_allow
+        self._linear = library.amx_linear
         self._linear.argtypes = [*[pointer] * 4, *[number] * 3, ctypes.c_int]
-        self._norm = library.tiles_norm
+        self._norm = library.amx_norm
         self._norm.argtypes = [*[pointer] * 5, *[number] * 2, ctypes.c_float]
         self._norm.restype = None
-        self._attend = library.tiles_attend
+        self._attend = library.amx_attend
         self._attend.argtypes = [*[heads] * 3, pointer, *[number] * 2, pointer, *[number] * 3, ctypes.c_float]
 
     def allow(self) -> None:
         """Ask the operating system for the tiles, for all threads of this process.
 
         Raises:
-            NoTiles: It refuses.
+            AmxUnavailable: It refuses.
         """
         if self._allow() != 0:
-            raise NoTiles("the operating system does not give this process matrix tiles")
+            raise AmxUnavailable("the operating system does not give this process matrix tiles")
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, y: Tensor, *, gelu: bool) -> None:
-        """Write into y [m, N] what a layer gives for x [m, K]; both lie in one piece.
+        """Write into y [m, N] what a layer gives for x [m, K]; both lie in one block.
 
         Args:
             x: Inputs in bfloat16.
@@ -224,7 +224,7 @@ class Kernel:
         _refuse_failure(self._linear(*pointers, rows, y.shape[1], inputs, gelu))
 
     def norm(self, values: Tensor, added: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> None:
-        """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one piece.
+        """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one block.
 
         Args:
             values: In bfloat16; N is a multiple of 32 and at most 8,192.
@@ -242,11 +242,11 @@ class Kernel:
         """Write attention into out; all are [heads, P, width] in bfloat16.
 
         Args:
-            query: Its width lies in one piece, as in the others.
+            query: Its width lies in one block, as in the others.
             key: Likewise.
             value: Likewise.
             out: Likewise.
-            lengths: Sub-words of each text in int64, P together.
+            lengths: Subwords of each text in int64, P together.
             scale: Factor of the scores, above 0.
         """
         heads, _, width = query.shape
@@ -259,11 +259,11 @@ def kernel() -> Kernel:
     """The kernel of this process.
 
     Raises:
-        NoTiles: It has none, and never will have.
+        AmxUnavailable: It has none, and never will have.
     """
     found = _found()
     if isinstance(found, str):
-        raise NoTiles(found)
+        raise AmxUnavailable(found)
     return found
 
 
@@ -272,7 +272,7 @@ def _found() -> Kernel | str:
     """The kernel, or why there is none."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return "matrix tiles are used on Linux and x86-64 only"
-    if not device.tiles_announced():
+    if not device.amx_announced():
         return "this processor has no matrix tiles for bfloat16 (AMX)"
     # Some of a model stays with torch.
     if not device.bfloat16_is_safe():
@@ -282,7 +282,7 @@ def _found() -> Kernel | str:
         if not device.survives(partial(_try, made)):
             return "the processor's matrix tiles do not work"
         made.allow()
-    except (CannotCompile, NoTiles) as error:
+    except (CannotCompile, AmxUnavailable) as error:
         return str(error)
     return made
 
@@ -294,7 +294,7 @@ def _try(made: Kernel) -> None:
     y = torch.empty_like(ones)
     made.linear(ones, ones, torch.ones(STEP), y, gelu=False)
     if not bool((y == STEP + 1).all()):
-        raise NoTiles("a product of ones is wrong")
+        raise AmxUnavailable("a product of ones is wrong")
 
 
 def _refuse_failure(status: int) -> None:

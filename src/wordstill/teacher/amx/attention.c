@@ -134,7 +134,7 @@ static void attend(const struct desk *desk, const bf16 *queries, long row, bf16 
  * Attention of texts that lie end to end, each of which sees itself alone; width is a multiple of 32. Not 0: no
  * memory. out: as the struct says, but with strides of its own.
  */
-int tiles_attend(const struct heads *q, const struct heads *k, const struct heads *v, bf16 *out, long out_row,
+int amx_attend(const struct heads *q, const struct heads *k, const struct heads *v, bf16 *out, long out_row,
                  long out_head, const long *lengths, long texts, long heads, long width, float scale) {
     long longest = 0;
     for (long text = 0; text < texts; text++)

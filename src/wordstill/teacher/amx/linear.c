@@ -10,7 +10,7 @@ enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
 enum { KEPT_WEIGHTS = 1 << 20, MANY_ROWS = 256 };
 
 /* Linux gives a process the registers only if it asks. 0 means yes. */
-int tiles_allow(void) { return (int)syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA); }
+int amx_allow(void) { return (int)syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA); }
 
 /* x/2 (1 + erf(x / sqrt 2)), with erf as in Abramowitz and Stegun 7.1.26, whose error is below 1.5e-7. */
 INLINE __m512 gelu_of(__m512 x) {
@@ -96,7 +96,7 @@ INLINE void multiply(const bf16 *x, const bf16 *w, const float *bias, bf16 *y, l
  *
  * w: for every 32 outputs, for every 32 inputs, for both halves of the outputs a tile [16 pairs of inputs][16][2].
  */
-int tiles_linear(const bf16 *x, const bf16 *w, const float *bias, bf16 *y, long m, long n, long k, int gelu) {
+int amx_linear(const bf16 *x, const bf16 *w, const float *bias, bf16 *y, long m, long n, long k, int gelu) {
     long rest = m % STEP, whole = m - rest;
     bf16 *padded = NULL;
     if (rest) {

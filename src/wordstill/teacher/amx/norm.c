@@ -12,7 +12,7 @@ INLINE __m512 sixteen(const bf16 *from) {
  * y [m, n] = the norm of x + added, both [m, n]; n is a multiple of 32 and not above MOST_NUMBERS. All rows lie end
  * to end, and all is in float32 until the result is rounded.
  */
-void tiles_norm(const bf16 *x, const bf16 *added, const float *weight, const float *bias, bf16 *y, long m, long n,
+void amx_norm(const bf16 *x, const bf16 *added, const float *weight, const float *bias, bf16 *y, long m, long n,
                 float epsilon) {
     float row[MOST_NUMBERS] ALIGNED;
     for (; m > 0; m--, x += n, added += n, y += n) {

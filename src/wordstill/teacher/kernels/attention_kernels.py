@@ -18,9 +18,9 @@ STAGES = {2: 3, 4: 2}
 def attend_short_texts(
     query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool
 ) -> Tensor:
-    """[P, heads, d] what each sub-word takes from those of its own text.
+    """[P, heads, d] what each subword takes from those of its own text.
 
-    One program does one head of one text, so that a text of any length costs what its own sub-words cost.
+    One program does one head of one text, so that a text of any length costs what its own subwords cost.
     Kernels for long texts split a text among programs and round its length up to their larger blocks.
 
     Args:
@@ -29,7 +29,7 @@ def attend_short_texts(
         value: Like the key.
         bounds: [B + 1] int32, where each text begins.
         scale: Factor of the scores.
-        causal: Whether a sub-word sees only itself and those before it.
+        causal: Whether a subword sees only itself and those before it.
     """
     rows, heads, width = query.shape
     result = torch.empty(rows, heads, width, dtype=query.dtype, device=query.device)

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, normalizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from wordstill.errors import TeacherError
-from wordstill.teacher.tokenizer import Subwords
+from wordstill.teacher.tokenizer import SubwordTokenizer
 
 ALL_KINDS = [
     "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
@@ -17,17 +17,17 @@ ALL_KINDS = [
 TEXT = "The river isn't 3.5 degrees; “naïve” 河水 👍🏽 wrote about it..."
 
 
-def subwords_of(backend, **specials):
-    return Subwords(PreTrainedTokenizerFast(tokenizer_object=backend, **specials), "a test")
+def tokenizer_of(backend, **specials):
+    return SubwordTokenizer(PreTrainedTokenizerFast(tokenizer_object=backend, **specials), "a test")
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_pieces_and_specials_are_those_of_transformers(kind, tiny_tokenizer):
-    tokenizer = tiny_tokenizer(kind)
-    subwords = Subwords(tokenizer, kind)
-    pieces = subwords.encode([TEXT])
-    expected = tokenizer(TEXT)["input_ids"]
-    assert [*subwords.prefix, *pieces.ids.tolist(), *subwords.suffix] == expected
+def test_subwords_and_specials_are_those_of_transformers(kind, tiny_tokenizer):
+    original = tiny_tokenizer(kind)
+    tokenizer = SubwordTokenizer(original, kind)
+    subwords = tokenizer.encode([TEXT])
+    expected = original(TEXT)["input_ids"]
+    assert [*tokenizer.prefix, *subwords.ids.tolist(), *tokenizer.suffix] == expected
 
 
 @pytest.mark.parametrize(
@@ -41,72 +41,75 @@ def test_pieces_and_specials_are_those_of_transformers(kind, tiny_tokenizer):
     ],
 )
 def test_specials_by_name(kind, prefix, suffix, tiny_tokenizer):
-    tokenizer = tiny_tokenizer(kind)
-    subwords = Subwords(tokenizer, kind)
-    assert tokenizer.convert_ids_to_tokens(list(subwords.prefix)) == prefix
-    assert tokenizer.convert_ids_to_tokens(list(subwords.suffix)) == suffix
+    original = tiny_tokenizer(kind)
+    tokenizer = SubwordTokenizer(original, kind)
+    assert original.convert_ids_to_tokens(list(tokenizer.prefix)) == prefix
+    assert original.convert_ids_to_tokens(list(tokenizer.suffix)) == suffix
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_several_texts_are_laid_end_to_end(kind, tiny_tokenizer):
-    subwords = Subwords(tiny_tokenizer(kind), kind)
+    tokenizer = SubwordTokenizer(tiny_tokenizer(kind), kind)
     texts = ["The river", "", " stands.", "\u0301", TEXT]
-    together = subwords.encode(texts)
+    together = tokenizer.encode(texts)
     for number, text in enumerate(texts):
         part = slice(together.offsets[number], together.offsets[number + 1])
-        alone = subwords.encode([text])
+        alone = tokenizer.encode([text])
         for field in ("ids", "starts", "ends"):
             assert np.array_equal(getattr(together, field)[part], getattr(alone, field))
     assert together.offsets[-1] == len(together.ids)
 
 
 def test_no_texts(tiny_tokenizer):
-    pieces = Subwords(tiny_tokenizer("gpt2"), "gpt2").encode([])
-    assert len(pieces.ids) == len(pieces.starts) == len(pieces.ends) == 0
-    assert pieces.offsets.tolist() == [0]
+    subwords = SubwordTokenizer(tiny_tokenizer("gpt2"), "gpt2").encode([])
+    assert len(subwords.ids) == len(subwords.starts) == len(subwords.ends) == 0
+    assert subwords.offsets.tolist() == [0]
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_what_looks_like_a_special_token_is_text(kind, tiny_tokenizer):
-    tokenizer = tiny_tokenizer(kind)
-    subwords = Subwords(tokenizer, kind)
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    for token in tokenizer.all_special_tokens:
-        pieces = subwords.encode([f"x {token} y{token}"])
-        assert not special & set(pieces.ids.tolist())
+    original = tiny_tokenizer(kind)
+    tokenizer = SubwordTokenizer(original, kind)
+    special = set(original.all_special_ids) - {original.unk_token_id}
+    for token in original.all_special_tokens:
+        subwords = tokenizer.encode([f"x {token} y{token}"])
+        assert not special & set(subwords.ids.tolist())
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_truncation_and_padding_of_the_tokenizer_are_ignored(kind, tiny_tokenizer):
     tokenizer = tiny_tokenizer(kind)
-    before = Subwords(tokenizer, kind)
+    before = SubwordTokenizer(tokenizer, kind)
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.enable_truncation(4)
     backend.enable_padding(length=64)
-    after = Subwords(SimpleNamespace(is_fast=True, backend_tokenizer=backend, pad_token_id=None), kind)
+    after = SubwordTokenizer(
+        SimpleNamespace(is_fast=True, backend_tokenizer=backend, pad_token_id=None, model_max_length=64),
+        kind,
+    )
     assert after.definition == before.definition
     assert np.array_equal(after.encode([TEXT]).ids, before.encode([TEXT]).ids)
     assert (after.prefix, after.suffix) == (before.prefix, before.suffix)
 
 
 @pytest.mark.parametrize("kind", ["roberta", "roberta-prefix", "roberta-untrimmed", "llama3", "xlmr", "t5"])
-def test_a_lone_blank_mark_has_no_characters(kind, tiny_tokenizer):
-    subwords = Subwords(tiny_tokenizer(kind), kind)
-    marks = {subwords.backend.token_to_id("Ġ"), subwords.backend.token_to_id("▁")}
+def test_a_lone_space_mark_has_no_characters(kind, tiny_tokenizer):
+    tokenizer = SubwordTokenizer(tiny_tokenizer(kind), kind)
+    marks = {tokenizer.backend.token_to_id("Ġ"), tokenizer.backend.token_to_id("▁")}
     texts = ["77 77", " ☃ ☃", "河水 河水"]
     for text in texts:
-        pieces = subwords.encode([text])
-        lone = np.isin(pieces.ids, [mark for mark in marks if mark is not None])
-        assert np.array_equal(pieces.starts[lone], pieces.ends[lone])
-        assert (pieces.starts[~lone] < pieces.ends[~lone]).all()
+        subwords = tokenizer.encode([text])
+        lone = np.isin(subwords.ids, [mark for mark in marks if mark is not None])
+        assert np.array_equal(subwords.starts[lone], subwords.ends[lone])
+        assert (subwords.starts[~lone] < subwords.ends[~lone]).all()
     assert lone.any() or kind == "roberta-untrimmed"
 
 
-def test_a_blank_mark_that_is_an_ordinary_character():
+def test_a_space_mark_that_is_an_ordinary_character():
     vocabulary = {"[UNK]": 0, "a": 1, "▁": 2, "Ġ": 3}
-    pieces = subwords_of(Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))).encode(["▁", "Ġ"])
-    assert pieces.ids.tolist() == [2, 3]
-    assert (pieces.ends - pieces.starts).tolist() == [1, 1]
+    subwords = tokenizer_of(Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))).encode(["▁", "Ġ"])
+    assert subwords.ids.tolist() == [2, 3]
+    assert (subwords.ends - subwords.starts).tolist() == [1, 1]
 
 
 def test_specials_beside_a_text_that_is_dropped():
@@ -115,14 +118,14 @@ def test_specials_beside_a_text_that_is_dropped():
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
-    subwords = subwords_of(backend, cls_token="[CLS]", sep_token="[SEP]")
-    assert sorted(subwords.prefix + subwords.suffix) == [1, 2]
+    tokenizer = tokenizer_of(backend, cls_token="[CLS]", sep_token="[SEP]")
+    assert sorted(tokenizer.prefix + tokenizer.suffix) == [1, 2]
 
 
 def test_slow_tokenizer():
     slow = type("BertJapaneseTokenizer", (), {"is_fast": False})()
     with pytest.raises(TeacherError, match=r"my-model gives no character offsets .*BertJapaneseTokenizer"):
-        Subwords(slow, "my-model")
+        SubwordTokenizer(slow, "my-model")
 
 
 def test_special_tokens_inside_a_text():
@@ -133,4 +136,4 @@ def test_special_tokens_inside_a_text():
     with pytest.raises(
         TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"
     ):
-        subwords_of(backend, cls_token="[CLS]")
+        tokenizer_of(backend, cls_token="[CLS]")

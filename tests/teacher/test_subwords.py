@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import wordstill.teacher.subwords as pieces
-from wordstill.teacher import piece_source
-from wordstill.teacher.subwords import FormPieces, MixedPieces, TextPieces
+import wordstill.teacher.subwords as subwords
+from wordstill.teacher import subword_source
+from wordstill.teacher.subwords import FormSubwords, MixedSubwords, TextSubwords
 
-BLANK_SPLITTING = (
+SPACE_SPLITTING = (
     "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
     "llama3", "xlmr", "t5", "albert",
 )  # fmt: skip
-ALL_KINDS = (*BLANK_SPLITTING, "llama2", "swallowing")
+ALL_KINDS = (*SPACE_SPLITTING, "llama2", "swallowing")
 
 
 def assert_same(one, other):
@@ -36,17 +36,17 @@ def runs_of_sentences(corpus):
     )
 
 
-def assert_both_ways_agree(corpus, subwords):
-    forms, texts = FormPieces(corpus, subwords), TextPieces(corpus, subwords)
+def assert_both_ways_agree(corpus, tokenizer):
+    forms, texts = FormSubwords(corpus, tokenizer), TextSubwords(corpus, tokenizer)
     sentences = len(corpus.sentences) - 1
     assert np.array_equal(forms.sentence_lengths(0, sentences), texts.sentence_lengths(0, sentences))
     for rows in (paragraph_rows(corpus), runs_of_sentences(corpus)[::-1]):
         assert_same(forms.read(rows), texts.read(rows))
 
 
-def test_both_ways_agree_on_nasty_text(blank_splitting, tiny_teacher, nasty_store):
-    assert nasty_store.glued == 0
-    assert_both_ways_agree(nasty_store, tiny_teacher(blank_splitting).subwords)
+def test_both_ways_agree_on_nasty_text(space_splitting, tiny_teacher, nasty_store):
+    assert nasty_store.n_unspaced == 0
+    assert_both_ways_agree(nasty_store, tiny_teacher(space_splitting).tokenizer)
 
 
 @given(data=st.data())
@@ -62,31 +62,31 @@ def test_both_ways_agree_on_any_text(data, nasty_words, write_store, tiny_teache
     # A mark of the byte order at the start of a file is no text.
     assume("\n".join(paragraphs).removeprefix("\ufeff").split())
     corpus = write_store(*paragraphs)
-    assume(corpus.glued == 0)
-    for kind in BLANK_SPLITTING:
-        assert_both_ways_agree(corpus, tiny_teacher(kind).subwords)
+    assume(corpus.n_unspaced == 0)
+    for kind in SPACE_SPLITTING:
+        assert_both_ways_agree(corpus, tiny_teacher(kind).tokenizer)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_words_own_all_pieces_that_overlap_them(kind, tiny_teacher, nasty_store):
-    subwords = tiny_teacher(kind).subwords
-    source = TextPieces(nasty_store, subwords)
+def test_words_own_all_subwords_that_overlap_them(kind, tiny_teacher, nasty_store):
+    tokenizer = tiny_teacher(kind).tokenizer
+    source = TextSubwords(nasty_store, tokenizer)
     for number, row in enumerate(paragraph_rows(nasty_store)):
         table = source.read(row[None])
         paragraph = nasty_store.paragraph(number)
-        spans = subwords.encode([paragraph.text])
+        spans = tokenizer.encode([paragraph.text])
         words = [word for sentence in paragraph.sentences for word in sentence.words]
-        assert len(words) == len(table.word_first)
-        for word, first, last in zip(words, table.word_first.tolist(), table.word_last.tolist()):
+        assert len(words) == len(table.word_start)
+        for word, first, last in zip(words, table.word_start.tolist(), table.word_end.tolist()):
             mine = (spans.starts < word.end) & (spans.ends > word.start) & (spans.starts < spans.ends)
             expected = np.flatnonzero(mine)
             assert (first, last) == (expected[0], expected[-1] + 1) if len(expected) else first == last
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_words_own_the_pieces_that_transformers_names(kind, tiny_teacher, tiny_tokenizer, nasty_store):
+def test_words_own_the_subwords_that_transformers_names(kind, tiny_teacher, tiny_tokenizer, nasty_store):
     """The ids are those of transformers, and what it finds for a character of a word is the word's."""
-    tokenizer, source = tiny_tokenizer(kind), TextPieces(nasty_store, tiny_teacher(kind).subwords)
+    tokenizer, source = tiny_tokenizer(kind), TextSubwords(nasty_store, tiny_teacher(kind).tokenizer)
     marks = {tokenizer.convert_tokens_to_ids(mark) for mark in ("Ġ", "▁")}
     specials = tuple(tokenizer.all_special_tokens)
     compared = 0
@@ -97,45 +97,45 @@ def test_words_own_the_pieces_that_transformers_names(kind, tiny_teacher, tiny_t
         table, encoding = source.read(row[None]), tokenizer(paragraph.text, add_special_tokens=False)
         assert table.ids.tolist() == encoding["input_ids"]
         words = [word for sentence in paragraph.sentences for word in sentence.words]
-        for word, first, last in zip(words, table.word_first, table.word_last):
+        for word, first, last in zip(words, table.word_start, table.word_end):
             found = {encoding.char_to_token(place) for place in range(word.start, word.end)} - {None}
-            owned = {piece for piece in found if encoding["input_ids"][piece] not in marks}
+            owned = {subword for subword in found if encoding["input_ids"][subword] not in marks}
             assert owned <= set(range(first, last))
             compared += len(owned)
     assert compared > 1000
 
 
-def test_sentences_begin_where_their_first_piece_does(tiny_teacher, write_store):
+def test_sentences_begin_where_their_first_subword_does(tiny_teacher, write_store):
     corpus = write_store("The river stands. Nobody 77. It drips!", "One.")
     for kind in ALL_KINDS:
-        subwords = tiny_teacher(kind).subwords
-        table = TextPieces(corpus, subwords).read(paragraph_rows(corpus))
-        assert table.sentence_first.tolist() == [0, *table.sentence_last[:-1].tolist()]
-        assert table.sentence_last[-1] == len(table.ids)
+        tokenizer = tiny_teacher(kind).tokenizer
+        table = TextSubwords(corpus, tokenizer).read(paragraph_rows(corpus))
+        assert table.sentence_start.tolist() == [0, *table.sentence_end[:-1].tolist()]
+        assert table.sentence_end[-1] == len(table.ids)
         assert table.words_in_sentence.tolist() == [4, 3, 3, 2]
-        if kind in BLANK_SPLITTING:
+        if kind in SPACE_SPLITTING:
             for sentence in range(3):
                 text = "".join(
                     corpus.forms[token]
                     for token in corpus.tokens[slice(*corpus.sentences[sentence : sentence + 2])].tolist()
                 )
-                part = table.ids[table.sentence_first[sentence] : table.sentence_last[sentence]]
-                assert np.array_equal(part, subwords.encode([text]).ids)
+                part = table.ids[table.sentence_start[sentence] : table.sentence_end[sentence]]
+                assert np.array_equal(part, tokenizer.encode([text]).ids)
 
 
-def test_sentences_without_blanks_between_them(tiny_teacher, write_store):
+def test_sentences_without_spaces_between_them(tiny_teacher, write_store):
     corpus = write_store("河水流过老房子。川は静かに流れる。Nobody knows。 The river。")
-    assert corpus.glued > 0
+    assert corpus.n_unspaced > 0
     for kind in ALL_KINDS:
-        source = piece_source(corpus, tiny_teacher(kind).subwords)
-        assert isinstance(source, TextPieces)
+        source = subword_source(corpus, tiny_teacher(kind).tokenizer)
+        assert isinstance(source, TextSubwords)
         table = source.read(paragraph_rows(corpus))
-        assert table.sentence_first.tolist() == [0, *table.sentence_last[:-1].tolist()]
-        assert table.sentence_last[-1] == len(table.ids)
+        assert table.sentence_start.tolist() == [0, *table.sentence_end[:-1].tolist()]
+        assert table.sentence_end[-1] == len(table.ids)
         sentence = np.repeat(np.arange(len(table.words_in_sentence)), table.words_in_sentence)
-        there = table.word_first < table.word_last
-        assert (table.word_last > table.sentence_first[sentence])[there].all()
-        assert (table.word_first < table.sentence_last[sentence])[there].all()
+        there = table.word_start < table.word_end
+        assert (table.word_end > table.sentence_start[sentence])[there].all()
+        assert (table.word_start < table.sentence_end[sentence])[there].all()
 
 
 RARELY_GLUED = (
@@ -145,15 +145,15 @@ RARELY_GLUED = (
 )
 
 
-def test_the_slow_way_is_taken_only_where_it_must_be(blank_splitting, tiny_teacher, write_store):
-    """One text without blanks must not slow down a whole corpus."""
-    corpus, subwords = (
+def test_the_slow_way_is_taken_only_where_it_must_be(space_splitting, tiny_teacher, write_store):
+    """One text without spaces must not slow down a whole corpus."""
+    corpus, tokenizer = (
         write_store(*RARELY_GLUED, "那河。", "The rest."),
-        tiny_teacher(blank_splitting).subwords,
+        tiny_teacher(space_splitting).tokenizer,
     )
-    assert corpus.glued == 2
-    mixed, texts = piece_source(corpus, subwords), TextPieces(corpus, subwords)
-    assert isinstance(mixed, MixedPieces)
+    assert corpus.n_unspaced == 2
+    mixed, texts = subword_source(corpus, tokenizer), TextSubwords(corpus, tokenizer)
+    assert isinstance(mixed, MixedSubwords)
     rows, total = paragraph_rows(corpus), len(corpus.sentences) - 1
     assert np.array_equal(mixed.sentence_lengths(0, total), texts.sentence_lengths(0, total))
     assert np.array_equal(mixed.sentence_lengths(*rows[3]), texts.sentence_lengths(*rows[3]))
@@ -164,24 +164,24 @@ def test_the_slow_way_is_taken_only_where_it_must_be(blank_splitting, tiny_teach
     assert_same(mixed.read(rows[2:]), texts.read(rows[2:]))
 
 
-def test_the_fast_way_is_taken_where_it_is_exact(blank_splitting, tiny_teacher, nasty_store):
-    assert isinstance(piece_source(nasty_store, tiny_teacher(blank_splitting).subwords), FormPieces)
+def test_the_fast_way_is_taken_where_it_is_exact(space_splitting, tiny_teacher, nasty_store):
+    assert isinstance(subword_source(nasty_store, tiny_teacher(space_splitting).tokenizer), FormSubwords)
 
 
-def test_the_slow_way_is_taken_for_tokenizers_that_join(blank_joining, tiny_teacher, nasty_store):
-    assert isinstance(piece_source(nasty_store, tiny_teacher(blank_joining).subwords), TextPieces)
+def test_the_slow_way_is_taken_for_tokenizers_that_join(space_joining, tiny_teacher, nasty_store):
+    assert isinstance(subword_source(nasty_store, tiny_teacher(space_joining).tokenizer), TextSubwords)
 
 
 def test_the_slow_way_is_taken_when_the_sample_disagrees(tiny_teacher, nasty_store, monkeypatch):
     """A tokenizer that joins only in ways that nobody foresaw is found out on the corpus itself."""
-    subwords = tiny_teacher("swallowing").subwords
-    monkeypatch.setattr(type(subwords), "splits_at_blanks", lambda self: True)
-    assert isinstance(piece_source(nasty_store, subwords), TextPieces)
+    tokenizer = tiny_teacher("swallowing").tokenizer
+    monkeypatch.setattr(type(tokenizer), "splits_at_spaces", lambda self: True)
+    assert isinstance(subword_source(nasty_store, tokenizer), TextSubwords)
 
 
 def test_forms_are_tokenised_in_chunks(tiny_teacher, nasty_store, monkeypatch):
-    subwords = tiny_teacher("roberta").subwords
+    tokenizer = tiny_teacher("roberta").tokenizer
     rows = paragraph_rows(nasty_store)
-    whole = FormPieces(nasty_store, subwords).read(rows)
-    monkeypatch.setattr(pieces, "FORMS_AT_ONCE", 7)
-    assert_same(FormPieces(nasty_store, subwords).read(rows), whole)
+    whole = FormSubwords(nasty_store, tokenizer).read(rows)
+    monkeypatch.setattr(subwords, "FORMS_AT_ONCE", 7)
+    assert_same(FormSubwords(nasty_store, tokenizer).read(rows), whole)

@@ -4,22 +4,22 @@ import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from wordstill.teacher.tokenizer import Subwords
+from wordstill.teacher.tokenizer import SubwordTokenizer
 
 
 def changed(tokenizer, change):
-    """Whether a tokenizer still splits at blanks after a change."""
+    """Whether a tokenizer still splits at spaces after a change."""
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     change(backend)
-    return Subwords(PreTrainedTokenizerFast(tokenizer_object=backend), "changed").splits_at_blanks()
+    return SubwordTokenizer(PreTrainedTokenizerFast(tokenizer_object=backend), "changed").splits_at_spaces()
 
 
-def test_kinds_that_split(blank_splitting, tiny_teacher):
-    assert tiny_teacher(blank_splitting).subwords.splits_at_blanks()
+def test_kinds_that_split(space_splitting, tiny_teacher):
+    assert tiny_teacher(space_splitting).tokenizer.splits_at_spaces()
 
 
-def test_kinds_that_join(blank_joining, tiny_teacher):
-    assert not tiny_teacher(blank_joining).subwords.splits_at_blanks()
+def test_kinds_that_join(space_joining, tiny_teacher):
+    assert not tiny_teacher(space_joining).tokenizer.splits_at_spaces()
 
 
 def test_no_pre_tokenizer_is_never_believed(tiny_tokenizer):
@@ -38,7 +38,7 @@ def test_no_pre_tokenizer_is_never_believed(tiny_tokenizer):
         pre_tokenizers.Split(Regex(r"\d+"), "isolated"),
         pre_tokenizers.Split("x", "isolated"),
     ],
-    ids=["punctuation", "digits", "metaspace without split", "a pattern without blanks", "another string"],
+    ids=["punctuation", "digits", "metaspace without split", "a pattern without spaces", "another string"],
 )
 def test_steps_that_promise_nothing(step, tiny_tokenizer):
     def change(backend):
@@ -51,7 +51,7 @@ def test_an_experiment_finds_what_the_construction_hides(tiny_tokenizer):
     def strip(backend):
         backend.normalizer = normalizers.Strip(left=True, right=False)
 
-    def pattern_that_mentions_blanks_only(backend):
+    def pattern_that_mentions_spaces_only(backend):
         steps = [
             pre_tokenizers.Split(Regex(r"\s*[\r\n]+"), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
@@ -59,7 +59,7 @@ def test_an_experiment_finds_what_the_construction_hides(tiny_tokenizer):
         backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
 
     assert not changed(tiny_tokenizer("gpt2"), strip)
-    assert not changed(tiny_tokenizer("swallowing"), pattern_that_mentions_blanks_only)
+    assert not changed(tiny_tokenizer("swallowing"), pattern_that_mentions_spaces_only)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_experiment_finds_what_the_construction_hides(tiny_tokenizer):
         (AddedToken("widget", lstrip=True, normalized=False), True),
         (AddedToken("<mask>", rstrip=True, special=True), True),
     ],
-    ids=["takes the blank after it", "has a blank inside", "takes the blank before it", "special"],
+    ids=["takes the space after it", "has a space inside", "takes the space before it", "special"],
 )
-def test_added_tokens_that_reach_over_a_blank(token, splits, tiny_tokenizer):
+def test_added_tokens_that_reach_over_a_space(token, splits, tiny_tokenizer):
     assert changed(tiny_tokenizer("gpt2"), lambda backend: backend.add_tokens([token])) is splits
