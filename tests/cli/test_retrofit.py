@@ -103,7 +103,7 @@ def test_groups(cli, table, lexicon, tmp_path):
         (("--method", "faruki"), 2, "Unknown method of retrofitting 'faruki'. Did you mean 'faruqui'"),
         (("--method", "faruqui", "--nu", "3"), 2, "faruqui has no setting nu"),
         (("--alpha", "-1"), 2, "alpha must be above 0"),
-        (("--order", "random"), 2, "Unknown order 'random'"),
+        (("--order", "random"), 2, "Unknown value of order 'random'"),
         (("--lexicon-format", "list"), 2, "Unknown format of a lexicon 'list'"),
         (("--antonyms", "nowhere.csv"), 1, "There is no lexicon 'nowhere.csv'"),
         (("--margin", "0.5"), 2, "--margin is for antonyms"),

@@ -82,12 +82,12 @@ class TestFoundOutAtOnce:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"budget": 0}, "got a budget of 0"),
-            ({"budget": -5}, "got a budget of -5"),
-            ({"epochs": 0}, "got 0 epochs"),
+            ({"budget": 0}, "budget must be 1 or more; got 0"),
+            ({"budget": -5}, "budget must be 1 or more; got -5"),
+            ({"epochs": 0}, "epochs must be 1 or more; got 0"),
             ({"seed": -1}, "seed must be from 0 to 4,294,967,295; got -1"),
             ({"seed": 2**32}, "seed must be from 0 to"),
-            ({"read": "page"}, "Unknown unit to read 'page'"),
+            ({"read": "page"}, "Unknown value of read 'page'. Known: paragraph, sentence"),
         ],
     )
     def test_settings(self, settings, message):

@@ -6,9 +6,9 @@ from typing import Literal
 
 import pytest
 
+from wordstill.core.plugins import Registry
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, Method, check_specs, read_specs
-from wordstill.methods.specification import settings_of
 
 DEPTH = 4
 KNOWN = ", ".join(sorted(METHODS))
@@ -45,8 +45,8 @@ def test_labels(texts, expected):
 
 def test_settings_reach_the_method():
     (spec,) = read_specs(["ase:layer=1,subword=max"], METHODS, DEPTH)
-    assert spec.method is METHODS["ase"]
-    assert settings_of(spec) == {"name": "ase.v1", "layer": 1, "subword": "max", "context": "mean"}
+    assert spec.kind is METHODS["ase"]
+    assert spec.facts() == {"name": "ase.v1", "layer": 1, "subword": "max", "context": "mean"}
     (spec,) = read_specs(["still:dim=30,context_weight=1"], METHODS, DEPTH)
     assert (spec.config.layer, spec.config.dim, spec.config.context_weight) == (DEPTH, 30, 1.0)
 
@@ -71,7 +71,7 @@ WRONG_ANYWHERE = [
     (["ase:subword"], "Cannot read 'subword' in the settings of ase. Expected ase:setting=value"),
     (["ase:subword=max,min"], "Cannot read 'min' in the settings of ase."),
     (["ase:subword=max,subword=min"], "ase:subword is set twice, to 'max' and 'min'."),
-    (["still:dim=many"], "still:dim: expected a whole number, got 'many'."),
+    (["still:dim=many"], "still:dim: expected a whole number or none, got 'many'."),
     (["still:context_weight=much"], "still:context_weight: expected a number, got 'much'."),
     (["still:state_prior=0"], "still: state_prior must be above 0 and at most 1e+15; got 0.0."),
     (["ase", "ase"], "The method 'ase' was asked for twice."),
@@ -120,31 +120,34 @@ class _Other(Method):
         raise AssertionError
 
 
+OTHERS = Registry("method", "wordstill.no-methods", {"other": _Other})
+
+
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False)])
 def test_yes_and_no(text, value):
-    (spec,) = read_specs([f"other:shared={text}"], {"other": _Other}, DEPTH)
+    (spec,) = read_specs([f"other:shared={text}"], OTHERS, DEPTH)
     assert spec.config == _Config(shared=value)
 
 
 def test_what_is_neither_yes_nor_no():
     with pytest.raises(UsageError, match="other:shared: expected true or false, got 'maybe'"):
-        read_specs(["other:shared=maybe"], {"other": _Other}, DEPTH)
+        read_specs(["other:shared=maybe"], OTHERS, DEPTH)
 
 
 def test_labels_are_names_of_folders_whatever_the_settings():
-    (spec,) = read_specs(["other:name=../up: down,kind=y"], {"other": _Other}, DEPTH)
+    (spec,) = read_specs(["other:name=../up: down,kind=y"], OTHERS, DEPTH)
     assert spec.config.name == "../up: down"
     assert spec.label == "other-name-.._up_down-kind-y"
 
 
 def test_methods_without_layers_have_none():
     with pytest.raises(UsageError, match="Unknown setting of other 'layer'"):
-        read_specs(["other:layer=1"], {"other": _Other}, DEPTH)
+        read_specs(["other:layer=1"], OTHERS, DEPTH)
 
 
 def test_given_settings_have_the_last_word_over_a_preset():
     (spec,) = read_specs(["x2static:preset=paper,negatives=5"], METHODS, DEPTH)
-    facts = settings_of(spec)
+    facts = spec.facts()
     assert (facts["negatives"], facts["rate"], facts["optimiser"]) == (5, 1e-3, "adam")
     (fixed,) = read_specs(["x2static:preset=fixed"], METHODS, DEPTH)
     (plain,) = read_specs(["x2static"], METHODS, DEPTH)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.baselines.word_stream import WordText
-from wordstill.core.settings import SEEDS, Range, check_ranges
+from wordstill.core.settings import SEEDS, Config, Configurable, Range
 from wordstill.errors import TrainingError
 
 SECONDS_BETWEEN_LOOKS = 0.5
+Dim: TypeAlias = Annotated[int, Range(1, 16_384)]
+Epochs: TypeAlias = Annotated[int, Range(1, 1_000_000)]
 
 
 class Meter:
@@ -89,20 +90,17 @@ def refuse_divergence(loss: float, *, setting: str, value: float, where: str) ->
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Config):
     """How a training runs, whatever the method."""
 
-    seed: int = 0
+    seed: Annotated[int, SEEDS] = 0
     """Of everything random; the same seed gives the same vectors with one worker on a CPU."""
-    workers: int = 1
+    workers: Annotated[int, Range(1, 1_024)] = 1
     """Threads of the methods that gensim trains; with several the result differs from run to run."""
     device: str = "auto"
     """Where the other methods compute: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``."""
     progress: bool = False
     """Show a bar with the loss and the time left."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, {"workers": Range(1, 1_024), "seed": SEEDS})
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Trained:
     """Which words have a vector [V]."""
 
 
-class Baseline(ABC):
+class Baseline(Configurable, ABC):
     """One way to train word vectors from scratch. Subclasses name themselves with a version.
 
     Args:
@@ -123,15 +121,10 @@ class Baseline(ABC):
         training: Seed, workers and device.
 
     Attributes:
-        name: The name with its version, such as ``skipgram.v1``.
-        config_type: The frozen dataclass of the settings; every one has ``dim`` and ``epochs``.
-        presets: Named groups of settings; none by default.
+        config_type: Every one has ``dim`` and ``epochs``.
         package: The one that does the work, whose version is written into provenance.
     """
 
-    name: ClassVar[str]
-    config_type: ClassVar[type[Any]]
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     package: ClassVar[str]
 
     def __init__(self, config: Any, training: Training) -> None:

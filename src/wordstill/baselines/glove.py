@@ -7,17 +7,17 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Meter, Trained, refuse_divergence
+from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained, refuse_divergence
 from wordstill.baselines.word_stream import Stretch, WordText
 from wordstill.core.files import disk_errors
-from wordstill.core.settings import LARGEST, Range, check_ranges
+from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.core.threads import prefetch
 from wordstill.corpus.disk_arrays import ArrayWriter, read_array
 from wordstill.teacher.device import choose_device
@@ -162,37 +162,25 @@ CPU_BATCH, GPU_BATCH = 1 << 13, 1 << 16
 LEAST_BATCH, LEAST_STEPS = 64, 100
 Batch: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """First words, second words and counts of some cells [B] each."""
-RANGES = {
-    "dim": Range(1, 16_384),
-    "epochs": Range(1, 1_000_000),
-    "window": Range(1, 1_000),
-    "x_max": Range(0, LARGEST, above=True),
-    "alpha": Range(0, 100),
-    "rate": Range(0, LARGEST, above=True),
-    "batch": Range(1, 2**31 - 1),
-}
 
 
 @dataclass(frozen=True)
-class GloveConfig:
+class GloveConfig(Config):
     """Settings of `Glove`, with the paper's defaults."""
 
-    dim: int = 300
+    dim: Dim = 300
     """Size of the vectors."""
-    epochs: int = 100
+    epochs: Epochs = 100
     """The paper takes 50 for fewer than 300 dimensions."""
-    window: int = 10
+    window: Annotated[int, Range(1, 1_000)] = 10
     """Words to each side; a pair counts 1 / distance."""
-    x_max: float = 100.0
+    x_max: Annotated[float, Range(0, LARGEST, above=True)] = 100.0
     """Counts from here on have the full weight."""
-    alpha: float = 0.75
+    alpha: Annotated[float, Range(0, 100)] = 0.75
     """How fast the weight of smaller counts falls."""
-    rate: float = 0.05
-    batch: int | None = None
+    rate: Annotated[float, Range(0, LARGEST, above=True)] = 0.05
+    batch: Annotated[int | None, Range(1, 2**31 - 1)] = None
     """Cells in a step; None takes 8,192 on a CPU and 65,536 on a GPU, and fewer if there are few cells."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
 
 
 class Glove(Baseline):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Trained, refuse_divergence
+from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, refuse_divergence
 from wordstill.baselines.word_stream import Stretch, WordText
-from wordstill.core.settings import LARGEST, Range, check_ranges
+from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import RowOptimiser, RowTable
 from wordstill.teacher.device import choose_device
@@ -42,7 +42,7 @@ class Examples(NamedTuple):
     """Which words of the bags are targets [T]."""
     targets: Tensor
     """Their ids [T]."""
-    negatives: Tensor
+    negatives: Annotated[Tensor, Range(1, 10_000)]
     """Ids of negatives [T, N]."""
 
 
@@ -148,53 +148,36 @@ def _sizes(examples: Examples) -> Tensor:
 
 
 CPU_BATCH, GPU_BATCH = 64, 1024
-RANGES = {
-    "dim": Range(1, 16_384),
-    "epochs": Range(1, 1_000_000),
-    "ngrams": Range(1, 100),
-    "dropped": Range(0, 1_000_000),
-    "buckets": Range(1, 1_000_000_000),
-    "negatives": Range(1, 10_000),
-    "noise_power": Range(0, 100),
-    "subsample": Range(0, 1),
-    "min_target_count": Range(0, 2**31 - 1),
-    "rate": Range(0, LARGEST, above=True),
-    "batch": Range(1, 1_000_000),
-    "row_limit": Range(1, LARGEST),
-}
 
 
 @dataclass(frozen=True)
-class Sent2vecConfig:
+class Sent2vecConfig(Config):
     """Settings of `Sent2vec`, with the defaults of the paper's models of Wikipedia."""
 
-    dim: int = 700
+    dim: Dim = 700
     """Size of the vectors."""
-    epochs: int = 9
-    ngrams: int = 2
+    epochs: Epochs = 9
+    ngrams: Annotated[int, Range(1, 100)] = 2
     """Words of the longest n-gram; 1 takes words only."""
-    dropped: int = 4
+    dropped: Annotated[int, Range(0, 1_000_000)] = 4
     """N-grams that a sentence loses at random each time it is read; one always stays."""
-    buckets: int = 2_000_000
+    buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
     """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
     negatives: int = 10
     """Negatives for each target; draws of the target itself do not count."""
-    noise_power: float = 0.5
+    noise_power: Annotated[float, Range(0, 100)] = 0.5
     """Power of the counts by which negatives are drawn."""
-    subsample: float = 5e-6
+    subsample: Annotated[float, Range(0, 1)] = 5e-6
     """Threshold above which frequent targets are thinned out; 0 keeps all."""
-    min_target_count: int = 20
+    min_target_count: Annotated[int, Range(0, 2**31 - 1)] = 20
     """Rarer words are in bags, but neither targets nor negatives."""
-    rate: float = 0.2
+    rate: Annotated[float, Range(0, LARGEST, above=True)] = 0.2
     """Learning rate at the start; it falls evenly to 0."""
-    batch: int | None = None
+    batch: Annotated[int | None, Range(1, 1_000_000)] = None
     """Sentences in a step; None takes 64 on a CPU and 1,024 on a GPU."""
-    row_limit: float = 8.0
+    row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
     """A row that a batch names more often takes the step of so many mean gradients, not of their sum, which
     is too long for frequent words; one by one, as the authors take them, each step would correct the last."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
 
 
 class Sent2vec(Baseline):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import Annotated, Any
 
 from wordstill import __version__
 from wordstill.baselines.base import Baseline, Training
@@ -17,19 +17,14 @@ from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
 from wordstill.baselines.word_stream import WordText
 from wordstill.core.files import refuse_existing, refuse_foreign
 from wordstill.core.plugins import Registry
+from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
 from wordstill.distillation.distilling import REPLACEABLE, write_artefacts
 from wordstill.distillation.recipe import package_version, vocabulary_facts
 from wordstill.errors import DataError, MissingExtra
-from wordstill.methods.specification import MethodSpec, check_specs, read_specs, settings_of
 from wordstill.teacher.device import choose_device
 from wordstill.vectors import WordVectors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from wordstill.methods import Method
 
 BASELINES: Registry[type[Baseline]] = Registry(
     "method",
@@ -46,18 +41,23 @@ BASELINES: Registry[type[Baseline]] = Registry(
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Config):
     """Settings of a whole training; each part has the defaults of its room."""
 
     methods: tuple[str, ...] = ("skipgram",)
     """What to train, for example ``skipgram`` or ``glove:window=5,dim=100``."""
+    dim: Annotated[int | None, Range(1)] = None
+    """Size of the vectors of all methods; None takes each one's own."""
+    epochs: Annotated[int | None, Range(1)] = None
+    """How often the text is read, for all methods; None takes each one's own."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
-        check_specs(self.methods, _table())
+        super().__post_init__()
+        read_baselines(self.methods, dim=self.dim, epochs=self.epochs)
 
 
 def train(
@@ -94,7 +94,7 @@ def train(
     config = config or TrainConfig(methods=names)
     # A device or a package that cannot be used is refused before the text is prepared.
     choose_device(config.training.device)
-    specs = read_baselines(config.methods)
+    specs = read_baselines(config.methods, dim=config.dim, epochs=config.epochs)
     _refuse_missing(specs)
     if out is not None:
         refuse_existing(Path(out), overwrite=overwrite)
@@ -110,7 +110,7 @@ def train(
 
 
 def train_on_corpus(
-    corpus: Corpus, vocabulary: Vocabulary, spec: MethodSpec, training: Training
+    corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training
 ) -> WordVectors:
     """Train one baseline on a prepared text.
 
@@ -126,7 +126,7 @@ def train_on_corpus(
             f"{corpus.path} has no running word of the vocabulary, so there is nothing to train on. "
             "Lower min_count, or give more text."
         )
-    baseline = cast("type[Baseline]", spec.method)(spec.config, training)
+    baseline = spec.build(training)
     trained = baseline.fit(text)
     if not trained.seen.any():
         raise DataError(
@@ -139,34 +139,42 @@ def train_on_corpus(
     return WordVectors(words, trained.vectors[trained.seen], counts=counts, provenance=provenance)
 
 
-def read_baselines(texts: Sequence[str]) -> list[MethodSpec]:
-    """What the user asked for, in the grammar of methods: ``glove``, ``skipgram:window=10,dim=100``.
+def read_baselines(
+    texts: Sequence[str], *, dim: int | None = None, epochs: int | None = None
+) -> list[Configured[Baseline]]:
+    """What the user asked for, such as ``glove`` or ``skipgram:window=10,dim=100``.
+
+    Args:
+        texts: The methods with their settings.
+        dim: Size of the vectors of all of them; None leaves it to each.
+        epochs: How often all of them read the text; None leaves it to each.
 
     Raises:
         UsageError: A name, setting or value is unknown, or the same is asked for twice.
     """
-    return read_specs(texts, _table(), depth=0)
+    common = {"dim": dim, "epochs": epochs}
+    parts = [f"{key}={value}" for key, value in common.items() if value is not None]
+
+    def read(text: str) -> list[Configured[Baseline]]:
+        spec = Spec.parse(text).adding(parts)
+        return [configure(spec, BASELINES.find(spec.name))]
+
+    return configure_all(texts, BASELINES, read)
 
 
-def _table() -> Mapping[str, type[Method]]:
-    """The table as the grammar sees it, which looks at settings only."""
-    return cast("Mapping[str, type[Method]]", BASELINES)
-
-
-def _refuse_missing(specs: Sequence[MethodSpec]) -> None:
+def _refuse_missing(specs: Sequence[Configured[Baseline]]) -> None:
     for spec in specs:
-        package = cast("type[Baseline]", spec.method).package
-        if find_spec(package) is None:
-            raise MissingExtra(package, "eval", f"The baseline {spec.method.name}")
+        if find_spec(spec.kind.package) is None:
+            raise MissingExtra(spec.kind.package, "eval", f"The baseline {spec.kind.name}")
 
 
 def _provenance(
-    corpus: Corpus, vocabulary: Vocabulary, spec: MethodSpec, training: Training, package: str
+    corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training, package: str
 ) -> dict[str, Any]:
     device = choose_device(training.device).type if package == "torch" else "cpu"
     return {
         "corpus": {"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
-        "method": settings_of(spec),
+        "method": spec.facts(),
         "vocabulary": vocabulary_facts(vocabulary),
         "training": {"workers": training.workers, "device": device},
         "seed": training.seed,

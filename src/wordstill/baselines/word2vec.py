@@ -5,49 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from wordstill.baselines.base import Baseline, Meter, Trained
+from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained
 from wordstill.baselines.word_stream import WordText
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Config, Range
 from wordstill.errors import MissingExtra
 
 LONGEST = 10_000
 """gensim silently drops what a sentence has beyond so many words."""
-RANGES = {
-    "dim": Range(1, 16_384),
-    "epochs": Range(1, 1_000_000),
-    "window": Range(1, 1_000),
-    "negatives": Range(1, 10_000),
-    "noise_power": Range(0, 100),
-    "subsample": Range(0, 1),
-    # gensim leaves out pairs with large scores, so that at a large rate it silently learns nothing.
-    "rate": Range(0, 10, above=True),
-}
 
 
 @dataclass(frozen=True)
-class SkipgramConfig:
+class SkipgramConfig(Config):
     """Settings of `Skipgram`, with the defaults of the authors' tool."""
 
-    dim: int = 300
+    dim: Dim = 300
     """Size of the vectors."""
-    epochs: int = 5
-    window: int = 5
+    epochs: Epochs = 5
+    window: Annotated[int, Range(1, 1_000)] = 5
     """Words to each side, at most; for each word fewer are drawn at random."""
-    negatives: int = 5
+    negatives: Annotated[int, Range(1, 10_000)] = 5
     """Negatives for each pair."""
-    noise_power: float = 0.75
+    noise_power: Annotated[float, Range(0, 100)] = 0.75
     """Power of the counts by which negatives are drawn."""
-    subsample: float = 1e-3
+    subsample: Annotated[float, Range(0, 1)] = 1e-3
     """Threshold above which frequent words are thinned out; 0 keeps all."""
-    rate: float = 0.025
+    rate: Annotated[float, Range(0, 10, above=True)] = (
+        0.025  # At a larger one gensim silently skips most pairs.
+    )
     """Learning rate at the start; it falls evenly to a 250th of that or less."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
 
 
 @dataclass(frozen=True)
@@ -63,17 +52,16 @@ class FasttextConfig(SkipgramConfig):
 
     subsample: float = 1e-4
     rate: float = 0.05
-    shortest: int = 3
+    shortest: Annotated[int, Range(1, 100)] = 3
     """Characters of the shortest n-gram, with a mark at each end of the word."""
     longest: int = 6
     """Characters of the longest n-gram."""
-    buckets: int = 2_000_000
+    buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
     """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, {"shortest": Range(1, 100), "buckets": Range(1, 1_000_000_000)})
-        check_ranges(self, {"longest": Range(self.shortest, 100)})
+        Range(self.shortest, 100).check("longest", self.longest)
 
 
 class Skipgram(Baseline):

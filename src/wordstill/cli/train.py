@@ -68,9 +68,11 @@ def command(
     With one method DIR is the table of vectors; with several it holds a folder for each.
     """
     config = _config(
-        [_with_settings(name, dim=dim, epochs=epochs) for name in method or ["skipgram"]],
         vocabulary,
         text,
+        methods=tuple(method or ["skipgram"]),
+        dim=dim,
+        epochs=epochs,
         training={
             "seed": seed,
             "workers": workers,
@@ -81,30 +83,22 @@ def command(
     _run(inputs, options.output_folder(out), config, overwrite=overwrite)
 
 
-def _with_settings(method: str, **settings: int | None) -> str:
-    """A method as the user wrote it, with the settings that were given beside it."""
-    given = [f"{name}={value}" for name, value in settings.items() if value is not None]
-    name, _, rest = method.partition(":")
-    own = [part for part in rest.split(",") if part.strip()]
-    return f"{name}:{','.join([*own, *given])}" if own or given else method
-
-
 def _config(
-    methods: list[str],
     vocabulary: options.VocabularyOptions,
     text: options.TextOptions,
     *,
     training: dict[str, Any],
+    **settings: Any,
 ) -> TrainConfig:
     try:
         from wordstill.baselines import TrainConfig, Training
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", "wordstill train") from error
     return TrainConfig(
-        tuple(methods),
         vocabulary=vocabulary.config(),
         prepare=text.config(),
         training=Training(**training),
+        **settings,
     )
 
 

@@ -1,86 +1,334 @@
-"""Values of settings, read from what a user wrote."""
+"""Settings: config classes that check themselves, and their text form ``name:key=value,key=value``.
+
+A config is a frozen dataclass that inherits `Config`. Its type hints say what a field takes: a ``Literal`` of
+texts, or a number with a `Range`, as in ``dim: Annotated[int | None, Range(1, 16_384)] = None``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import re
 import types
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from wordstill.errors import UsageError, unknown_name
 
-KINDS = {int: "a whole number", float: "a number", str: "a text"}
+if TYPE_CHECKING:
+    from wordstill.core.plugins import Registry
 
-
-def read_value(text: str, hint: Any, where: str) -> Any:
-    """A value of the kind that a type hint asks for.
-
-    Args:
-        text: What the user wrote.
-        hint: ``int``, ``float``, ``str``, ``bool``, a ``Literal`` of texts, or one of them or None.
-        where: The setting, for messages.
-
-    Raises:
-        UsageError: The text is no such value.
-    """
-    if get_origin(hint) is Literal:
-        if text not in get_args(hint):
-            raise unknown_name(f"value of {where}", text, get_args(hint))
-        return text
-    if get_origin(hint) in (Union, types.UnionType):
-        if text.lower() == "none":
-            return None
-        hint = next(option for option in get_args(hint) if option is not type(None))
-    if hint is bool:
-        return _boolean(text, where)
-    try:
-        return hint(text)
-    except ValueError:
-        raise UsageError(f"{where}: expected {KINDS[hint]}, got {text!r}.") from None
-
-
-def _boolean(text: str, where: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise UsageError(f"{where}: expected true or false, got {text!r}.")
-    return text.lower() == "true"
+LARGEST = 3e38
+"""Numbers beyond it are infinite in float32."""
+LARGEST_INTEGER = 2**31 - 1
+PRESET = "preset"
+KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
 
 
 class Range(NamedTuple):
-    """Numbers between two bounds, both of them included unless said otherwise."""
+    """Finite numbers between two bounds, both of them included unless said otherwise."""
 
     low: float
-    high: float
+    high: float = math.inf
     above: bool = False
     """Leave the lower bound out."""
+    below: bool = False
+    """Leave the upper bound out."""
 
-    def holds(self, value: Any) -> bool:
-        """Whether a value is a number of this range; what is no number never is."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return False
-        return (self.low < value if self.above else self.low <= value) and value <= self.high
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that is not a number of this range.
+
+        Raises:
+            UsageError: It is not.
+        """
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or not self._holds(value):
+            raise UsageError(f"{name} must be {self}; got {value!r}.")
+
+    def _holds(self, value: float) -> bool:
+        return (self.low < value if self.above else self.low <= value) and (
+            value < self.high if self.below else value <= self.high
+        )
 
     def __str__(self) -> str:
-        if self.above:
-            return f"above {_text(self.low)} and at most {_text(self.high)}"
-        return f"from {_text(self.low)} to {_text(self.high)}"
+        if not (self.above or self.below) and self.high < math.inf:
+            return f"from {_bound(self.low)} to {_bound(self.high)}"
+        low = f"above {_bound(self.low)}" if self.above else f"{_bound(self.low)} or more"
+        if self.high == math.inf:
+            return low
+        return f"{low} and {'below' if self.below else 'at most'} {_bound(self.high)}"
 
 
-LARGEST = 3e38
-"""Numbers beyond it are infinite to most machines."""
 SEEDS = Range(0, 2**32 - 1)
 """What every generator of random numbers takes."""
 
 
-def check_ranges(config: Any, ranges: Mapping[str, Range]) -> None:
-    """Refuse settings that are outside their range; one that is None is not looked at.
+class Config:
+    """Base of the dataclasses of settings: refuses what the type hints of the fields do not allow."""
+
+    def __post_init__(self) -> None:
+        for name, kind in field_kinds(type(self)).items():
+            kind.check(name, getattr(self, name))
+
+
+class FieldKind(NamedTuple):
+    """What a field of a config takes, by its type hint."""
+
+    type: Any
+    """``int``, ``float``, ``bool``, ``str``, or something that no text is read as."""
+    choices: tuple[str, ...] = ()
+    allowed: Range | None = None
+    optional: bool = False
+
+    @classmethod
+    def from_hint(cls, hint: Any, allowed: Range | None = None) -> FieldKind:
+        """The kind of a type hint."""
+        if get_origin(hint) is Annotated:
+            hint, *notes = get_args(hint)
+            return cls.from_hint(hint, next((note for note in notes if isinstance(note, Range)), None))
+        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        first = next(option for option in options if option is not types.NoneType)
+        optional = types.NoneType in options
+        if get_origin(first) is Literal:
+            return cls(str, get_args(first), optional=optional)
+        return cls(first, (), allowed, optional)
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that is not among the choices or outside the range.
+
+        Raises:
+            UsageError: It is.
+        """
+        if value is None and self.optional:
+            return
+        if self.choices and value not in self.choices:
+            raise unknown_name(f"value of {name}", str(value), self.choices)
+        if self.allowed is not None:
+            self.allowed.check(name, value)
+
+    def read(self, text: str, where: str, none: str = "none") -> Any:
+        """The value that a text stands for.
+
+        Args:
+            text: What the user wrote.
+            where: The setting, for messages.
+            none: The word for None, in any case.
+
+        Raises:
+            UsageError: The text is no such value.
+        """
+        if self.optional and text.lower() == none:
+            return None
+        if self.choices:
+            self.check(where, text)
+            return text
+        try:
+            value = {"true": True, "false": False}[text.lower()] if self.type is bool else self.type(text)
+        except (ValueError, KeyError):
+            expected = KINDS[self.type] + (f" or {none}" if self.optional else "")
+            raise UsageError(f"{where}: expected {expected}, got {text!r}.") from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{where} must be a finite number; got {value}.")
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise UsageError(
+                f"{where} must be a whole number up to {LARGEST_INTEGER:,}; got one of "
+                f"{len(str(abs(value)))} digits."
+            )
+        return value
+
+
+def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
+    """What each field of a config takes; one that a subclass declares again keeps its range."""
+    kinds: dict[str, FieldKind] = {}
+    for base in reversed(config_type.__mro__):
+        for name, hint in get_type_hints(base, include_extras=True).items():
+            kind = FieldKind.from_hint(hint)
+            inherited = kinds[name].allowed if name in kinds else None
+            kinds[name] = kind._replace(allowed=kind.allowed or inherited)
+    return {field.name: kinds[field.name] for field in dataclasses.fields(config_type)}
+
+
+def read_settings(
+    config_type: type[Any], given: Mapping[str, str], where: str, none: str = "none"
+) -> dict[str, Any]:
+    """Settings given as texts, in the order of the config's fields.
+
+    Args:
+        config_type: Of what.
+        given: The texts by field.
+        where: What they belong to, for messages.
+        none: The word for None.
 
     Raises:
-        UsageError: One of them is.
+        UsageError: A field or a value is unknown.
     """
-    for name, allowed in ranges.items():
-        value = getattr(config, name)
-        if value is not None and not allowed.holds(value):
-            raise UsageError(f"{name} must be {allowed}; got {value!r}.")
+    kinds = field_kinds(config_type)
+    for key in given:
+        if not kinds:
+            raise UsageError(f"{where} has no settings; got {key!r}.")
+        if key not in kinds:
+            raise unknown_name(f"setting of {where}", key, kinds)
+    return {key: kind.read(given[key], f"{where}:{key}", none) for key, kind in kinds.items() if key in given}
 
 
-def _text(bound: float) -> str:
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+class Spec(NamedTuple):
+    """A name with settings, as texts."""
+
+    name: str
+    settings: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str, lists: Collection[str] = ()) -> Spec:
+        """Read ``name`` or ``name:key=value,key=value``.
+
+        Args:
+            text: What the user wrote.
+            lists: Settings whose values may have commas.
+
+        Raises:
+            UsageError: It cannot be read, or a setting is there twice.
+        """
+        name, _, rest = text.partition(":")
+        return cls(name.strip(), {}).adding(rest.split(","), lists)
+
+    @classmethod
+    def parse_chain(cls, text: str) -> list[Spec]:
+        """Read ``name:key=value,key=value,name,name``: a part with ``=`` belongs to the name before it."""
+        chain: list[Spec] = []
+        for part in text.split(","):
+            head, _, rest = part.partition(":")
+            if chain and "=" in head:
+                chain[-1] = chain[-1].adding([part])
+            else:
+                chain.append(cls(head.strip(), {}).adding([rest]))
+        return chain
+
+    def adding(self, parts: Iterable[str], lists: Collection[str] = ()) -> Spec:
+        """The same with more settings, each as ``key=value``."""
+        settings, key = dict(self.settings), ""
+        for part in filter(None, (part.strip() for part in parts)):
+            before, equals, value = (piece.strip() for piece in part.partition("="))
+            if not equals and key in lists:
+                settings[key] += f",{part}"
+                continue
+            if not equals:
+                raise UsageError(
+                    f"Cannot read {part!r} in the settings of {self.name}. Expected "
+                    f"{self.name}:setting=value,..."
+                )
+            if before in settings:
+                raise UsageError(
+                    f"{self.name}:{before} is set twice, to {settings[before]!r} and {value!r}. Set it once."
+                )
+            key, settings[before] = before, value
+        return self._replace(settings=settings)
+
+
+class Configurable:
+    """What is chosen by name and has settings: a method, a baseline, a transform.
+
+    Attributes:
+        name: The name with its version, such as ``still.v1``, so that a record keeps its meaning.
+        config_type: The frozen dataclass of the settings.
+        presets: Named groups of settings.
+    """
+
+    name: ClassVar[str]
+    config_type: ClassVar[type[Any]]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+
+Kind = TypeVar("Kind", bound=Configurable)
+
+
+@dataclass(frozen=True)
+class Configured(Generic[Kind]):
+    """A class with its settings, under a label that can name a folder: ``ase-subword-max``."""
+
+    label: str
+    kind: type[Kind]
+    config: Any
+
+    def build(self, *context: Any) -> Kind:
+        """The thing itself, made of its settings and whatever else its class is made of."""
+        make: Callable[..., Kind] = self.kind
+        return make(self.config, *context)
+
+    def facts(self) -> dict[str, Any]:
+        """Name and settings as plain data, for provenance."""
+        return {"name": self.kind.name, **dataclasses.asdict(self.config)}
+
+
+def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:
+    """A class with the settings of a spec, which have the last word over those of its preset.
+
+    Args:
+        spec: What the user wrote.
+        kind: The class of that name.
+        fixed: More settings, which are not in the label.
+
+    Raises:
+        UsageError: A setting or a value is unknown or out of range, or they do not go together.
+    """
+    given = dict(spec.settings)
+    preset = given.pop(PRESET, None) if kind.presets else None
+    if preset is not None and preset not in kind.presets:
+        raise unknown_name(f"preset of {spec.name}", preset, kind.presets)
+    settings = read_settings(kind.config_type, given, spec.name)
+    parts = [spec.name, *filter(None, [preset]), *(f"{key}-{value}" for key, value in settings.items())]
+    label = UNSAFE_IN_NAMES.sub("_", "-".join(parts))
+    try:
+        config = kind.config_type(**{**kind.presets.get(preset or "", {}), **settings, **fixed})
+    except UsageError as error:
+        # A config that several classes share does not know which one was named.
+        if str(error).startswith(spec.name):
+            raise
+        raise UsageError(f"{spec.name}: {error}") from None
+    return Configured(label, kind, config)
+
+
+def configure_all(
+    texts: Sequence[str],
+    table: Registry[type[Kind]],
+    read: Callable[[str], Iterable[Configured[Kind]]],
+) -> list[Configured[Kind]]:
+    """What several texts ask for.
+
+    Args:
+        texts: At least one.
+        table: Where the names are looked up.
+        read: What one text asks for.
+
+    Raises:
+        UsageError: There is no text, one is wrong, or two results would have the same label.
+    """
+    if not texts:
+        raise UsageError(f"No {table.kind} was named. Known: {', '.join(sorted(table))}.")
+    chosen = [one for text in texts for one in read(text)]
+    labels = [one.label for one in chosen]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(
+                f"The {table.kind} {label!r} was asked for twice. Name each {table.kind} and setting once."
+            )
+    return chosen
+
+
+def _bound(bound: float) -> str:
+    # By value and not by type: equal hints are one object in typing, so that 1 and 1.0 must read the same.
+    return f"{bound:,.0f}" if abs(bound) < 1e12 and bound == int(bound) else f"{bound:g}"

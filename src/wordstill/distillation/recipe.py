@@ -10,7 +10,7 @@ from typing import Any
 
 from wordstill import __version__
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.methods.specification import MethodSpec, settings_of
+from wordstill.methods.specification import MethodSpec
 from wordstill.teacher import BatchConfig, Teacher
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
@@ -48,7 +48,7 @@ class Recipe:
             corpus={"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
             teacher=_teacher_facts(teacher),
             vocabulary=vocabulary_facts(vocabulary),
-            methods={spec.label: settings_of(spec) for spec in specs},
+            methods={spec.label: spec.facts() for spec in specs},
             batches=asdict(batches),
             seed=seed,
             epochs=epochs,

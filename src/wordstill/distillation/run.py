@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
 from wordstill.core.files import disk_errors
 from wordstill.core.progress import Stopwatch, Unwatched
 from wordstill.core.resume import CHECKPOINT, CheckpointFile, Progress
-from wordstill.core.settings import SEEDS, check_ranges
+from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import as_list, is_one_store, open_or_prepare
 from wordstill.corpus.sources import find_sources
 from wordstill.distillation.early_stopping import Development
 from wordstill.distillation.engine import Engine, Stage
 from wordstill.distillation.recipe import Recipe
-from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.errors import DataError
 from wordstill.methods import METHODS, Method, Setup, check_specs, read_specs
 from wordstill.methods.learning.learner import Learner
 from wordstill.teacher import (
@@ -40,7 +40,7 @@ EPOCH_STRIDE = 1_000_003
 
 
 @dataclass(frozen=True)
-class DistillConfig:
+class DistillConfig(Config):
     """Settings of a whole distillation; each part has the defaults of its room."""
 
     methods: tuple[str, ...] = ("still",)
@@ -49,28 +49,20 @@ class DistillConfig:
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
-    budget: int | None = None
+    budget: Annotated[int | None, Range(1)] = None
     """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "sentence"
     """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
     batches: Place = "auto"
     """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
-    epochs: int = 1
+    epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
-    seed: int = 0
+    seed: Annotated[int, SEEDS] = 0
     checkpoint_seconds: float = 120.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_specs(self.methods, METHODS)
-        if self.budget is not None and self.budget < 1:
-            raise UsageError(f"A batch must have at least 1 sub-word; got a budget of {self.budget}.")
-        if self.read not in get_args(Unit):
-            raise unknown_name("unit to read", self.read, get_args(Unit))
-        if self.batches not in get_args(Place):
-            raise unknown_name("place of batches", self.batches, get_args(Place))
-        if self.epochs < 1:
-            raise UsageError(f"The text must be read at least once; got {self.epochs} epochs.")
-        check_ranges(self, {"seed": SEEDS})
 
     def check_development(self, development: Development | None) -> None:
         """Refuse a judge that has nothing to choose, before anything is loaded."""
@@ -167,7 +159,7 @@ class Run:
         with watch.part("loading the teacher"):
             teacher = Teacher.from_config(config.teacher)
         for spec in read_specs(config.methods, METHODS, teacher.depth):
-            spec.method.check(spec.config, teacher.width)
+            spec.kind.check(spec.config, teacher.width)
         with disk_errors(work):
             work.mkdir(parents=True, exist_ok=True)
         with watch.part("preparing the text"):

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.sums import Accumulator
@@ -38,7 +39,7 @@ class Setup:
     """Whether learners are judged after each epoch, and the best table is kept."""
 
 
-class Method(ABC):
+class Method(Configurable, ABC):
     """One way to distil. Subclasses name themselves with a version, so that a recipe keeps its meaning.
 
     Args:
@@ -46,26 +47,20 @@ class Method(ABC):
         setup: Vocabulary, sizes and device.
 
     Attributes:
-        name: The name with its version, such as ``still.v1``.
-        config_type: The frozen dataclass of the settings.
         reads_text: Whether it observes running text.
         learns: Whether it takes steps, so that reading the text again teaches it more.
-        presets: Named groups of settings; none by default.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
-    name: ClassVar[str]
-    config_type: ClassVar[type[Any]]
     reads_text: ClassVar[bool] = True
     learns: ClassVar[bool] = False
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __init__(self, config: Any, setup: Setup) -> None:
         self.config = config
         self.setup = setup
         self.parts: dict[str, Accumulator] = {}
 
-    @classmethod  # noqa: B027 - the settings of most methods suit any teacher
+    @classmethod
     def check(cls, config: Any, width: int) -> None:
         """Refuse settings that do not suit a teacher's width, before any text is read.
 
@@ -101,7 +96,7 @@ class Method(ABC):
         """A few words for the progress bar, such as the loss; empty by default."""
         return ""
 
-    def verify(self) -> None:  # noqa: B027 - sums cannot run away
+    def verify(self) -> None:
         """Refuse to go on with numbers that have run away.
 
         Raises:

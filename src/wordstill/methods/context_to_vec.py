@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.learning.objectives import Losses, PairwiseRule
 from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0}
-WEIGHTS = ("centre", "neighbours", "semantic", "contextualised", "contrastive")
+Weight: TypeAlias = Annotated[float, Range(0, 1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextToVecConfig(WindowConfig):
     """Settings of `ContextToVec`."""
 
-    centre: float = 0.5
+    centre: Weight = 0.5
     """Weight of the centre's own state (lambda 1)."""
-    neighbours: float = 0.5
+    neighbours: Weight = 0.5
     """Weight of the mean of its neighbours' states (lambda 2)."""
     tied: bool = True
     """One projection for both, or one for each (Eq. 4)."""
-    semantic: float = 1.0
+    semantic: Weight = 1.0
     """Weight of the loss of positives (eta 1)."""
-    contextualised: float = 0.0
+    contextualised: Weight = 0.0
     """Weight of the contextualised loss (eta 2), which holds no word and only makes projections long."""
-    contrastive: float = 1.0
+    contrastive: Weight = 1.0
     """Weight of the loss of negatives (eta 3)."""
     printed_sign: bool = False
     """Take Eq. 7 as it is printed: negatives are pushed away without bound."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, dict.fromkeys(WEIGHTS, Range(0, 1_000_000)))
         if not self.centre + self.neighbours:
             raise UsageError("centre and neighbours cannot both be 0: nothing would be left to learn from.")
         if not self.semantic + self.contrastive:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.linear_algebra import unit_rows
@@ -100,17 +101,13 @@ def _places(owners: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PrincipalConfig:
+class PrincipalConfig(Config):
     """Settings of `Principal`."""
 
     layer: int
     """Which layer's states; several (``all``, ``0-6``) give one table for each from the same pass."""
-    rank: int = 4
+    rank: Annotated[int, Range(1)] = 4
     """Directions kept for each word while reading; more are more exact and need more memory."""
-
-    def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise UsageError(f"principal:rank must be at least 1; got {self.rank}.")
 
 
 class Principal(Method):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.linear_algebra import centred, principal_directions, ridge, symmetric_power, unit_rows
@@ -106,44 +106,33 @@ def _finished(part: Part, rows: slice | Tensor, counts: Tensor, expected: Tensor
 
 ENOUGH_OCCURRENCES = 5
 COMMON_WORDS = 20_000
-PRIORS, EXPONENTS = Range(0, 1e15, above=True), Range(0, 1)
-RANGES = {
-    "context_weight": Range(0, 1e6),
-    "state_exponent": EXPONENTS,
-    "context_exponent": EXPONENTS,
-    "state_prior": PRIORS,
-    "context_prior": PRIORS,
-    "lower": Range(0, 1_000),
-    "lower_weight": Range(0, 1e6),
-}
+Exponent: TypeAlias = Annotated[float, Range(0, 1)]
+Prior: TypeAlias = Annotated[float, Range(0, 1e15, above=True)]
 
 
 @dataclass(frozen=True)
-class StillConfig:
+class StillConfig(Config):
     """Settings of `Still`, chosen on development halves of similarity sets (experiments/results.md)."""
 
     layer: int
     """Which layer's states."""
     dim: int | None = None
     """Size of the vectors; None takes the teacher's width, the most is twice that, thrice with ``lower``."""
-    context_weight: float = 0.65
+    context_weight: Annotated[float, Range(0, 1e6)] = 0.65
     """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
-    state_exponent: float = 0.15
+    state_exponent: Exponent = 0.15
     """How far the states are whitened: 0 not at all, 0.5 wholly."""
-    context_exponent: float = 0.35
+    context_exponent: Exponent = 0.35
     """How far the contexts are whitened."""
-    state_prior: float = 0.5
+    state_prior: Prior = 0.5
     """How many occurrences the guess from the word alone counts for, in the states."""
-    context_prior: float = 6.0
+    context_prior: Prior = 6.0
     """The same in the contexts."""
-    lower: int | None = None
+    lower: Annotated[int | None, Range(0, 1_000)] = None
     """A lower layer whose states stand beside those of ``layer``: they say more of a word's form and grammar,
     so that analogies gain; none leaves them out."""
-    lower_weight: float = 1.0
+    lower_weight: Annotated[float, Range(0, 1e6)] = 1.0
     """Weight of its states against those of ``layer``."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
 
     @property
     def parts(self) -> int:

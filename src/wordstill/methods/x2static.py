@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
 from wordstill.methods.learning.learner import Learner, LearnerConfig
@@ -51,7 +51,6 @@ def sentence_contexts(
 
 
 Start = Literal["zeros", "uniform"]
-RANGES = {"whiten": Range(0, 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,7 @@ class X2StaticConfig(LearnerConfig):
     """Whether a context is the mean of a sentence's sub-words or of its words."""
     leave_out: bool = False
     """Leave the target's own states out of its context."""
-    whiten: float | None = 0.5
+    whiten: Annotated[float | None, Range(0, 1)] = 0.5
     """Centre contexts and multiply them by this power of their inverse covariance; none leaves them as they
     are."""
     start: Start = "zeros"
@@ -73,7 +72,6 @@ class X2StaticConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, RANGES)
         if self.whiten is not None and self.start != "zeros":
             raise UsageError(
                 "x2static: with whiten the table starts from zeros. Set start=zeros or whiten=none."

@@ -6,11 +6,12 @@ import dataclasses
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Configurable
 from wordstill.errors import UsageError
 from wordstill.vectors.table import Matrix, WordVectors
 
@@ -21,20 +22,15 @@ DIGEST_LETTERS = 16
 WORDS_AT_ONCE = 1 << 16
 
 
-class Transform(ABC):
-    """One step from table to table, named with a version, so that a record keeps its meaning.
+class Transform(Configurable, ABC):
+    """One step from table to table.
 
     Args:
         config: The settings; None takes the defaults.
 
     Attributes:
-        name: The name with its version, such as ``centre.v1``.
-        config_type: The frozen dataclass of the settings.
         state: What was learnt, by name; None before `fit`.
     """
-
-    name: ClassVar[str]
-    config_type: ClassVar[type[Any]]
 
     def __init__(self, config: Any = None) -> None:
         self.config = self.config_type() if config is None else config

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config
 from wordstill.errors import UsageError, unknown_name
 from wordstill.postprocess.base import WORDS, Transform, words_digest
 from wordstill.vectors import WordVectors
@@ -138,7 +139,7 @@ def _count(tables: Sequence[WordVectors], word: str) -> int:
 
 
 @dataclass(frozen=True)
-class ConcatenateConfig:
+class ConcatenateConfig(Config):
     """Settings of `Concatenate`."""
 
     table: str | WordVectors = ""

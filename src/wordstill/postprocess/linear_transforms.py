@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
 from wordstill.vectors import WordVectors
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""
+Common: TypeAlias = Annotated[int | None, Range(1)]
 
 
 def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
@@ -64,12 +66,6 @@ def principal(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return values, directions * signs
 
 
-def require_common(common: int | None, name: str) -> None:
-    """Refuse a number of common words that is none."""
-    if common is not None and common < 1:
-        raise UsageError(f"{name}:common must be 1 or more; got {common}.")
-
-
 def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.float64]]:
     start = 0
     for block in vectors.blocks():
@@ -78,14 +74,11 @@ def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[n
 
 
 @dataclass(frozen=True)
-class CentreConfig:
+class CentreConfig(Config):
     """Settings of `Centre`."""
 
-    common: int | None = None
+    common: Common = None
     """Take the mean of so many most frequent words; None takes all."""
-
-    def __post_init__(self) -> None:
-        require_common(self.common, "centre")
 
 
 class Centre(Transform):
@@ -133,18 +126,13 @@ def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class WhitenConfig:
+class WhitenConfig(Config):
     """Settings of `Whiten`."""
 
-    exponent: float = 0.5
+    exponent: Annotated[float, Range(0, 1)] = 0.5
     """How far: 0 only centres, 0.5 gives all directions the same variance."""
-    common: int | None = None
+    common: Common = None
     """Learn from so many most frequent words; None takes all."""
-
-    def __post_init__(self) -> None:
-        require_common(self.common, "whiten")
-        if not 0 <= self.exponent <= 1:
-            raise UsageError(f"whiten:exponent must be from 0 to 1; got {self.exponent}.")
 
 
 class Whiten(Transform):
@@ -182,18 +170,13 @@ class Whiten(Transform):
 
 
 @dataclass(frozen=True)
-class PcaConfig:
+class PcaConfig(Config):
     """Settings of `Pca`."""
 
-    dim: int | None = None
+    dim: Annotated[int | None, Range(1)] = None
     """How many numbers a vector has in the end; None keeps all and only turns the axes."""
-    common: int | None = None
+    common: Common = None
     """Learn from so many most frequent words; None takes all."""
-
-    def __post_init__(self) -> None:
-        require_common(self.common, "pca")
-        if self.dim is not None and self.dim < 1:
-            raise UsageError(f"pca:dim must be 1 or more; got {self.dim}.")
 
 
 class Pca(Transform):
@@ -227,18 +210,13 @@ DIMENSIONS_PER_DIRECTION = 100
 
 
 @dataclass(frozen=True)
-class AllButTheTopConfig:
+class AllButTheTopConfig(Config):
     """Settings of `AllButTheTop`."""
 
-    directions: int | None = None
+    directions: Annotated[int | None, Range(0)] = None
     """How many directions are taken away; None takes a hundredth of the dimension, as in the paper."""
-    common: int | None = None
+    common: Common = None
     """Learn from so many most frequent words; None takes all."""
-
-    def __post_init__(self) -> None:
-        require_common(self.common, "abtt")
-        if self.directions is not None and self.directions < 0:
-            raise UsageError(f"abtt:directions must be 0 or more; got {self.directions}.")
 
 
 class AllButTheTop(Transform):
@@ -292,15 +270,11 @@ class AllButTheTop(Transform):
 
 
 @dataclass(frozen=True)
-class UncovecConfig:
+class UncovecConfig(Config):
     """Settings of `Uncovec`."""
 
-    alpha: float = -0.15
+    alpha: Annotated[float, Range(-1, 1)] = -0.15
     """Below 0 similarity order goes down, towards syntax and similarity; above 0 towards relatedness."""
-
-    def __post_init__(self) -> None:
-        if not -1 <= self.alpha <= 1:
-            raise UsageError(f"uncovec:alpha must be from -1 to 1; got {self.alpha}.")
 
 
 class Uncovec(Transform):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import numpy as np
 
 from wordstill.core.files import atomic_path, disk_errors, refuse_existing
-from wordstill.core.settings import read_value
+from wordstill.core.settings import Spec, configure
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.errors import FormatError, UsageError, unknown_name
+from wordstill.errors import FormatError, UsageError
 from wordstill.postprocess.base import Transform, record_of
 from wordstill.postprocess.registry import TRANSFORMS
 from wordstill.vectors import WordVectors
@@ -44,7 +43,7 @@ class Pipeline:
         Raises:
             UsageError: A name, setting or value is unknown.
         """
-        return cls([_transform(name, given) for name, given in _steps(text)])
+        return cls([configure(spec, TRANSFORMS.find(spec.name)).build() for spec in Spec.parse_chain(text)])
 
     def __len__(self) -> int:
         return len(self.transforms)
@@ -112,47 +111,6 @@ class Pipeline:
             }
             steps.append(step)
         return cls(steps)
-
-
-def _steps(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Names with their settings; a part such as ``dim=200`` belongs to the name before it."""
-    name, given = "", dict[str, str]()
-    for part in (part.strip() for part in text.split(",")):
-        head, _, rest = (piece.strip() for piece in part.partition(":"))
-        if "=" in head:
-            rest = part
-        else:
-            if name:
-                yield name, given
-            name, given = head, {}
-            TRANSFORMS.find(name)
-        if rest:
-            key, equals, value = (piece.strip() for piece in rest.partition("="))
-            if not name or not equals or key in given:
-                problem = "is set twice" if key in given else "cannot be read"
-                raise UsageError(
-                    f"{rest!r} in {text!r} {problem}. Expected a chain such as centre,whiten:exponent=0.3."
-                )
-            given[key] = value
-    yield name, given
-
-
-def _transform(name: str, given: Mapping[str, str]) -> Transform:
-    kind = TRANSFORMS[name]
-    types = get_type_hints(kind.config_type)
-    hints = {field.name: types[field.name] for field in fields(kind.config_type)}
-    for key in given:
-        if key not in hints:
-            raise (
-                unknown_name(f"setting of {name}", key, hints)
-                if hints
-                else UsageError(f"{name} has no settings; got {key!r}.")
-            )
-    return kind(
-        kind.config_type(
-            **{key: read_value(text, hints[key], f"{name}:{key}") for key, text in given.items()}
-        )
-    )
 
 
 def _written(step: Transform) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.formats.quantized import dequantise, quantise
 from wordstill.postprocess.base import Transform, with_matrix
@@ -17,23 +18,15 @@ from wordstill.vectors import WordVectors
 
 
 @dataclass(frozen=True)
-class TrimConfig:
+class TrimConfig(Config):
     """Settings of `Trim`."""
 
-    words: int | None = None
+    words: Annotated[int | None, Range(1)] = None
     """Keep so many most frequent words; None keeps all."""
-    min_count: int = 0
+    min_count: Annotated[int, Range(0)] = 0
     """Keep words that were seen so often at least."""
-    longest: int | None = None
+    longest: Annotated[int | None, Range(1)] = None
     """Keep words of so many letters at most; None keeps all."""
-
-    def __post_init__(self) -> None:
-        for name in ("words", "min_count", "longest"):
-            value = getattr(self, name)
-            if value is not None and value < (0 if name == "min_count" else 1):
-                raise UsageError(
-                    f"trim:{name} must be {0 if name == 'min_count' else 1} or more; got {value}."
-                )
 
 
 class Trim(Transform):

@@ -107,13 +107,13 @@ def test_record(table):
     ("settings", "message"),
     [
         ({"margin": 0}, "margin must be above 0"),
-        ({"margin": 2.5}, "margin must be at most 2"),
+        ({"margin": 2.5}, "margin must be above 0 and at most 2"),
         ({"radius": -0.1}, "radius must be 0 or more"),
-        ({"radius": 1.0}, "radius and nearness below 1"),
+        ({"radius": 1.0}, "radius must be 0 or more and below 1; got 1.0"),
         ({"nearness": math.nan}, "nearness must be 0 or more"),
-        ({"step": math.inf}, "step must be above 0 and finite"),
+        ({"step": math.inf}, "step must be above 0 and at most 3e[+]38"),
         ({"passes": -1}, "passes must be 0 or more"),
-        ({"case": "upper"}, "Unknown case rule 'upper'"),
+        ({"case": "upper"}, "Unknown value of case 'upper'"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Config, Range
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, Setup
 from wordstill.methods.kernels.replay import Replayed
@@ -27,54 +27,39 @@ if TYPE_CHECKING:
     from wordstill.methods.kernels.pair_kernels import PairStep
 
 
-RANGES = {
-    "negatives": Range(1, 10_000),
-    "shared": Range(0, 1_000_000),
-    "subsample": Range(0, 1),
-    "noise_power": Range(0, 100),
-    "rate": Range(0, 1e6, above=True),
-    "final_rate": Range(0, 1),
-    "balance": Range(0, 100),
-    "batch": Range(1, 10_000_000),
-}
-
-
 @dataclass(frozen=True, kw_only=True)
-class LearnerConfig:
+class LearnerConfig(Config):
     """Settings that every learner has; the defaults are those of ``fixed``, which methods share."""
 
     layer: int
     """Which layer's states."""
-    negatives: int
+    negatives: Annotated[int, Range(1, 10_000)]
     """Negatives for each target; for each centre in methods with windows."""
-    shared: int = 1024
+    shared: Annotated[int, Range(0, 1_000_000)] = 1024
     """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
     example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
     example."""
     corrected: bool = True
     """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
     spent on learning how rare positives are."""
-    subsample: float
+    subsample: Annotated[float, Range(0, 1)]
     """Threshold above which frequent targets are thinned out; 0 keeps all."""
-    noise_power: float = 1.0
+    noise_power: Annotated[float, Range(0, 100)] = 1.0
     """Power of the counts by which negatives are drawn."""
     noise_source: NoiseSource = "subsampled"
     """``subsampled`` draws by the counts that are left once targets are thinned out."""
     mask_hits: bool = True
     """Leave out negatives that are the target itself."""
     optimiser: OptimiserKind = "sgd"
-    rate: float = 0.05
+    rate: Annotated[float, Range(0, 1e6, above=True)] = 0.05
     """Learning rate at the start."""
-    final_rate: float = 1.0
+    final_rate: Annotated[float, Range(0, 1)] = 1.0
     """Share of the rate that is left at the end; it falls evenly with the words read."""
-    balance: float = 1.0
+    balance: Annotated[float, Range(0, 100)] = 1.0
     """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
     moves as far as any other, and all its occurrences count alike."""
-    batch: int
+    batch: Annotated[int, Range(1, 10_000_000)]
     """Examples in a step."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, RANGES)
 
 
 BATCHES, WORDS, STEPS = range(3)

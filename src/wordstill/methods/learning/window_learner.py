@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from wordstill.core.settings import Range, check_ranges
+from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Setup
 from wordstill.methods.learning.learner import Learner, LearnerConfig
@@ -35,28 +35,18 @@ Start = Literal["orthogonal", "xavier"]
 Objective = Literal["pairwise", "summed", "attended"]
 DrawnFor = Literal["centre", "window"]
 
-RANGES = {
-    "dim": Range(1, 16_384),
-    "window": Range(1, 1_000),
-    "right": Range(0, 1_000),
-    "self_weight": Range(0, 1_000_000),
-    "projection_rate": Range(0, 1_000_000),
-    "clip": Range(0, 1_000_000, above=True),
-    "whiten": Range(0, 1),
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class WindowConfig(LearnerConfig):
     """Settings of learners with windows."""
 
-    dim: int | None = 300
+    dim: Annotated[int | None, Range(1, 16_384)] = 300
     """Size of the vectors; none takes the teacher's width."""
-    window: int = 5
+    window: Annotated[int, Range(1, 1_000)] = 5
     """Words to the left and to the right that are predicted."""
-    right: int | None = None
+    right: Annotated[int | None, Range(0, 1_000)] = None
     """Words to the right, if not as many as to the left."""
-    self_weight: float = 6.0
+    self_weight: Annotated[float, Range(0, 1_000_000)] = 6.0
     """Weight of the pair of a word with itself beside those with its neighbours, which have 1; 0 leaves it
     out."""
     objective: Objective = "pairwise"
@@ -71,18 +61,17 @@ class WindowConfig(LearnerConfig):
     start: Start = "orthogonal"
     """The projection at the start: orthonormal, or the random one of Xavier."""
     projection_optimiser: OptimiserKind = "adam"
-    projection_rate: float | None = 1e-4
+    projection_rate: Annotated[float | None, Range(0, 1_000_000)] = 1e-4
     """The projection's own rate; none takes that of the table."""
-    clip: float | None = None
+    clip: Annotated[float | None, Range(0, 1_000_000, above=True)] = None
     """Largest norm of all gradients of a step together."""
-    whiten: float | None = 0.25
+    whiten: Annotated[float | None, Range(0, 1)] = 0.25
     """Centre states and multiply them by this power of their inverse covariance before they are projected."""
     centre_table: bool = True
     """Take the mean vector of the most frequent words off all vectors at the end."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, RANGES)
         if self.objective != "pairwise" and self.drawn_for == "window":
             raise UsageError(
                 f"objective={self.objective} has one positive for each centre, whatever its window, so "

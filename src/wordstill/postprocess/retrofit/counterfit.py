@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import UsageError
+from wordstill.core.settings import Config, Range
 from wordstill.postprocess.retrofit.graph import LINKS_AT_ONCE, Case, Floats, Graph, sparse
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.retrofitting import Moving, choice, positive
+from wordstill.postprocess.retrofit.retrofitting import Moving, Positive
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows
 
@@ -125,7 +125,7 @@ def _keys(pairs: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class CounterFitConfig:
+class CounterFitConfig(Config):
     """Settings of `CounterFit`; the numbers are the paper's, but for margin and step.
 
     The margin was chosen on every second pair of eight similarity sets; the paper has 1.
@@ -135,40 +135,26 @@ class CounterFitConfig:
     """Which words mean the opposite of each other, or what `open_lexicon` makes it of."""
     synonyms: str | Lexicon = ""
     """Which mean the same; nothing where another step has seen to them."""
-    margin: float = 0.8
+    margin: Annotated[float, Range(0, 2, above=True)] = 0.8
     """How far apart antonyms shall be at least, as 1 - cosine."""
-    nearness: float = 0.0
+    nearness: Annotated[float, Range(0, 1, below=True)] = 0.0
     """How far apart synonyms may be, as 1 - cosine."""
-    radius: float = 0.2
+    radius: Annotated[float, Range(0, 1, below=True)] = 0.2
     """Words that were within it, as 1 - cosine, shall not drift further apart; 0 lets them."""
-    repel: float = 0.1
+    repel: Positive = 0.1
     """Weight of the antonyms."""
-    attract: float = 0.1
+    attract: Positive = 0.1
     """Weight of the synonyms."""
-    keep: float = 0.1
+    keep: Positive = 0.1
     """Weight of the words within the radius."""
-    step: float = 0.1
+    step: Positive = 0.1
     """How far a word goes in a pass, as a part of the mean pull on it."""
-    passes: int = 20
+    passes: Annotated[int, Range(0)] = 20
     """How often each word is moved."""
     case: Case = "fallback"
     """As in retrofitting."""
 
     unit: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("margin", "repel", "attract", "keep", "step"):
-            positive(name, getattr(self, name))
-        for name in ("nearness", "radius"):
-            positive(name, getattr(self, name), kind="0 or more")
-        if self.margin > 2 or self.radius >= 1 or self.nearness >= 1:
-            raise UsageError(
-                f"margin must be at most 2, and radius and nearness below 1; got {self.margin}, "
-                f"{self.radius} and {self.nearness}."
-            )
-        if self.passes < 0:
-            raise UsageError(f"passes must be 0 or more; got {self.passes}.")
-        choice("case rule", self.case, get_args(Case))
 
 
 class CounterFit(Moving):

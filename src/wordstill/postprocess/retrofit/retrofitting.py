@@ -7,11 +7,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.errors import UsageError, unknown_name
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_matrix, words_digest
 from wordstill.postprocess.retrofit.graph import Case, Csr, Distances, Floats, Graph, Links
@@ -21,14 +22,17 @@ from wordstill.postprocess.retrofit.wordnet import open_lexicon
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import CACHED_ROWS
 
+POSITIVE = Range(0, LARGEST, above=True)
+Positive: TypeAlias = Annotated[float, POSITIVE]
+
 
 @dataclass(frozen=True)
-class RetrofitConfig:
+class RetrofitConfig(Config):
     """Settings that the methods share."""
 
     lexicon: str | Lexicon = ""
     """Which words belong together, or what `open_lexicon` makes it of."""
-    passes: int = 10
+    passes: Annotated[int, Range(0)] = 10
     """How often each word is moved."""
     order: Order = "jacobi"
     """``jacobi`` moves all words at once; ``gauss-seidel`` one after the other in the order of the table."""
@@ -36,24 +40,6 @@ class RetrofitConfig:
     """Whether every vector of the table is brought to length one first."""
     case: Case = "fallback"
     """``fallback`` looks a word up as the lexicon has it, then in lower case; ``exact`` only the first."""
-
-    def __post_init__(self) -> None:
-        if self.passes < 0:
-            raise UsageError(f"passes must be 0 or more; got {self.passes}.")
-        choice("order", self.order, get_args(Order))
-        choice("case rule", self.case, get_args(Case))
-
-
-def choice(kind: str, got: str, known: tuple[str, ...]) -> None:
-    """Refuse a name that is not among the known ones."""
-    if got not in known:
-        raise unknown_name(kind, got, known)
-
-
-def positive(name: str, value: float, *, kind: Literal["above 0", "0 or more"] = "above 0") -> None:
-    """Refuse a number that is not finite, or not above 0 (or below it)."""
-    if not (value > 0 or (kind == "0 or more" and value == 0)) or math.isinf(value):
-        raise UsageError(f"{name} must be {kind} and finite; got {value}.")
 
 
 ROWS, SHIFTS, LENGTHS, OBJECTIVE, ORIGINS = "rows", "shifts", "lengths", "objective", "origins"
@@ -172,17 +158,11 @@ class FaruquiConfig(RetrofitConfig):
     (all but 2 of PPDB's 374,550 are listed so); words with digits are not left out.
     """
 
-    alpha: float = 1.0
+    alpha: Positive = 1.0
     """How strongly a word is held by its own vector."""
-    beta: float | None = None
+    beta: Annotated[float | None, POSITIVE] = None
     """How strongly one neighbour pulls; None is the paper's 1 / degree, which shares 1 out among the
     neighbours of a word by their weights."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("alpha", self.alpha)
-        if self.beta is not None:
-            positive("beta", self.beta)
 
     @property
     def convex(self) -> bool:
@@ -206,7 +186,7 @@ class FaruquiConfig(RetrofitConfig):
 
 Divisor = Literal["sum", "count"]
 
-LARGEST_NU = 1e6
+LARGEST_NU = 1_000_000
 """Beyond it the kernel is exp(-d^2 / sigma) to six digits."""
 
 
@@ -239,28 +219,19 @@ class ContextGraphConfig(RetrofitConfig):
     hashes; words keep their case; the gamma function is taken in logarithms.
     """
 
-    alpha: float = 0.5
+    alpha: Positive = 0.5
     """How strongly a word is held by its own vector."""
-    beta: float = 0.5
+    beta: Positive = 0.5
     """How strongly its neighbours pull."""
-    nu: float = 100.0
+    nu: Annotated[float, Range(0, LARGEST_NU, above=True)] = 100.0
     """Degrees of freedom of the kernel; fewer make its tail heavier."""
-    sigma: float = 1.0
+    sigma: Positive = 1.0
     """Scale of squared distances; less lets near neighbours count for more."""
     distances: Distances = "original"
     """Between vectors as they were (``original``), as they are (``current``), or a word as it was and its
     neighbours as they are (``mixed``)."""
     divisor: Divisor = "sum"
     """``sum`` of the weights, or ``count`` of the neighbours."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("alpha", "beta", "nu", "sigma"):
-            positive(name, getattr(self, name))
-        if self.nu > LARGEST_NU:
-            raise UsageError(f"nu must be at most {LARGEST_NU:,.0f}, where the kernel is a Gaussian already.")
-        choice("kind of distances", self.distances, get_args(Distances))
-        choice("divisor", self.divisor, get_args(Divisor))
 
     @property
     def convex(self) -> bool:
