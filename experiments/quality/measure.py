@@ -29,7 +29,7 @@ from experiments.quality.word_tables import Made, Text, loaded
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.corpus import VocabularyConfig
 from wordstill.distillation.run import DistillConfig
-from wordstill.formats.artifact import ARTEFACT
+from wordstill.formats.artifact import ARTIFACT
 from wordstill.teacher import TeacherConfig
 from wordstill.teacher.batch import Unit
 
@@ -55,7 +55,7 @@ def main() -> None:
     with TemporaryDirectory() as folder, workers as pool:
         for number, made in enumerate(everything(options, Path(folder))):
             path = place(made, options.keep, number, Path(folder))
-            made.vectors.save(path, ARTEFACT.name, overwrite=True)
+            made.vectors.save(path, ARTIFACT.name, overwrite=True)
             result.expect(made, pool.submit(score_file, path))
         # Others may want the GPU while tables are scored.
         torch.cuda.empty_cache()

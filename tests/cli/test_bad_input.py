@@ -103,7 +103,7 @@ DISTILL = {
     "dtype": (2, ("--dtype", "float8"), "float32"),
     "key": (2, ("--key", "upper"), "Known: lower, none"),
     "empty vocabulary": (1, ("--min-count", "100000"), "occurs 100000 times"),
-    "no word list": (1, ("--words", "nowhere.txt"), "nowhere.txt cannot be read"),
+    "no word list": (1, ("--words", "nowhere.txt"), "Cannot read nowhere.txt"),
     "empty word list": (1, ("--words", "empty.txt"), "empty.txt is empty"),
     "no teacher": (1, ("--teacher", "all-MiniLM-L6-v3"), "Did you mean 'all-MiniLM-L6-v2'"),
     "folder without teacher": (1, ("--teacher", "taken"), "holds no model"),
@@ -126,7 +126,7 @@ def test_corrupt_store(fails, here, teacher):
     assert "has 0 bytes, expected" in fails(1, "info", "store")
 
 
-def test_corrupt_artefact(fails, here):
+def test_corrupt_artifact(fails, here):
     (here / "ase" / "vectors.safetensors").write_bytes(b"\x00" * 100)
     for command in (("info", "ase"), ("similar", "ase", "babar"), ("evaluate", "ase", "--set", "wordsim353")):
         assert "vectors.safetensors" in fails(1, *command)

@@ -129,7 +129,7 @@ BAD = {
         2,
         "1 of 2 words are not in the table, 'kings'",
     ),
-    "no word list": (("table", "x", "--words", "nowhere"), 1, "nowhere cannot be read"),
+    "no word list": (("table", "x", "--words", "nowhere"), 1, "Cannot read nowhere"),
     "empty word list": (("table", "x", "--words", "empty"), 1, "empty is empty"),
     "no source": (("nowhere", "x"), 1, "nowhere"),
     "floret of words": (("table", "x.floret"), 2, "no floret rows"),

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordstill import formats
-from wordstill.errors import FormatError
+from wordstill.core.text_io import Limits, numbered_lines, open_bytes, read_word_list
+from wordstill.errors import DataError, FormatError
+from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors
 
 KINDS = {
@@ -24,6 +26,7 @@ KINDS = {
     ".zst": (zstandard.compress, lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)),
 }
 FILES = ("table.txt", "table.vec", "table.glove.txt", "table.bin")
+GLOVE = formats.by_name("glove-text")
 every_kind = pytest.mark.parametrize("end", KINDS)
 
 
@@ -93,25 +96,62 @@ def test_a_cut_file_is_named(tmp_path, end, name):
 
 
 @every_kind
-def test_a_bomb_cannot_fill_the_memory(tmp_path, monkeypatch, end):
-    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 2 << 20)
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 20)
+def test_a_bomb_cannot_fill_the_memory(tmp_path, end):
+    options = ReadOptions(block_bytes=1 << 20, limits=Limits(free_bytes=2 << 20))
     (tmp_path / "x").write_bytes(KINDS[end][0](b"w 0 0\n" + b"0" * (96 << 20)))
     tracemalloc.start()
     try:
         with pytest.raises(FormatError, match=r"unpack to more than .* over 100 times as many"):
-            formats.read(tmp_path / "x", "glove-text")
+            GLOVE.read(tmp_path / "x", options)
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
     finally:
         tracemalloc.stop()
 
 
-def test_a_line_without_end_cannot_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 16)
-    monkeypatch.setattr("wordstill.formats.text.MAX_LINE_BYTES", 1 << 18)
+def test_a_line_without_end_cannot_fill_the_memory(tmp_path):
     (tmp_path / "x").write_bytes(b"w 0 0\nx" + b" 0" * (1 << 20))
     with pytest.raises(FormatError, match="x:2: the line has more than 262,144 bytes"):
-        formats.read(tmp_path / "x", "glove-text")
+        GLOVE.read(tmp_path / "x", ReadOptions(block_bytes=1 << 16, max_line_bytes=1 << 18))
+    with pytest.raises(DataError, match="x:2: the line has more than 60 bytes"):
+        list(numbered_lines(tmp_path / "x", max_line_bytes=60))
+
+
+@every_kind
+def test_numbered_lines_of_compressed_text(tmp_path, end):
+    path = tmp_path / f"a.txt{end}"
+    path.write_bytes(KINDS[end][0]("\ufeffone\u2028still one\r\n\ntwo\n".encode()))
+    assert list(numbered_lines(path)) == [(1, "one\u2028still one"), (2, ""), (3, "two")]
+    path.write_bytes(path.read_bytes()[:-6])
+    with pytest.raises(DataError, match=r"a\.txt.*: the \w+ data are broken or cut short"):
+        list(numbered_lines(path))
+
+
+@every_kind
+def test_zeros_after_the_end_are_padding(tmp_path, end):
+    (tmp_path / "x").write_bytes(KINDS[end][0](b"one\n") + bytes(4))
+    assert open_bytes(tmp_path / "x").read() == b"one\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"one\ntwo\xff\n", r"a\.txt:2: not UTF-8 .*Convert the file"),
+        (b"one\n\ntw\x00o\n", r"a\.txt:3: a zero byte; this is no text"),
+        (b"\n \r\n", r"a\.txt is empty"),
+    ],
+)
+def test_word_lists_name_the_line_of_a_fault(tmp_path, content, message):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_word_list(tmp_path / "a.txt")
+
+
+def test_a_name_that_does_not_fit_the_bytes(tmp_path):
+    (tmp_path / "x.txt.gz").write_bytes(b"a 1 2\n")
+    with pytest.raises(FormatError, match="named like gzip data but begins with 61 20"):
+        formats.read(tmp_path / "x.txt.gz")
+    with pytest.raises(DataError, match="Cannot read"):
+        open_bytes(tmp_path)
 
 
 def test_only_streamed_formats_are_compressed(vectors, tmp_path):

@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from wordstill import formats
 from wordstill.errors import FormatError
+from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors
 
 REPAIRS = {
@@ -32,14 +33,16 @@ REPAIRS = {
 
 @pytest.mark.parametrize(("content", "words", "message"), REPAIRS.values(), ids=REPAIRS)
 @pytest.mark.parametrize("block", [5, 8 << 20])
-def test_text(tmp_path, monkeypatch, content, words, message, block):
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", block)
+def test_text(tmp_path, content, words, message, block):
     (tmp_path / "x.txt").write_bytes(content)
+    read = formats.by_name("word2vec-text").read
     with pytest.raises(FormatError):
-        formats.read(tmp_path / "x.txt", "word2vec-text")
+        read(tmp_path / "x.txt", ReadOptions(block_bytes=block))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        vectors = formats.read(tmp_path / "x.txt", "word2vec-text", repair=True)
+        options = ReadOptions(repair=True, block_bytes=block)
+        vectors = read(tmp_path / "x.txt", options)
+        options.report()
     assert list(vectors.words) == words
     np.testing.assert_array_equal(vectors["a"], [1, 2])
     if message:
@@ -107,21 +110,20 @@ def test_a_bar_over_the_bytes(tmp_path, capsys):
 
 @pytest.mark.parametrize("file", ["x.txt", "x.glove", "x.bin", "x.txt.gz"])
 @pytest.mark.parametrize("first", [1, 3, 49, 50, 99])
-def test_the_first_rows_alone(tmp_path, monkeypatch, file, first):
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 30)
-    monkeypatch.setattr("wordstill.formats.word2vec_binary.CHUNK_BYTES", 30)
+def test_the_first_rows_alone(tmp_path, file, first):
     matrix = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
     table = WordVectors([f"w{row}" for row in range(50)], matrix)
     table.save(tmp_path / file)
-    some = formats.read(tmp_path / file, first=first)
+    known = formats.recognize(tmp_path / file)
+    some = known.read(tmp_path / file, ReadOptions(first=first, block_bytes=30))
     assert some.words == table.words[:first]
     np.testing.assert_array_equal(some.matrix, matrix[:first])
 
 
-def test_what_comes_after_the_first_rows_is_not_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 8)
+def test_what_comes_after_the_first_rows_is_not_looked_at(tmp_path):
     (tmp_path / "x.txt").write_text("9 2\na 1 2\nb 3 4\nc 5\nd 6 7\n")
-    assert formats.read(tmp_path / "x.txt", first=1).words == ("a",)
+    known = formats.by_name("word2vec-text")
+    assert known.read(tmp_path / "x.txt", ReadOptions(first=1, block_bytes=8)).words == ("a",)
 
 
 def test_formats_with_counts_are_read_whole(tmp_path):

@@ -16,7 +16,7 @@ import torch
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
 from wordstill.corpus import VocabularyConfig, input_text, prepare
 from wordstill.corpus.input_text import STORE
-from wordstill.distillation.distilling import distill, write_artefacts
+from wordstill.distillation.distilling import distill, write_artifacts
 from wordstill.distillation.run import DistillConfig
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.teacher import Teacher, TeacherConfig
@@ -119,7 +119,7 @@ def fail() -> None:
     raise RuntimeError("the GPU is gone")
 
 
-def test_text_in_artefact_out(short_text, saved_teacher, tmp_path):
+def test_text_in_artifact_out(short_text, saved_teacher, tmp_path):
     tables = distill(short_text, tmp_path / "vectors", teacher=saved_teacher)
     assert list(tables) == ["still"]
     assert names(tmp_path) == ["vectors"]
@@ -329,5 +329,5 @@ def test_several_tables_are_written_all_or_none(tmp_path):
     good = WordVectors(["a"], np.ones((1, 2), dtype=np.float32))
     bad = WordVectors(["a"], np.ones((1, 2), dtype=np.float32), provenance={"x": object()})
     with pytest.raises(UsageError, match="cannot be written as JSON"):
-        write_artefacts({"good": good, "bad": bad}, tmp_path / "out")
+        write_artifacts({"good": good, "bad": bad}, tmp_path / "out")
     assert names(tmp_path) == []

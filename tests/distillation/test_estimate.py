@@ -65,7 +65,7 @@ def test_disk_is_that_of_the_real_run(tiny_teacher, corpus, tmp_path, methods):
     for label, table in tables.items():
         table.save(tmp_path / label)
     saved = sum(size_of(tmp_path / label) for label in tables)
-    assert expected.artefact == pytest.approx(saved, rel=0.05)
+    assert expected.artifact == pytest.approx(saved, rel=0.05)
     assert expected.checkpoint == pytest.approx((tmp_path / CHECKPOINT).stat().st_size, rel=0.2)
     assert expected.working == 2 * expected.checkpoint
     assert expected.rows == max(map(len, tables.values()))
@@ -93,7 +93,7 @@ def test_without_a_report_of_memory_all_else_is_there(make_run, monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     expected = estimate(make_run("ase"), limit=0.1)
     assert expected.memory is None
-    assert expected.artefact > 0 and expected.seconds > 0
+    assert expected.artifact > 0 and expected.seconds > 0
 
 
 class Clock:

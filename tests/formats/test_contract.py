@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from wordstill import formats
 from wordstill.errors import DataError, FormatError, UsageError, WordstillError
 from wordstill.formats import FORMATS
+from wordstill.formats.base import ReadOptions
 from wordstill.formats.floret import FloretTable
 from wordstill.vectors import WordVectors
 
@@ -104,6 +105,11 @@ def table(rows=7, dim=5, **extra):
     return WordVectors([f"w{row}" for row in range(rows)], matrix, **extra)
 
 
+class SmallBlocks(WordVectors):
+    def blocks(self, rows=7):
+        return super().blocks(rows)
+
+
 def contents(path):
     """Every byte of a file or folder."""
     if path.is_file():
@@ -159,17 +165,14 @@ def test_float16_is_kept_or_widened(case, tmp_path):
 
 
 @both_ways
-def test_rows_beyond_one_block(case, tmp_path, monkeypatch):
+def test_rows_beyond_one_block(case, tmp_path):
     vectors = table(300, 20)
     formats.write(vectors, tmp_path / "whole", case.format)
-    monkeypatch.setattr("wordstill.vectors.table.ROW_BLOCK", 7)
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", 1000)
-    monkeypatch.setattr("wordstill.formats.word2vec_binary.CHUNK_BYTES", 50)
-    monkeypatch.setattr("wordstill.core.tensors.WRITE_BYTES", 1000)
-    monkeypatch.setattr("wordstill.formats.parquet.BATCH_ROWS", 7)
-    formats.write(vectors, tmp_path / "blocks", case.format)
+    formats.write(SmallBlocks(vectors.words, vectors.matrix), tmp_path / "blocks", case.format)
     assert contents(tmp_path / "whole") == contents(tmp_path / "blocks")
-    assert_same(formats.read(tmp_path / "blocks"), vectors)
+    known = formats.recognize(tmp_path / "blocks")
+    for block_bytes in (50, 1000):
+        assert_same(known.read(tmp_path / "blocks", ReadOptions(block_bytes=block_bytes)), vectors)
 
 
 @both_ways

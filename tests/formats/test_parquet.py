@@ -8,7 +8,9 @@ import pytest
 from pyarrow import parquet
 
 from wordstill import formats
+from wordstill.core.text_io import Limits
 from wordstill.errors import FormatError
+from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors
 
 WORDS = ["the", "new york", "👩‍💻", ""]
@@ -70,23 +72,23 @@ def test_columns_that_do_not_fit(tmp_path, columns, message):
     assert str(tmp_path / "x.parquet") in str(caught.value)
 
 
-def test_a_bomb_of_equal_rows_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 1 << 16)
+def test_a_bomb_of_equal_rows_is_refused(tmp_path):
     rows = 200_000
     flat = pa.array(np.zeros(rows * 8, np.float32))
     table = pa.table({"word": pa.array(["a"] * rows), "vector": pa.FixedSizeListArray.from_arrays(flat, 8)})
     parquet.write_table(table, tmp_path / "x.parquet", compression="zstd")
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
+    options = ReadOptions(limits=Limits(free_bytes=1 << 16))
     with pytest.raises(FormatError, match="unpack to more than"):
-        formats.read(tmp_path / "x.parquet")
+        formats.by_name("parquet").read(tmp_path / "x.parquet", options)
 
 
-def test_a_bomb_of_long_lists_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.core.text_io.FREE_BYTES", 1 << 16)
+def test_a_bomb_of_long_lists_is_refused(tmp_path):
     dim = 500_000
     flat = pa.array(np.zeros(2 * dim, np.float32))
     lists = pa.ListArray.from_arrays(pa.array([0, dim, 2 * dim], pa.int32()), flat)
     parquet.write_table(pa.table({"word": pa.array(["a", "b"]), "vector": lists}), tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
+    options = ReadOptions(limits=Limits(free_bytes=1 << 16))
     with pytest.raises(FormatError, match="unpack to more than"):
-        formats.read(tmp_path / "x.parquet")
+        formats.by_name("parquet").read(tmp_path / "x.parquet", options)

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.quantized import dequantise, quantise
+from wordstill.formats.quantized import dequantize, quantize
 from wordstill.vectors import WordVectors
 
 matrices = arrays(
@@ -23,16 +23,16 @@ matrices = arrays(
 @settings(max_examples=100, deadline=None)
 @given(matrices)
 def test_rounding_is_to_half_a_step_and_done_once(matrix):
-    numbers, scales = quantise(matrix)
-    again = dequantise(numbers, scales)
+    numbers, scales = quantize(matrix)
+    again = dequantize(numbers, scales)
     assert np.isfinite(again).all()
     error = np.abs(again.astype(np.float64) - matrix)
     assert (error <= 0.51 * scales[:, None].astype(np.float64) + 1e-38).all()
-    twice, _ = quantise(again)
+    twice, _ = quantize(again)
     np.testing.assert_array_equal(twice, numbers)
 
 
-def test_the_artefact_holds_a_quarter(tmp_path):
+def test_the_artifact_holds_a_quarter(tmp_path):
     matrix = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
     vectors = WordVectors([f"w{row}" for row in range(500)], matrix, counts=np.arange(500))
     vectors.save(tmp_path / "large")

@@ -8,15 +8,17 @@ from gensim.models import KeyedVectors
 
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
+from wordstill.formats.base import STRICT, ReadOptions
 from wordstill.vectors import WordVectors
 
 BOTH = ("word2vec-text", "glove-text")
 
 
-def read(tmp_path, content, name=None):
+def read(tmp_path, content, name=None, options=STRICT):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return formats.read(path, name)
+    known = formats.recognize(path) if name is None else formats.by_name(name)
+    return known.read(path, options)
 
 
 @pytest.fixture
@@ -136,14 +138,13 @@ def lines(*changes, header=None):
     ],
 )
 @pytest.mark.parametrize("block", [200, 8 << 20])
-def test_errors_say_file_and_line(tmp_path, monkeypatch, name, row, text, message, block):
-    monkeypatch.setattr("wordstill.formats.text.BLOCK_BYTES", block)
+def test_errors_say_file_and_line(tmp_path, name, row, text, message, block):
     header = None if name == "glove-text" else "200 3"
     shift = 1 if header else 0
     text = text.decode("latin-1") if isinstance(text, bytes) else text
     content = lines((row, text), header=header).encode("latin-1")
     with pytest.raises(FormatError, match=message.format(first=8 + shift)) as caught:
-        read(tmp_path, content, name)
+        read(tmp_path, content, name, ReadOptions(block_bytes=block))
     assert str(caught.value).startswith(f"{tmp_path / 'vectors.txt'}:{row + shift}: ")
 
 
@@ -195,12 +196,10 @@ def test_memory_stays_near_the_matrix(tmp_path):
     path = tmp_path / "big.txt"
     path.write_text("".join(f"w{number} {row}\n" for number in range(rows)))
     matrix_bytes = rows * dim * 4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordstill.formats.text.BLOCK_BYTES", 1 << 18)
-        tracemalloc.start()
-        try:
-            formats.read(path)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+    tracemalloc.start()
+    try:
+        formats.by_name("glove-text").read(path, ReadOptions(block_bytes=1 << 18))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert peak < 2.2 * matrix_bytes

@@ -6,7 +6,7 @@ from gensim.models import KeyedVectors
 
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats import word2vec_binary
+from wordstill.formats.base import STRICT, ReadOptions
 from wordstill.vectors import WordVectors
 
 WORDS = ["the", "tab\there", "👩‍💻", "n\u00a0b", "e\u0301", "line\nbreak"]
@@ -24,10 +24,11 @@ def good(vectors, tmp_path):
     return (tmp_path / "good.bin").read_bytes()
 
 
-def read(tmp_path, content, name="word2vec-binary"):
+def read(tmp_path, content, name="word2vec-binary", options=STRICT):
     path = tmp_path / "vectors.bin"
     path.write_bytes(content)
-    return formats.read(path, name)
+    known = formats.recognize(path) if name is None else formats.by_name(name)
+    return known.read(path, options)
 
 
 def test_gensim_reads_and_writes_the_same_bytes(vectors, good, tmp_path):
@@ -42,10 +43,9 @@ def test_gensim_reads_and_writes_the_same_bytes(vectors, good, tmp_path):
 
 @pytest.mark.parametrize("name", [None, "word2vec-binary"])
 @pytest.mark.parametrize("chunk", [3, 1 << 20])
-def test_line_breaks_after_the_rows_as_the_c_program_writes(tmp_path, monkeypatch, name, chunk):
-    monkeypatch.setattr(word2vec_binary, "CHUNK_BYTES", chunk)
+def test_line_breaks_after_the_rows_as_the_c_program_writes(tmp_path, name, chunk):
     rows = b"".join(word.encode() + b" " + row.tobytes() + b"\n" for word, row in zip(WORDS, MATRIX))
-    again = read(tmp_path, b"6 7\n" + rows, name)
+    again = read(tmp_path, b"6 7\n" + rows, name, ReadOptions(block_bytes=chunk))
     assert list(again.words) == WORDS
     np.testing.assert_array_equal(again.matrix, MATRIX)
 
@@ -87,11 +87,9 @@ def test_damage(tmp_path, good, content, message):
         read(tmp_path, content(good))
 
 
-def test_bytes_without_any_blank_do_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(word2vec_binary, "CHUNK_BYTES", 1 << 12)
-    monkeypatch.setattr(word2vec_binary, "MAX_WORD_BYTES", 1 << 13)
-    with pytest.raises(FormatError, match=r"row 1 of 3 begins at byte 4 .* got 12288 bytes"):
-        read(tmp_path, b"3 5\n" + b"\xff" * (1 << 16))
+def test_bytes_without_any_blank_do_not_fill_the_memory(tmp_path):
+    with pytest.raises(FormatError, match=r"row 1 of 3 begins at byte 4 .* got 69632 bytes"):
+        read(tmp_path, b"3 5\n" + b"\xff" * (1 << 18), options=ReadOptions(block_bytes=1 << 12))
 
 
 @pytest.mark.parametrize("word", ["new york", " ", "\nx"])

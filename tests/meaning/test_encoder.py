@@ -186,7 +186,7 @@ def test_another_teacher_is_refused(encoder, tiny_teacher, tmp_path):
         MeaningEncoder.load(tmp_path / "meaning", teacher=tiny_teacher("bert-cased"))
 
 
-def test_damaged_artefacts(encoder, teacher, tmp_path):
+def test_damaged_artifacts(encoder, teacher, tmp_path):
     path = tmp_path / "meaning"
     with pytest.raises(FormatError, match="not a saved encoder"):
         MeaningEncoder.load(path, teacher=teacher)

@@ -187,7 +187,7 @@ def test_broken_paraphrases(tmp_path, content, message):
     (tmp_path / "p.tsv").write_text(content)
     with pytest.raises(DataError, match=message):
         read_paraphrases(tmp_path / "p.tsv")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="Cannot read"):
         read_paraphrases(tmp_path / "nowhere.tsv")
 
 

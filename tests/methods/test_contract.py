@@ -281,7 +281,7 @@ def test_provenance_is_complete(runs, text, spec):
     assert facts["cut_sentences"] == 0
 
 
-def test_the_artefact_is_the_table(runs, spec, tmp_path):
+def test_the_artifact_is_the_table(runs, spec, tmp_path):
     table = runs[0][label(spec)]
     table.save(tmp_path / "vectors")
     again = WordVectors.load(tmp_path / "vectors")

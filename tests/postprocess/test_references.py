@@ -7,11 +7,10 @@ import pytest
 from sklearn.decomposition import PCA
 
 from wordstill.errors import UsageError
-from wordstill.formats.quantized import quantise as to_int8
+from wordstill.formats.quantized import quantize as to_int8
 from wordstill.postprocess import Pipeline
 from wordstill.postprocess.linear_transforms import common_rows, principal
 from wordstill.vectors import WordVectors
-from wordstill.vectors import table as vectors_room
 
 ROWS, DIM = 60, 7
 
@@ -24,10 +23,14 @@ def matrix():
     )
 
 
+class SmallBlocks(WordVectors):
+    def blocks(self, rows=16):
+        return super().blocks(rows)
+
+
 @pytest.fixture
-def table(matrix, monkeypatch):
-    monkeypatch.setattr(vectors_room, "ROW_BLOCK", 16)
-    return WordVectors([f"word{number}" for number in range(ROWS)], matrix)
+def table(matrix):
+    return SmallBlocks([f"word{number}" for number in range(ROWS)], matrix)
 
 
 def run(spec: str, table: WordVectors) -> np.ndarray:

@@ -20,7 +20,7 @@ from wordstill.core.plugins import Registry
 from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
-from wordstill.distillation.distilling import REPLACEABLE, write_artefacts
+from wordstill.distillation.distilling import REPLACEABLE, write_artifacts
 from wordstill.distillation.recipe import package_version, vocabulary_facts
 from wordstill.errors import DataError, MissingExtra
 from wordstill.teacher.device import choose_device
@@ -105,7 +105,7 @@ def train(
         vocabulary = Vocabulary.build(corpus, config.vocabulary)
         tables = {spec.label: train_on_corpus(corpus, vocabulary, spec, config.training) for spec in specs}
         if out is not None:
-            write_artefacts(tables, Path(out), overwrite=overwrite)
+            write_artifacts(tables, Path(out), overwrite=overwrite)
     return tables
 
 

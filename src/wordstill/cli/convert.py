@@ -78,11 +78,12 @@ def command(
 ) -> None:
     """Read word vectors in one format and write them in another."""
     from wordstill import formats
-    from wordstill.formats.trim import TrimConfig, read_word_list, trim
+    from wordstill.core.text_io import read_word_list
+    from wordstill.vectors.trim import trim
 
     # All that can be refused is refused before a large file is read.
     writes = formats.check_target(target, target_format, overwrite=overwrite, dtype=dtype)
-    config = TrimConfig(top, dim, read_word_list(words) if words else None)
+    listed = read_word_list(words) if words else None
     start = time.monotonic()
     table = formats.read(
         source,
@@ -91,7 +92,7 @@ def command(
         progress=_shows(progress),
         first=top if words is None else None,
     )
-    table = trim(table, config)
+    table = trim(table, top=top, dim=dim, words=listed)
     formats.write(table, target, target_format, overwrite=overwrite, dtype=dtype)
     _report(table, target, writes, time.monotonic() - start)
 

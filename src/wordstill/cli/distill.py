@@ -244,7 +244,7 @@ def _show_estimate(estimate: Estimate) -> None:
         facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
     if estimate.device_memory is not None:
         facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
-    facts["result"] = f"{least}{size_text(estimate.artefact)} on disk"
+    facts["result"] = f"{least}{size_text(estimate.artifact)} on disk"
     kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
     facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"
     show_facts(facts)

@@ -59,11 +59,11 @@ def _show_store(path: Path, *, verify: bool) -> None:
 
 
 def _show_table(path: Path, *, verify: bool) -> None:
-    from wordstill.formats import recognise
-    from wordstill.formats.artifact import ARTEFACT
+    from wordstill.formats import recognize
+    from wordstill.formats.artifact import ARTIFACT
 
     table = open_table(path)
-    kind = recognise(path)
+    kind = recognize(path)
     facts = {
         "format": kind.name,
         "words": f"{len(table):,}",
@@ -73,12 +73,12 @@ def _show_table(path: Path, *, verify: bool) -> None:
         "size": size_text(_bytes_of(path)),
         **_origin(table.provenance),
     }
-    if kind is ARTEFACT:
+    if kind is ARTIFACT:
         facts["sha256"] = json.loads((path / "config.json").read_bytes())["sha256"]["vectors.safetensors"]
     typer.echo(f"{path}: word vectors")
     show_facts(facts)
     if verify:
-        typer.echo(_verified(path, table, has_checksums=kind is ARTEFACT))
+        typer.echo(_verified(path, table, has_checksums=kind is ARTIFACT))
 
 
 def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:

@@ -47,11 +47,11 @@ def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, W
 
 def tables_inside(path: Path) -> list[Path]:
     """The tables in a folder that a distillation with several methods made; none for any other path."""
-    from wordstill.formats.artifact import ARTEFACT
+    from wordstill.formats.artifact import ARTIFACT
 
-    if not path.is_dir() or ARTEFACT.recognises(path):
+    if not path.is_dir() or ARTIFACT.recognizes(path):
         return []
-    return sorted((inner for inner in path.iterdir() if ARTEFACT.recognises(inner)), key=_by_number)
+    return sorted((inner for inner in path.iterdir() if ARTIFACT.recognizes(inner)), key=_by_number)
 
 
 def is_prepared_text(path: Path) -> bool:

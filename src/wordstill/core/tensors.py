@@ -1,7 +1,8 @@
-"""safetensors files by numpy alone: written byte for byte the same, read by memory-mapping.
+"""Arrays on disk by numpy alone: safetensors, written byte for byte the same, and numpy's own .npy files.
 
-The layout is an 8-byte little-endian length, that many bytes of JSON (dtype, shape and offsets of each name),
-and the data. Nothing in the JSON is believed before it is checked against the size of the file.
+The layout of safetensors is an 8-byte little-endian length, that many bytes of JSON (dtype, shape and offsets
+of each name), and the data. Both are memory-mapped, and nothing in a header is believed before it is checked
+against the size of the file.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from wordstill.errors import FormatError
@@ -21,7 +24,6 @@ from wordstill.errors import FormatError
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000
 ALIGNMENT = 8
-WRITE_BYTES = 8 << 20
 METADATA = "__metadata__"
 
 DTYPES = {
@@ -34,10 +36,17 @@ DTYPES = {
     "I8": "|i1",
     "U8": "|u1",
 }
+NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 
 
-def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+def write_tensors(
+    path: Path,
+    tensors: Mapping[str, NDArray[Any]],
+    metadata: Mapping[str, str],
+    *,
+    block_bytes: int = 8 << 20,
+) -> None:
     """Write arrays of at least one dimension, the widest type first so that each begins aligned."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
@@ -51,7 +60,7 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Map
     with path.open("wb") as handle:
         handle.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         for _, tensor in ordered:
-            rows = max(1, WRITE_BYTES // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
+            rows = max(1, block_bytes // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
             for start in range(0, len(tensor), rows):
                 block = tensor[start : start + rows]
                 handle.write(block.astype(block.dtype.newbyteorder("<"), copy=False).tobytes())
@@ -73,6 +82,36 @@ def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
             tensors[name] = _map(path, dtype, shape, data_start + begin)
     _check_spans(path, sorted(spans), size - data_start)
     return tensors, {str(key): str(value) for key, value in metadata.items()}
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """Memory-map an array, read-only.
+
+    Raises:
+        FormatError: It is no array, holds Python objects, is stored by columns, or is not of its size.
+    """
+    if not path.is_file():
+        raise FormatError(f"{path} is missing.")
+    with path.open("rb") as handle:
+        try:
+            version = npy.read_magic(handle)
+            shape, fortran, dtype = NPY_HEADERS[version](handle)
+        except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError) as error:
+            raise FormatError(f"{path} is not an array of numpy, or a damaged one ({error}).") from None
+        offset = handle.tell()
+    if dtype.hasobject or dtype.names is not None:
+        raise FormatError(f"{path} holds Python objects, which are never read: that could run code.")
+    if fortran and len(shape) > 1:
+        raise FormatError(f"{path} is stored by columns; write it in C order with numpy.ascontiguousarray.")
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise FormatError(f"{path} has the shape {shape}, which makes no sense.")
+    needed, there = math.prod(shape) * dtype.itemsize, path.stat().st_size - offset
+    if needed != there:
+        raise FormatError(
+            f"{path}: {dtype} of shape {shape} needs {needed} bytes after byte {offset}, "
+            f"there are {there}. It is cut short or damaged."
+        )
+    return _map(path, dtype, shape, offset)
 
 
 def _header(path: Path, size: int) -> tuple[dict[str, Any], int]:

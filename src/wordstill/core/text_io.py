@@ -1,108 +1,110 @@
-"""How a file is read: strictly or with repairs, silently or with a bar.
+"""Bytes and lines of files that are read or written from start to end, plain or compressed.
 
-Files that are read or written from their start to their end, plain or compressed.
-
-Compressed data are known by their first bytes when read and by the file's name when written. A file that
-unpacks to far more than word vectors ever do is refused before it fills the memory.
+Compressed data are known by their first bytes when read and by the file's name when written; a name that
+says otherwise than the bytes is an error. A file that decompresses to far more than it honestly can is
+refused before it fills the memory. Errors name the file, and the line where there are lines.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
-import warnings
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from wordstill.core.files import atomic_file
-from wordstill.errors import FormatError, MissingExtra
-
-
-class Reading:
-    """One reading of one file.
-
-    Args:
-        repair: Leave out what is wrong and warn of it, where the rest of the file can be told from it.
-        progress: Show a bar of the bytes that were read.
-        first: Stop after so many rows, in formats without counts that are read from the start.
-    """
-
-    def __init__(self, *, repair: bool = False, progress: bool = False, first: int | None = None) -> None:
-        self.repair = repair
-        self.progress = progress
-        self.first = first
-        self._repairs: dict[str, tuple[int, FormatError]] = {}
-
-    def enough(self, rows: int) -> bool:
-        """Whether so many rows are all that are wanted."""
-        return self.first is not None and rows >= self.first
-
-    def fault(self, repaired: str, error: FormatError) -> None:
-        """Raise the error; or, with repairs, note it under the words that tell what was done about it."""
-        if not self.repair:
-            raise error
-        count, first = self._repairs.get(repaired, (0, error))
-        self._repairs[repaired] = count + 1, first
-
-    def report(self) -> None:
-        """Warn of each kind of repair, with its number and the first error that it stands for."""
-        for repaired, (count, error) in self._repairs.items():
-            warnings.warn(f"Repaired, {repaired} ({count:,}): {error}", UserWarning, stacklevel=3)
-
-    def bar(self, path: Path) -> Any | None:
-        """A bar over the bytes of a file, or None."""
-        if not self.progress:
-            return None
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            raise MissingExtra("tqdm", "distill", "A progress bar") from None
-        return tqdm(total=path.stat().st_size, unit="B", unit_scale=True, desc=path.name)
-
-
-STRICT = Reading()
-"""Every fault is an error."""
-
+from wordstill.errors import DataError, MissingExtra
 
 BUFFER_BYTES = 1 << 18
-MAX_RATIO = 100
-"""Most that data may grow: numbers as text shrink to a third, and hardly ever to a tenth."""
-
-FREE_BYTES = 256 << 20
-"""So much may come out of any file, however small it is."""
-
-MEMORY_BYTES = 256 << 20
-MAGIC_BYTES = 6
 INPUT_BYTES = 1 << 10
-SUFFIXES = (".gz", ".xz", ".zst", ".bz2")
+"""Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
+
+MAX_LINE_BYTES = 1 << 24
 
 
-def open_bytes(path: Path, how: Reading = STRICT) -> io.BufferedReader:
-    """Open a file that is read from its start to its end; every such reader opens through here."""
-    raw = _Counted(path, how)
+@dataclass(frozen=True)
+class Limits:
+    """What decompressing a file may cost."""
+
+    ratio: int | None = 100
+    """Most that data may grow: numbers as text shrink to a third, and hardly ever to a tenth. None: any."""
+
+    free_bytes: int = 256 << 20
+    """So much may come out of any file, however small it is."""
+
+    memory_bytes: int = 256 << 20
+    """Most that a decompressor may reserve for its window."""
+
+    def check(self, name: object, decompressed: int, stored: int, error: type[DataError] = DataError) -> None:
+        """Raise if so few bytes cannot honestly hold so many."""
+        if self.ratio is not None and decompressed > max(self.free_bytes, self.ratio * stored):
+            raise error(
+                f"{name}: {stored:,} bytes unpack to more than {decompressed - 1:,}, over {self.ratio} times "
+                "as many. If the file is sound, unpack it first."
+            )
+
+
+class ByteReader(io.BufferedReader):
+    """The decompressed bytes of a file, in order."""
+
+    def __init__(self, raw: io.RawIOBase, stored: _StoredFile, codec: str | None = None) -> None:
+        super().__init__(raw, BUFFER_BYTES)
+        self._stored = stored
+        self.codec = codec
+        """What the data are compressed by: gzip, bzip2, xz, zstandard; None for plain data."""
+
+    @property
+    def consumed(self) -> int:
+        """Bytes that were read of the file as it is stored."""
+        return self._stored.position
+
+
+def open_bytes(
+    path: Path | None,
+    *,
+    error: type[DataError] = DataError,
+    limits: Limits | None = None,
+    progress: bool = False,
+) -> ByteReader:
+    """Open a file that is read from start to end; every such reader opens through here.
+
+    Args:
+        path: The file; None is the standard input.
+        error: Raised where the data are broken, or not what the file's name says.
+        limits: What decompressing may cost.
+        progress: Show a bar of the bytes that were read.
+
+    Raises:
+        DataError: The file cannot be opened or read.
+    """
+    stored = _StoredFile(path, progress=progress)
+    plain = ByteReader(stored, stored)
     try:
-        start = raw.peek()
-        for magic, (kind, opener) in _DECOMPRESSORS.items():
-            if start.startswith(magic):
-                return io.BufferedReader(_Unpacked(path, kind, opener(raw), raw), BUFFER_BYTES)
+        codec = _codec(stored.name, path, plain.peek(max(len(known.magic) for known in CODECS)), error)
+        if codec is None:
+            return plain
+        unpacked = _Decompressed(plain, stored, codec, limits or Limits(), error)
+        return ByteReader(unpacked, stored, codec.name)
     except BaseException:
-        raw.close()
+        plain.close()
         raise
-    return io.BufferedReader(raw, BUFFER_BYTES)
 
 
 @contextmanager
 def create_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Write a file whole or not at all, compressed as the end of its name says."""
     with atomic_file(path) as handle:
-        if compressor := _COMPRESSORS.get(path.suffix.lower()):
-            with compressor(handle) as packed:
+        if codec := _named_codec(path.name):
+            with codec.compress(handle) as packed:
                 yield packed
         else:
             yield handle
@@ -110,37 +112,119 @@ def create_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 def without_suffix(name: str) -> str:
     """A file's name without the end that says how it is compressed."""
-    return next((name[: -len(end)] for end in SUFFIXES if name.lower().endswith(end)), name)
+    codec = _named_codec(name)
+    return name[: -len(codec.suffix)] if codec else name
 
 
-def refuse_bomb(path: Path, unpacked: int, packed: int) -> None:
-    """Raise if so few bytes cannot honestly hold so many."""
-    if unpacked > max(FREE_BYTES, MAX_RATIO * packed):
-        raise FormatError(
-            f"{path}: {packed:,} bytes unpack to more than {unpacked - 1:,}, over {MAX_RATIO} times as many, "
-            "which word vectors never do. If the file is sound, unpack it first."
-        )
+def skip_bom(handle: io.BufferedReader) -> None:
+    """Skip the byte-order mark that some editors put before UTF-8 text."""
+    if handle.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        handle.read(len(codecs.BOM_UTF8))
 
 
-class _Counted(io.RawIOBase):
-    """A file that knows how much of it was read, and tells a bar."""
+def line_blocks(
+    handle: IO[bytes],
+    name: object,
+    *,
+    error: type[DataError] = DataError,
+    block_bytes: int = 1 << 20,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[list[bytes]]:
+    """Lists of whole lines without their line feeds, about ``block_bytes`` each; none of them is empty."""
+    held = b""
+    number = 1
+    while chunk := handle.read(block_bytes):
+        *lines, rest = chunk.split(b"\n")
+        if rest and len(chunk) < block_bytes:
+            # The file ends here, without a line feed.
+            lines.append(rest)
+            rest = b""
+        if lines:
+            lines[0] = held + lines[0]
+            yield lines
+            number += len(lines)
+            held = rest
+        else:
+            held += rest
+        if len(held) > max_line_bytes:
+            raise error(
+                f"{name}:{number}: the line has more than {max_line_bytes:,} bytes. "
+                "The file is damaged or of another kind."
+            )
+    if held:
+        yield [held]
 
-    def __init__(self, path: Path, how: Reading) -> None:
+
+def numbered_lines(
+    path: Path, encoding: str = "utf-8", *, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[tuple[int, str]]:
+    """The lines of a text with numbers from 1, without a byte-order mark and the line ends (LF or CRLF).
+
+    Args:
+        path: The file.
+        encoding: One in which a line feed is one byte.
+        max_line_bytes: A longer line is refused before it fills the memory.
+
+    Raises:
+        DataError: The file cannot be read, or a line is too long, not text, or in another encoding.
+    """
+    number = 1
+    block_bytes = min(1 << 20, max_line_bytes)
+    with open_bytes(path) as handle:
+        skip_bom(handle)
+        for lines in line_blocks(handle, path, block_bytes=block_bytes, max_line_bytes=max_line_bytes):
+            for number, line in enumerate(lines, number):  # noqa: B020
+                # str.splitlines would also split at characters that may stand inside a word, such as U+2028.
+                yield number, _decoded(line, encoding, f"{path}:{number}").removesuffix("\r")
+            number += 1
+
+
+def read_word_list(path: Path) -> tuple[str, ...]:
+    """The words or phrases of a UTF-8 file with one on each line; blank lines are left out."""
+    words = tuple(word for _, line in numbered_lines(path) if (word := line.strip()))
+    if not words:
+        raise DataError(f"The list of words {path} is empty. Put one word or phrase on each line.")
+    return words
+
+
+def progress_bar(total: int | None, name: str) -> Any:
+    """A bar over bytes."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise MissingExtra("tqdm", "distill", "A progress bar") from None
+    return tqdm(total=total, unit="B", unit_scale=True, desc=name)
+
+
+def _decoded(line: bytes, encoding: str, place: str) -> str:
+    if b"\x00" in line:
+        raise DataError(f"{place}: a zero byte; this is no text. Expected text in UTF-8.")
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place}: not UTF-8 ({error.reason}). Convert the file to UTF-8.") from None
+
+
+class _StoredFile(io.RawIOBase):
+    """A file as it is stored, which knows how much of it was read and moves a bar."""
+
+    def __init__(self, path: Path | None, *, progress: bool) -> None:
         super().__init__()
-        self._file = path.open("rb", buffering=0)
-        self._bar = how.bar(path)
+        self.name = "standard input" if path is None else str(path)
         self.position = 0
-
-    def peek(self) -> bytes:
-        start = self._file.read(MAGIC_BYTES) or b""
-        self._file.seek(0)
-        return start
+        self._bar: Any = None
+        with self._reading():
+            self._file: Any = sys.stdin.buffer if path is None else path.open("rb", buffering=0)
+        self._owned = path is not None
+        if progress:
+            self._bar = progress_bar(path.stat().st_size if path else None, path.name if path else self.name)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(buffer) or 0
+        with self._reading():
+            count = (self._file.readinto if self._owned else self._file.readinto1)(buffer) or 0
         self.position += count
         if self._bar is not None:
             self._bar.update(count)
@@ -148,18 +232,36 @@ class _Counted(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            self._file.close()
+            if self._owned:
+                self._file.close()
             if self._bar is not None:
                 self._bar.close()
         super().close()
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(f"Cannot read {self.name}: {error.strerror or error}.") from error
 
-class _Unpacked(io.RawIOBase):
+
+class _Decompressed(io.RawIOBase):
     """Decompressed bytes; what is wrong with them becomes an error of ours."""
 
-    def __init__(self, path: Path, kind: str, packed: IO[bytes], raw: _Counted) -> None:
+    def __init__(
+        self,
+        packed: io.BufferedReader,
+        stored: _StoredFile,
+        codec: Codec,
+        limits: Limits,
+        error: type[DataError],
+    ) -> None:
         super().__init__()
-        self._path, self._kind, self._packed, self._raw = path, kind, packed, raw
+        self._packed, self._stored, self._limits, self._error = packed, stored, limits, error
+        self._codec = codec
+        self._file = codec.decompress(packed, limits)
+        self._broken = _decompression_errors()
         self._total = 0
 
     def readable(self) -> bool:
@@ -167,47 +269,88 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            block = self._packed.read(len(buffer))
-        except _broken() as error:
-            raise FormatError(
-                f"{self._path}: the {self._kind} data are broken or cut short near byte "
-                f"{self._raw.position} ({error})."
+            block = self._file.read(len(buffer))
+        except self._broken as error:
+            raise self._error(
+                f"{self._stored.name}: the {self._codec.name} data are broken or cut short near byte "
+                f"{self._stored.position} ({error}). Get the file again, or do without it."
             ) from None
         self._total += len(block)
-        refuse_bomb(self._path, self._total, self._raw.position)
+        self._limits.check(self._stored.name, self._total, self._stored.position, self._error)
         buffer[: len(block)] = block
         return len(block)
 
     def close(self) -> None:
+        self._file.close()
         self._packed.close()
-        self._raw.close()
         super().close()
 
 
 class _Streams(io.RawIOBase):
     """One compressed stream after another, each of which must have its end.
 
-    A little is unpacked at a time, so that what comes out of it is never much, whatever the stream claims.
+    A little is decompressed at a time, so that what comes out of it is never much, whatever it claims. The
+    reader of the package zstandard takes a truncated file for a whole one.
     """
 
-    def __init__(self, raw: _Counted, new: Callable[[], Any]) -> None:
+    def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
         super().__init__()
-        self._packed, self._new = io.BufferedReader(raw, BUFFER_BYTES), new
-        self._unpacker, self._rest, self._held = new(), b"", memoryview(b"")
+        self._packed, self._new = packed, new
+        self._decompressor, self._rest, self._held = new(), b"", memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
         while not self._held:
             data = self._rest or self._packed.read(INPUT_BYTES)
             if not data:
-                if not self._unpacker.eof:
+                if not self._decompressor.eof:
                     raise EOFError("the end is missing")
                 return b""
-            if self._unpacker.eof:
-                self._unpacker = self._new()
-            self._held = memoryview(self._unpacker.decompress(data))
-            self._rest = self._unpacker.unused_data if self._unpacker.eof else b""
+            if self._decompressor.eof:
+                # Zeros between streams are padding.
+                data = data.lstrip(b"\x00")
+                self._rest = b""
+                if not data:
+                    continue
+                self._decompressor = self._new()
+            self._held = memoryview(self._decompressor.decompress(data))
+            self._rest = self._decompressor.unused_data if self._decompressor.eof else b""
         block, self._held = self._held[:size], self._held[size:]
         return bytes(block)
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A kind of compression."""
+
+    name: str
+    suffix: str
+    magic: bytes
+    decompress: Callable[[io.BufferedReader, Limits], Any]
+    compress: Callable[[IO[bytes]], Any]
+
+
+def _codec(name: str, path: Path | None, start: bytes, error: type[DataError]) -> Codec | None:
+    found = next((codec for codec in CODECS if start.startswith(codec.magic)), None)
+    named = _named_codec(path.name) if path else None
+    if named and found is not named:
+        raise error(
+            f"{name} is named like {named.name} data but begins with {start[:6].hex(' ') or 'nothing'}, "
+            f"expected {named.magic.hex(' ')}. Get the file again, or rename it."
+        )
+    return found
+
+
+def _named_codec(name: str) -> Codec | None:
+    return next((codec for codec in CODECS if name.lower().endswith(codec.suffix)), None)
+
+
+def _decompression_errors() -> tuple[type[Exception], ...]:
+    known: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
+    try:
+        import zstandard
+    except ImportError:
+        return known
+    return (*known, zstandard.ZstdError)
 
 
 def _zstandard() -> Any:
@@ -218,22 +361,13 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def _broken() -> tuple[type[Exception], ...]:
-    """What decompressors raise."""
-    known: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
-    try:
-        import zstandard
-    except ImportError:
-        return known
-    return (*known, zstandard.ZstdError)
+def _read_xz(packed: io.BufferedReader, limits: Limits) -> Any:
+    return _Streams(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.memory_bytes))
 
 
-def _read_xz(raw: _Counted) -> Any:
-    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY_BYTES))
-
-
-def _read_zstandard(raw: _Counted) -> Any:
-    return _Streams(raw, _zstandard().ZstdDecompressor(max_window_size=MEMORY_BYTES).decompressobj)
+def _read_zstandard(packed: io.BufferedReader, limits: Limits) -> Any:
+    decompressor = _zstandard().ZstdDecompressor(max_window_size=limits.memory_bytes)
+    return _Streams(packed, decompressor.decompressobj)
 
 
 def _write_gzip(handle: IO[bytes]) -> IO[bytes]:
@@ -241,15 +375,23 @@ def _write_gzip(handle: IO[bytes]) -> IO[bytes]:
     return cast(IO[bytes], gzip.GzipFile("", "wb", compresslevel=6, fileobj=handle, mtime=0))
 
 
-_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda raw: gzip.GzipFile(fileobj=raw, mode="rb")),
-    b"\xfd7zXZ\x00": ("xz", _read_xz),
-    b"\x28\xb5\x2f\xfd": ("zstandard", _read_zstandard),
-    b"BZh": ("bzip2", lambda raw: bz2.BZ2File(raw, "rb")),
-}
-_COMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".gz": _write_gzip,
-    ".xz": partial(lzma.LZMAFile, mode="wb", preset=1),
-    ".zst": lambda handle: _zstandard().ZstdCompressor(level=3).stream_writer(handle, closefd=False),
-    ".bz2": partial(bz2.BZ2File, mode="wb"),
-}
+CODECS = (
+    Codec(
+        "gzip",
+        ".gz",
+        b"\x1f\x8b",
+        lambda packed, _: gzip.GzipFile(fileobj=packed, mode="rb"),
+        _write_gzip,
+    ),
+    Codec("xz", ".xz", b"\xfd7zXZ\x00", _read_xz, partial(lzma.LZMAFile, mode="wb", preset=1)),
+    Codec(
+        "zstandard",
+        ".zst",
+        b"\x28\xb5\x2f\xfd",
+        _read_zstandard,
+        lambda handle: _zstandard().ZstdCompressor(level=3).stream_writer(handle, closefd=False),
+    ),
+    Codec(
+        "bzip2", ".bz2", b"BZh", lambda packed, _: bz2.BZ2File(packed, "rb"), partial(bz2.BZ2File, mode="wb")
+    ),
+)

@@ -19,6 +19,7 @@ from typing import Any
 
 from wordstill.core.files import disk_errors, refuse_existing, remove, sync_folder
 from wordstill.core.resume import settings_folder
+from wordstill.core.text_io import progress_bar
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
@@ -27,7 +28,7 @@ from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter,
 from wordstill.corpus.shards import Shard, ShardMaker, Tally
 from wordstill.corpus.sources import Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, write_meta
-from wordstill.errors import DataError, MissingExtra, UsageError, WordstillError
+from wordstill.errors import DataError, UsageError, WordstillError
 
 PARENT_POLL_SECONDS = 1.0
 
@@ -227,13 +228,9 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
 def _bar(sources: Sequence[Source], *, enabled: bool) -> Any:
     if not enabled:
         return None
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise MissingExtra("tqdm", "distill", "A progress bar") from None
     sizes = [source.size for source in sources if source.size is not None]
     total = sum(sizes) if len(sizes) == len(sources) else None
-    return tqdm(total=total, unit="B", unit_scale=True, desc="prepare")
+    return progress_bar(total, "prepare")
 
 
 def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:

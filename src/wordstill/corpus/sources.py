@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
-import lzma
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
 
+from wordstill.core.text_io import ByteReader, Limits, open_bytes, without_suffix
 from wordstill.errors import DataError, MissingExtra
 
 STANDARD_INPUT = "-"
 HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
-ZSTD_INPUT_BYTES = 1 << 14
-ZSTD_MAX_WINDOW = 1 << 31
-
-MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
-SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+LIMITS = Limits(ratio=None, memory_bytes=1 << 31)
+"""Text is worked on as it comes, so it may shrink to any size; large corpora use long windows."""
 
 
 @dataclass(frozen=True)
@@ -38,45 +30,31 @@ class Source:
     @property
     def suffix(self) -> str:
         """The suffix that tells the kind, without that of the compression; lower case."""
-        suffixes = [suffix.lower() for suffix in Path(self.name).suffixes]
-        if suffixes and suffixes[-1] in SUFFIXES:
-            suffixes.pop()
-        return suffixes[-1] if suffixes else ""
+        return Path(without_suffix(self.name)).suffix.lower()
 
     @contextmanager
     def open(self) -> Iterator[Stream]:
         """The decompressed bytes."""
-        try:
-            opened = self.path.open("rb") if self.path else nullcontext(sys.stdin.buffer)
-        except OSError as error:
-            raise DataError(f"{self.name} cannot be opened: {error.strerror}.") from error
-        with opened as raw:
-            try:
-                stream = Stream(self, raw)
-            except OSError as error:
-                raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
-            yield stream
+        with open_bytes(self.path, limits=LIMITS) as reader:
+            yield Stream(self, reader)
 
 
 class Stream:
     """Decompressed bytes of a source; the first ones (``head``) can be looked at before they are read."""
 
-    def __init__(self, source: Source, raw: Any) -> None:
+    def __init__(self, source: Source, reader: ByteReader) -> None:
         self.source = source
-        self.codec = _codec(source, raw.peek(16))
-        self._raw = raw
-        self._file = _decompressed(self.codec, raw)
-        self.head = self._fill(HEAD_BYTES)
+        self.codec = reader.codec
+        self._reader = reader
+        self.head = reader.read(HEAD_BYTES)
         self._pending = self.head
         self.position: int | None = None
         """Bytes consumed, from a reader that opens the file itself."""
 
     @property
     def consumed(self) -> int:
-        """Bytes that were read of the file as it is stored; 0 where that cannot be told."""
-        if self.position is not None:
-            return self.position
-        return int(self._raw.tell()) if self._raw.seekable() else 0
+        """Bytes that were read of the file as it is stored."""
+        return self._reader.consumed if self.position is None else self.position
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Up to ``size`` bytes; none at the end.
@@ -87,20 +65,7 @@ class Stream:
         if self._pending:
             data, self._pending = self._pending[:size], self._pending[size:]
             return data
-        return self._fill(size)
-
-    def _fill(self, size: int) -> bytes:
-        chunks: list[bytes] = []
-        try:
-            while size > 0 and (chunk := self._file.read(size)):
-                chunks.append(chunk)
-                size -= len(chunk)
-        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-            what = f"the {self.codec} data are broken or cut short" if self.codec else "cannot be read"
-            raise DataError(
-                f"{self.source.name}: {what} ({error}). Get the file again, or leave it out."
-            ) from error
-        return b"".join(chunks)
+        return self._reader.read(size)
 
 
 def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
@@ -146,63 +111,6 @@ def _expand(given: str | Path) -> list[Source]:
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
-
-
-def _codec(source: Source, first: bytes) -> str | None:
-    named = SUFFIXES.get(Path(source.name).suffix.lower())
-    found = next((codec for codec, magic in MAGIC.items() if first.startswith(magic)), None)
-    if named and found != named:
-        raise DataError(
-            f"{source.name} is named like {named} data but begins with {first[:6].hex(' ') or 'nothing'}, "
-            f"expected {MAGIC[named].hex(' ')}. Get the file again, or rename it."
-        )
-    return found
-
-
-def _decompressed(codec: str | None, raw: IO[bytes]) -> Any:
-    if codec == "gzip":
-        return gzip.GzipFile(fileobj=raw, mode="rb")
-    if codec == "bzip2":
-        return bz2.BZ2File(raw)
-    if codec == "xz":
-        return lzma.LZMAFile(raw)
-    if codec == "zstd":
-        return _ZstdFile(raw)
-    return raw
-
-
-class _ZstdFile:
-    """Reads frame after frame. The package's own reader takes a truncated file for a complete one."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingExtra("zstandard", "distill", "Reading .zst files") from None
-        self._error = zstandard.ZstdError
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW)
-        self._raw = raw
-        self._frame: Any = None
-        self._input = b""
-
-    def read(self, size: int) -> bytes:
-        """Some bytes, not exactly ``size``; none at the end."""
-        output = b""
-        while not output:
-            self._input = self._input or self._raw.read(ZSTD_INPUT_BYTES)
-            if not self._input:
-                if self._frame is not None:
-                    raise EOFError("the last frame is not complete")
-                return b""
-            self._frame = self._frame or self._decompressor.decompressobj()
-            try:
-                output = self._frame.decompress(self._input)
-            except self._error as error:
-                raise OSError(str(error)) from error
-            self._input = self._frame.unused_data if self._frame.eof else b""
-            if self._frame.eof:
-                self._frame = None
-        return output
 
 
 EXCERPT = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.text_io import read_word_list
 from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.corpus.phrases import PhraseTable, count_phrases
 from wordstill.corpus.segment import Segmenter, WordSegmenter
@@ -179,14 +180,7 @@ class Vocabulary:
         Raises:
             DataError: The file cannot be read, or has no words.
         """
-        try:
-            lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"The list of words {path} cannot be read: {error}.") from error
-        words = tuple(word for line in lines if (word := " ".join(line.split())))
-        if not words:
-            raise DataError(f"The list of words {path} is empty. Put one word or phrase on each line.")
-        return words
+        return tuple(" ".join(word.split()) for word in read_word_list(Path(path)))
 
     def __len__(self) -> int:
         return len(self.keys)

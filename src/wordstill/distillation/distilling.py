@@ -12,7 +12,7 @@ from wordstill.core.resume import working_folder
 from wordstill.distillation.early_stopping import Development
 from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import UsageError
-from wordstill.formats.artifact import ARTEFACT, CARD, CONFIG, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, SUBWORDS, TENSORS, WORDS
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -85,14 +85,14 @@ def distill(
     with working_folder(target, resume=resume, overwrite=overwrite) as work:
         run = Run.load(inputs, config, work, progress=progress, development=development, watch=watch)
         tables = run.tables(resume=resume, progress=progress)
-        write_artefacts(tables, target, overwrite=overwrite)
+        write_artifacts(tables, target, overwrite=overwrite)
     return tables
 
 
-def write_artefacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
+def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
     """Write one table as ``out``, or several into folders of it; all of them or none."""
     with atomic_folder(out, overwrite=overwrite) as folder:
         for label, table in tables.items():
             place = folder if len(tables) == 1 else folder / label
             # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            table.save(place, ARTEFACT.name, overwrite=True)
+            table.save(place, ARTIFACT.name, overwrite=True)

@@ -61,7 +61,7 @@ class Estimate:
     """Peak of the process; None on Windows, which does not report it."""
     device_memory: int | None
     """Peak on the GPU; None without one."""
-    artefact: int
+    artifact: int
     checkpoint: int
     store: int = 0
     """Prepared text beside the result, scaled to the whole; 0 where the input is a store already."""
@@ -152,7 +152,7 @@ def estimate(run: Run, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> E
         steps=(*steps, Step("finish", finishing, finishing)),
         memory=reading + more if reading else None,
         device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
-        artefact=sum(rows * (4 * table.dim + 8) + word_bytes for table in tables),
+        artifact=sum(rows * (4 * table.dim + 8) + word_bytes for table in tables),
         checkpoint=checkpoint,
     )
 

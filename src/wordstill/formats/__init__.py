@@ -10,21 +10,20 @@ import numpy as np
 
 from wordstill.core.files import disk_errors, refuse_existing
 from wordstill.core.plugins import Registry
-from wordstill.core.text_io import Reading, without_suffix
+from wordstill.core.text_io import without_suffix
 from wordstill.errors import DataError, FormatError, UsageError, unknown_name
-from wordstill.formats.artifact import ARTEFACT
-from wordstill.formats.base import Float, Format, as_type
+from wordstill.formats.artifact import ARTIFACT
+from wordstill.formats.base import Float, Format, ReadOptions, as_type
 from wordstill.formats.fasttext import FASTTEXT_BINARY
 from wordstill.formats.floret import FLORET
 from wordstill.formats.gensim_native import GENSIM
-from wordstill.formats.glove_text import GLOVE_TEXT
 from wordstill.formats.parquet import PARQUET
 from wordstill.formats.projector import PROJECTOR
 from wordstill.formats.sniff import head, not_this
 from wordstill.formats.spacy_vectors import SPACY
 from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS
+from wordstill.formats.text import GLOVE_TEXT, WORD2VEC_TEXT
 from wordstill.formats.word2vec_binary import WORD2VEC_BINARY
-from wordstill.formats.word2vec_text import WORD2VEC_TEXT
 from wordstill.vectors import WordVectors
 
 FORMATS: Registry[Format] = Registry(
@@ -33,7 +32,7 @@ FORMATS: Registry[Format] = Registry(
     {
         known.name: known
         for known in (
-            ARTEFACT,
+            ARTIFACT,
             MODEL2VEC,
             SENTENCE_TRANSFORMERS,
             SPACY,
@@ -50,7 +49,7 @@ FORMATS: Registry[Format] = Registry(
     Format,
     instances=True,
 )
-"""Tried in this order on reading, so what is recognised for sure stands before what is guessed."""
+"""Tried in this order on reading, so what is recognized for sure stands before what is guessed."""
 
 FLOATS: dict[str, Float] = {"f32": np.float32, "f16": np.float16}
 DTYPES = (*FLOATS, "i8")
@@ -69,7 +68,7 @@ def read(
 
     Args:
         path: A file or folder.
-        format: The name of a format, or None to recognise it by its content.
+        format: The name of a format, or None to recognize it by its content.
         repair: Leave out what is wrong and warn of it, instead of raising an error: words that come again,
             rows with NaN or infinity or another length, what is missing at the end, a header that lies.
         progress: Show a bar while a file is read from start to end.
@@ -77,15 +76,15 @@ def read(
             are read whole, since the most frequent words may stand anywhere.
     """
     path = Path(path)
-    how = Reading(repair=repair, progress=progress, first=first)
+    options = ReadOptions(repair=repair, progress=progress, first=first)
     try:
-        chosen = by_name(format) if format is not None else recognise(path)
+        chosen = by_name(format) if format is not None else recognize(path)
         if chosen.read is None:
             raise UsageError(f"The format {chosen.name!r} can be written but not read.")
-        vectors = chosen.read(path, how)
+        vectors = chosen.read(path, options)
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
-    how.report()
+    options.report()
     return vectors
 
 
@@ -153,10 +152,10 @@ def by_suffix(path: Path) -> Format:
     )
 
 
-def recognise(path: Path) -> Format:
+def recognize(path: Path) -> Format:
     """The format of what is at a path, by its content."""
     for known in FORMATS.values():
-        if known.recognises(path):
+        if known.recognizes(path):
             return known
     names = ", ".join(known.name for known in FORMATS.values() if known.read)
     if path.is_dir():

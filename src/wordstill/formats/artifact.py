@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, sha256_of
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import FormatError, UsageError, WordstillError
-from wordstill.formats.base import Format, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.card import card
 from wordstill.formats.fasttext import NgramTable
 from wordstill.formats.floret import MAX_HASHES, FloretTable
-from wordstill.formats.quantized import dequantise, quantise
+from wordstill.formats.quantized import dequantize, quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.oov import Subwords
@@ -92,12 +91,12 @@ DTYPES = ("float32", "float16", "int8")
 FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": dict, "sha256": dict}
 
 
-def read(path: Path, how: Reading = STRICT, *, verify: bool = False) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> WordVectors:
     """Open the folder.
 
     Args:
         path: The folder.
-        how: What to do about faults.
+        options: What to do about faults.
         verify: Whether to read everything and compare it with the recorded SHA-256; sizes are always checked.
     """
     if path.is_file():
@@ -114,7 +113,7 @@ def read(path: Path, how: Reading = STRICT, *, verify: bool = False) -> WordVect
     data = (path / WORDS).read_bytes()
     words = _parse_words(path / WORDS, data, config["rows"])
     provenance = config["provenance"]
-    if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not how.repair:
+    if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not options.repair:
         # These are the words that we wrote, each once: their index can wait until someone asks.
         try:
             return WordVectors(
@@ -126,7 +125,7 @@ def read(path: Path, how: Reading = STRICT, *, verify: bool = False) -> WordVect
         path / WORDS,
         words,
         matrix,
-        how,
+        options,
         first_line=1,
         counts=counts,
         provenance=provenance,
@@ -141,11 +140,11 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def write_int8(vectors: WordVectors, path: Path) -> None:
     """Write the folder with int8 numbers and their scales, a quarter of the size of float32."""
-    numbers, scales = quantise(vectors.matrix)
+    numbers, scales = quantize(vectors.matrix)
     _write(vectors, path, {"vectors": numbers, "scales": scales})
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether the folder has one of the files that only ours have."""
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
 
@@ -217,7 +216,7 @@ def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix, NDArray[np.int6
     if got != expected or config["dtype"] not in DTYPES:
         raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {', '.join(DTYPES)}).")
     if "scales" in tensors:
-        return dequantise(tensors["vectors"], tensors["scales"]), tensors.get("counts")
+        return dequantize(tensors["vectors"], tensors["scales"]), tensors.get("counts")
     return tensors["vectors"], tensors.get("counts")
 
 
@@ -253,12 +252,12 @@ def _written(word: str, row: int) -> bytes:
     return encode_word(word, row) + b"\n"
 
 
-ARTEFACT = Format(
+ARTIFACT = Format(
     "wordstill",
     ("", ".wordstill"),
     read,
     write,
-    recognises,
+    recognizes,
     folder=True,
     records=True,
     float16=True,

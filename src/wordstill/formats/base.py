@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import STRICT, Reading
+from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors.oov import Subwords
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
@@ -22,6 +23,65 @@ FINITE_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """How one file is read, and the repairs that were made."""
+
+    repair: bool = False
+    """Leave out what is wrong and warn of it, where the rest of the file can be told from it."""
+
+    progress: bool = False
+    """Show a bar of the bytes that were read."""
+
+    first: int | None = None
+    """Stop after so many rows, in formats without counts that are read from the start."""
+
+    block_bytes: int = 8 << 20
+    """Read at once, in formats that are read block by block."""
+
+    max_line_bytes: int = 64 << 20
+    """Room for a word and some millions of numbers; what is longer is no line of vectors."""
+
+    limits: Limits = field(default_factory=Limits)
+    """What decompressing may cost."""
+
+    _repairs: dict[str, tuple[int, FormatError]] = field(default_factory=dict, repr=False)
+
+    def open(self, path: Path) -> ByteReader:
+        """The decompressed bytes of a file."""
+        return open_bytes(path, error=FormatError, limits=self.limits, progress=self.progress)
+
+    def line_blocks(self, handle: ByteReader, path: Path) -> Iterator[list[bytes]]:
+        """The lines of a file in lists, without their line feeds."""
+        return line_blocks(
+            handle,
+            path,
+            error=FormatError,
+            block_bytes=self.block_bytes,
+            max_line_bytes=self.max_line_bytes,
+        )
+
+    def enough(self, rows: int) -> bool:
+        """Whether so many rows are all that were asked for."""
+        return self.first is not None and rows >= self.first
+
+    def fault(self, repaired: str, error: FormatError) -> None:
+        """Raise the error; or, with repairs, note it under the words that say what was done about it."""
+        if not self.repair:
+            raise error
+        count, first = self._repairs.get(repaired, (0, error))
+        self._repairs[repaired] = count + 1, first
+
+    def report(self) -> None:
+        """Warn of each kind of repair, with its number and the first error that it stands for."""
+        for repaired, (count, error) in self._repairs.items():
+            warnings.warn(f"Repaired, {repaired} ({count:,}): {error}", UserWarning, stacklevel=3)
+
+
+STRICT = ReadOptions()
+"""Every fault is an error."""
+
+
+@dataclass(frozen=True)
 class Format:
     """One row of the table of formats."""
 
@@ -29,13 +89,13 @@ class Format:
     suffixes: tuple[str, ...] = ()
     """Ends of a file's name that choose this format for writing; "" is a name without any suffix."""
 
-    read: Callable[[Path, Reading], WordVectors] | None = None
+    read: Callable[[Path, ReadOptions], WordVectors] | None = None
     """Read a table, or None for a format that is only written."""
 
     write: Callable[[WordVectors, Path], None] | None = None
     """Write a table over whatever is at the path, or None for a format that is only read."""
 
-    recognises: Callable[[Path], bool] = lambda _: False
+    recognizes: Callable[[Path], bool] = lambda _: False
     """Whether a path looks like this format, from its first bytes: cheap, and bad content is no error."""
 
     folder: bool = False
@@ -86,7 +146,7 @@ def make_table(
     path: Path,
     words: Sequence[str],
     matrix: Matrix,
-    how: Reading = STRICT,
+    options: ReadOptions = STRICT,
     *,
     first_line: int | None = None,
     counts: NDArray[np.int64] | None = None,
@@ -96,9 +156,9 @@ def make_table(
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
     if twice := find_duplicate(words):
         error = _twice(path, words[twice[0]], twice, first_line)
-        how.fault("only the first row of each word was kept", error)
-    if how.repair:
-        kept = _sound_rows(path, words, matrix, how)
+        options.fault("only the first row of each word was kept", error)
+    if options.repair:
+        kept = _sound_rows(path, words, matrix, options)
         if len(kept) < len(words):
             words, matrix = [words[row] for row in kept], matrix[kept]
             counts = None if counts is None else counts[kept]
@@ -155,7 +215,7 @@ def _twice(path: Path, word: str, rows: tuple[int, int], first_line: int | None)
     return FormatError(f"{path}:{second}: the word {word!r} is there already, on line {first}.")
 
 
-def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, how: Reading) -> NDArray[np.int64]:
+def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, options: ReadOptions) -> NDArray[np.int64]:
     """The rows whose numbers are finite and whose word does not come before."""
     finite = np.empty(len(words), dtype=bool)
     step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
@@ -163,7 +223,7 @@ def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, how: Reading) 
         finite[start : start + step] = np.isfinite(matrix[start : start + step]).all(axis=1)
     for row in np.flatnonzero(~finite).tolist():
         error = FormatError(f"{path}: the vector of {words[row]!r} (row {row}) has NaN or infinity.")
-        how.fault("rows with NaN or infinity were left out", error)
+        options.fault("rows with NaN or infinity were left out", error)
     first = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
     return np.array([row for word, row in sorted(first.items(), key=_row) if finite[row]], dtype=np.int64)
 

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import DataError, FormatError
-from wordstill.formats.base import Format, make_table
+from wordstill.formats.base import STRICT, Format, ReadOptions, make_table
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.table import Matrix, WordVectors
 
@@ -55,7 +54,7 @@ class Settings:
     sampling: float
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read the words and work out their vectors; `subwords` of the table gives those of other words."""
     start = head(path)
     if not start.startswith(MAGIC):
@@ -63,15 +62,15 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
     with path.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
         file = _File(path, data)
         settings = _settings(file)
-        words, counts, entries = _dictionary(file, how)
+        words, counts, entries = _dictionary(file, options)
         rows = _rows(file, settings, entries)
     subwords = NgramTable(rows[entries:], settings.minn, settings.maxn)
     matrix = _word_vectors(words, rows, subwords)
     provenance = {"fasttext": asdict(settings)}
-    return make_table(path, words, matrix, how, counts=counts, provenance=provenance, subwords=subwords)
+    return make_table(path, words, matrix, options, counts=counts, provenance=provenance, subwords=subwords)
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether the file begins with fastText's number."""
     return path.is_file() and head(path).startswith(MAGIC)
 
@@ -115,7 +114,7 @@ def _settings(file: _File) -> Settings:
     return Settings(dim, window, epochs, least, negatives, words, *names, buckets, minn, maxn, sampling)
 
 
-def _dictionary(file: _File, how: Reading) -> tuple[list[str], NDArray[np.int64], int]:
+def _dictionary(file: _File, options: ReadOptions) -> tuple[list[str], NDArray[np.int64], int]:
     """The words with their counts, and how many rows words have; labels, which come after, are passed."""
     size, number, labels, _, pruned = file.take(SIZES, "the sizes of the dictionary")
     if number < 0 or labels < 0 or size != number + labels:
@@ -131,19 +130,19 @@ def _dictionary(file: _File, how: Reading) -> tuple[list[str], NDArray[np.int64]
         encoded, file.at = file.data[file.at : end], end + 1
         count, kind = file.take(ENTRY, f"entry {row} of {size}")
         if kind != LABEL and row < number:
-            words.append(_decoded(file, encoded, how))
+            words.append(_decoded(file, encoded, options))
             counts.append(max(0, count))
     if len(words) != number:
         raise file.error(f"{len(words)} words, expected {number}")
     return words, np.array(counts, dtype=np.int64), number
 
 
-def _decoded(file: _File, encoded: bytes, how: Reading) -> str:
+def _decoded(file: _File, encoded: bytes, options: ReadOptions) -> str:
     try:
         return encoded.decode("utf-8")
     except UnicodeDecodeError:
         error = file.error(f"the word {encoded[:40]!r} before is not UTF-8")
-        how.fault("bytes of words that are not UTF-8 were written as \\xNN", error)
+        options.fault("bytes of words that are not UTF-8 were written as \\xNN", error)
         return encoded.decode("utf-8", "backslashreplace")
 
 
@@ -151,8 +150,8 @@ def _rows(file: _File, settings: Settings, words: int) -> NDArray[np.float32]:
     """The memory-mapped rows of words and buckets; what follows them must be all there too."""
     offsets = []
     for name in ("rows of words and n-grams", "rows of the output"):
-        quantised, rows, dim = file.take(MATRIX, f"the size of the {name}")
-        if quantised:
+        quantized, rows, dim = file.take(MATRIX, f"the size of the {name}")
+        if quantized:
             raise file.error("the numbers are quantised, which is not read; use the model from before that")
         offsets.append((file.at, rows, dim))
         if rows < 0 or dim != settings.dim or file.at + 4 * rows * dim > len(file.data):
@@ -185,7 +184,7 @@ def _word_vectors(words: list[str], rows: NDArray[np.float32], subwords: NgramTa
     return matrix
 
 
-FASTTEXT_BINARY = Format("fasttext-binary", (), read, None, recognises)
+FASTTEXT_BINARY = Format("fasttext-binary", (), read, None, recognizes)
 
 
 BASIS, PRIME = np.uint32(2166136261), np.uint32(16777619)

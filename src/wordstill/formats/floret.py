@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import STRICT, Reading, create_bytes, open_bytes
+from wordstill.core.text_io import create_bytes
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import Format, make_table
+from wordstill.formats.base import STRICT, Format, ReadOptions, make_table
 from wordstill.formats.sniff import Header, head, not_this
-from wordstill.formats.text import DECIMAL, TextTable, line_blocks
+from wordstill.formats.text import DECIMAL, TextTable
 from wordstill.vectors.table import Matrix, WordVectors
 
 MAX_HASHES = 4
@@ -59,9 +59,9 @@ class FloretTable:
         return [number % len(self.rows) for number in hashes[: self.hash_count]]
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read the rows; they must be all there and in order."""
-    with open_bytes(path, how) as handle:
+    with options.open(path) as handle:
         start = handle.peek()
         match = HEADER.fullmatch(start.partition(b"\n")[0])
         if match is None:
@@ -70,7 +70,7 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
         rows, dim, minn, maxn, hash_count, seed = (int(match[number]) for number in range(1, NUMBERS + 1))
         table = TextTable(path, dim, Header(rows, dim), 2, STRICT)
         number = 2
-        for lines in line_blocks(path, handle):
+        for lines in options.line_blocks(handle, path):
             table.add(lines, number)
             number += len(lines)
     parsed = table.finish()
@@ -79,7 +79,7 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
             raise FormatError(f"{path}:{row + 2}: the row is named {word!r}, expected {str(row)!r}.")
     marks = [match[NUMBERS + side].decode("utf-8", "replace") for side in (1, 2)]
     subwords = FloretTable(parsed.matrix, minn, maxn, hash_count, seed, *marks)
-    return make_table(path, [], np.empty((0, dim), dtype=np.float32), how, subwords=subwords)
+    return make_table(path, [], np.empty((0, dim), dtype=np.float32), options, subwords=subwords)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -103,13 +103,13 @@ def has_rows(vectors: WordVectors) -> bool:
     return isinstance(vectors.subwords, FloretTable)
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether the first line is one of eight settings."""
     return path.is_file() and HEADER.fullmatch(head(path).partition(b"\n")[0]) is not None
 
 
 FLORET = Format(
-    "floret", (".floret",), read, write, recognises, streamed=True, words=False, keeps_subwords=has_rows
+    "floret", (".floret",), read, write, recognizes, streamed=True, words=False, keeps_subwords=has_rows
 )
 
 

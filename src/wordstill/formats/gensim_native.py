@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import disk_errors, sync_folder
-from wordstill.core.text_io import STRICT, Reading
+from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import Format, encode_word, make_table, to_float
-from wordstill.formats.npy import map_array
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors
@@ -37,7 +36,7 @@ PICKLE = b"\x80"
 SIDES = (".vectors.npy", ".norms.npy")
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read what gensim 4 saved; large vectors are memory-mapped."""
     start = head(path)
     if not _is_ours(start):
@@ -56,7 +55,7 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
         path,
         words,
         matrix,
-        how,
+        options,
         counts=_counts(path, counts, len(words)) if counts is not None else None,
         provenance=parse_object(text, f"{path}: 'provenance'"),
     )
@@ -88,7 +87,7 @@ def write(vectors: WordVectors, path: Path) -> None:
             _put(Path(folder), path)
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether it is a pickle that names gensim's table of vectors."""
     return path.is_file() and _is_ours(head(path))
 
@@ -135,7 +134,7 @@ def _counts(path: Path, counts: Any, rows: int) -> NDArray[np.int64]:
     return np.pad(value.astype(np.int64), (0, rows - len(value)))
 
 
-GENSIM = Format("gensim", (".kv", ".wordvectors"), read, write, recognises, records=True, float16=True)
+GENSIM = Format("gensim", (".kv", ".wordvectors"), read, write, recognizes, records=True, float16=True)
 
 
 NUMERIC = re.compile(r"[<>|=]?[fiu][1248]")

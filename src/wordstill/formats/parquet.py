@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path
-from wordstill.core.text_io import STRICT, Reading, refuse_bomb
+from wordstill.core.text_io import Limits
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.table import Matrix, WordVectors
@@ -22,12 +22,13 @@ from wordstill.vectors.table import Matrix, WordVectors
 MAGIC = b"PAR1"
 WORD, VECTOR, COUNT, PROVENANCE = "word", "vector", "count", b"wordstill"
 ROW_GROUP_NUMBERS = 1 << 22
-BATCH_ROWS = 1 << 12
+USUAL_DIM = 512
+"""Stands in for the dimension where lists have no fixed size."""
 BYTES_OF_A_VALUE = 4
 NUMBERS = ("halffloat", "float", "double", "int8")
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read the columns, a batch of rows at a time."""
     start = head(path)
     if not start.startswith(MAGIC):
@@ -36,14 +37,15 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
     try:
         columns = _columns(path, parquet.read_schema(path).names)
         with parquet.ParquetFile(path, read_dictionary=[WORD]) as file:
-            _refuse_bomb(path, file)
+            _refuse_bomb(path, file, options.limits)
+            rows = max(1, options.block_bytes // (4 * (_list_size(file.schema_arrow) or USUAL_DIM)))
             text = (file.schema_arrow.metadata or {}).get(PROVENANCE, b"{}")
-            batches = file.iter_batches(BATCH_ROWS, columns=columns)
+            batches = file.iter_batches(rows, columns=columns)
             words, matrix, counts = _gather(path, batches, file.schema_arrow)
     except (pyarrow.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         raise FormatError(f"{path}: the Parquet data are damaged ({error}).") from None
     provenance = parse_object(text, f"{path}: the provenance")
-    return make_table(path, words, matrix, how, counts=counts, provenance=provenance)
+    return make_table(path, words, matrix, options, counts=counts, provenance=provenance)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -71,7 +73,7 @@ def write(vectors: WordVectors, path: Path) -> None:
             out.write_batch(pyarrow.record_batch(arrays, schema=schema))
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether it is a Parquet file."""
     return path.is_file() and head(path).startswith(MAGIC)
 
@@ -91,14 +93,14 @@ def _columns(path: Path, names: list[str]) -> list[str]:
     return [name for name in (WORD, VECTOR, COUNT) if name in names]
 
 
-def _refuse_bomb(path: Path, file: Any) -> None:
+def _refuse_bomb(path: Path, file: Any, limits: Limits) -> None:
     """Rows that repeat each other take no room in the file, so what they unpack to is asked beforehand."""
     size = path.stat().st_size
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    refuse_bomb(path, sum(group.total_byte_size for group in groups), size)
+    limits.check(path, sum(group.total_byte_size for group in groups), size, FormatError)
     # A column chunk counts the numbers in its lists, however few bytes stand for them.
     values = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
-    refuse_bomb(path, BYTES_OF_A_VALUE * values, size)
+    limits.check(path, BYTES_OF_A_VALUE * values, size, FormatError)
 
 
 def _list_size(schema: Any) -> int:
@@ -163,4 +165,4 @@ def _counts(where: str, column: Any) -> NDArray[np.int64]:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-PARQUET = Format("parquet", (".parquet",), read, write, recognises, records=True, float16=True)
+PARQUET = Format("parquet", (".parquet",), read, write, recognizes, records=True, float16=True)

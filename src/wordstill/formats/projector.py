@@ -13,29 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, refuse_foreign
-from wordstill.core.text_io import STRICT, Reading, open_bytes
+from wordstill.core.text_io import skip_bom
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
 from wordstill.formats.record import RECORD, read_record, write_record
 from wordstill.formats.sniff import head, not_this
-from wordstill.formats.text import DECIMAL, NUMBER, line_blocks, mark_before, skip_mark
+from wordstill.formats.text import DECIMAL, NUMBER, mark_before
 from wordstill.vectors import WordVectors
 
 VECTORS, METADATA = "vectors.tsv", "metadata.tsv"
 HEADER = ("word", "count")
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read the two files of a folder."""
     if path.is_file():
         raise not_this(path, head(path), "a folder with vectors.tsv and metadata.tsv")
     names = _files(path)
     if names is None:
         raise FormatError(f"{path} has not the two files {VECTORS} and {METADATA}.")
-    matrix = _read_numbers(names[0], how)
-    words, counts = _read_words(names[1], len(matrix), how)
+    matrix = _read_numbers(names[0], options)
+    words, counts = _read_words(names[1], len(matrix), options)
     _, provenance = read_record(path, len(matrix))
-    return make_table(names[1], words, matrix, how, counts=counts, provenance=provenance)
+    return make_table(names[1], words, matrix, options, counts=counts, provenance=provenance)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -65,7 +65,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         write_record(folder, vectors, counts=False)
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether the folder has the two files."""
     return path.is_dir() and _files(path) is not None
 
@@ -81,11 +81,11 @@ def _files(path: Path) -> tuple[Path, Path] | None:
     return (found[0], words) if words.is_file() else None
 
 
-def _read_numbers(path: Path, how: Reading) -> NDArray[np.float32]:
+def _read_numbers(path: Path, options: ReadOptions) -> NDArray[np.float32]:
     matrix: GrowingMatrix | None = None
     dim, number = 0, 1
-    with open_bytes(path, how) as handle:
-        for lines in line_blocks(path, handle):
+    with options.open(path) as handle:
+        for lines in options.line_blocks(handle, path):
             dim = dim or lines[0].count(b"\t") + 1
             matrix = matrix or GrowingMatrix(dim)
             matrix.append(_parse(path, [line.rstrip(b"\r") for line in lines], number, dim))
@@ -113,12 +113,12 @@ def _parse(path: Path, lines: list[bytes], first: int, dim: int) -> NDArray[np.f
     raise FormatError(f"{path}:{first}: the lines from here on cannot be read as {dim} numbers each.")
 
 
-def _read_words(path: Path, rows: int, how: Reading) -> tuple[list[str], NDArray[np.int64] | None]:
+def _read_words(path: Path, rows: int, options: ReadOptions) -> tuple[list[str], NDArray[np.int64] | None]:
     """The words, and the counts if there is a column of that name."""
     lines: list[bytes] = []
-    with open_bytes(path, how) as handle:
-        skip_mark(handle)
-        for block in line_blocks(path, handle):
+    with options.open(path) as handle:
+        skip_bom(handle)
+        for block in options.line_blocks(handle, path):
             lines += block
     try:
         cells = [line.removesuffix(b"\r").decode("utf-8").split("\t") for line in lines]
@@ -139,4 +139,4 @@ def _read_words(path: Path, rows: int, how: Reading) -> tuple[list[str], NDArray
     return words, np.array(texts, dtype=np.int64)
 
 
-PROJECTOR = Format("projector", (".projector",), read, write, recognises, records=True, folder=True)
+PROJECTOR = Format("projector", (".projector",), read, write, recognizes, records=True, folder=True)

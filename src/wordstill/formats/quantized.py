@@ -15,7 +15,7 @@ SCALES = (FLOAT.tiny, np.nextafter(FLOAT.max / np.float32(LARGEST), np.float32(0
 ROW_BLOCK = 1 << 14
 
 
-def quantise(matrix: Matrix) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantize(matrix: Matrix) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Round (rows, dim) so that the largest number of each row becomes 127 or -127.
 
     Rounding again what was dequantised gives the same numbers.
@@ -30,7 +30,7 @@ def quantise(matrix: Matrix) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     return numbers, scales
 
 
-def dequantise(numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+def dequantize(numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
     """The numbers times the scales of their rows, (rows, dim)."""
     matrix = np.empty(numbers.shape, dtype=np.float32)
     for start in range(0, len(numbers), ROW_BLOCK):

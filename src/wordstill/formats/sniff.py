@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from wordstill.core.text_io import open_bytes
+from wordstill.core.text_io import CODECS, open_bytes
 from wordstill.errors import FormatError
 
 HEAD_BYTES = 1 << 20
@@ -19,10 +19,7 @@ KINDS: tuple[tuple[bytes, str], ...] = (
     *((b"\x80" + bytes([version]), "a pickle") for version in range(2, 6)),
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "a zip archive"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"BZh", "bzip2 data"),
-    (b"\xfd7zXZ\x00", "xz data"),
-    (b"\x28\xb5\x2f\xfd", "zstandard data"),
+    *((codec.magic, f"{codec.name} data") for codec in CODECS),
     (b"\x93NUMPY", "a numpy array"),
     (b"PAR1", "a parquet file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
@@ -47,7 +44,7 @@ class Header(NamedTuple):
 
 def head(path: Path) -> bytes:
     """The first bytes of a file, without the byte-order mark of UTF-8 text."""
-    with open_bytes(path) as handle:
+    with open_bytes(path, error=FormatError) as handle:
         return handle.read(HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
 
 

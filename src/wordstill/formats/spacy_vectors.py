@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, refuse_foreign
-from wordstill.core.text_io import STRICT, Reading
+from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra, UsageError
-from wordstill.formats.base import Format, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.floret import MAX_HASHES, FloretTable
-from wordstill.formats.npy import map_array
 from wordstill.formats.record import RECORD, read_object, read_record, write_record
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors
@@ -35,7 +34,7 @@ NUMBERS = {"minn": 100, "maxn": 100, "hash_count": MAX_HASHES, "hash_seed": (1 <
 """Settings of floret's tables, and the largest value of each."""
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read a vocabulary, or the one inside a pipeline; words that share a row each get it."""
     if path.is_file():
         raise not_this(path, head(path), "a folder with a spaCy vocabulary")
@@ -48,12 +47,12 @@ def read(path: Path, how: Reading = STRICT) -> WordVectors:
         none = np.empty((0, matrix.shape[1]), dtype=np.float32)
         subwords = _floret(folder / SETTINGS, matrix, settings)
         _, provenance = read_record(folder, 0)
-        return make_table(folder, [], none, how, provenance=provenance, subwords=subwords)
+        return make_table(folder, [], none, options, provenance=provenance, subwords=subwords)
     words, rows = _words(folder, len(matrix))
     if not np.array_equal(rows, np.arange(len(matrix))):
         matrix = matrix[rows]
     counts, provenance = read_record(folder, len(words))
-    return make_table(folder, words, to_float(matrix), how, counts=counts, provenance=provenance)
+    return make_table(folder, words, to_float(matrix), options, counts=counts, provenance=provenance)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -82,7 +81,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         write_record(folder, vectors)
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether the folder, or the vocab in it, has spaCy's files."""
     return any(
         (folder / VECTORS).is_file() and (folder / KEYS).is_file() for folder in (path, path / "vocab")
@@ -153,5 +152,5 @@ def _floret(path: Path, rows: NDArray[Any], settings: dict[str, Any]) -> FloretT
 
 
 SPACY = Format(
-    "spacy", (".spacy",), read, write, recognises, records=True, folder=True, keeps_subwords=_keeps_subwords
+    "spacy", (".spacy",), read, write, recognizes, records=True, folder=True, keeps_subwords=_keeps_subwords
 )

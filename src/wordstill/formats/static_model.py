@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.core.text_io import STRICT, Reading
 from wordstill.errors import FormatError
-from wordstill.formats.base import Format, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.card import card
 from wordstill.formats.record import (
     RECORD,
@@ -73,7 +72,7 @@ LAYOUTS = {
 }
 
 
-def _read(path: Path, how: Reading, layout: Layout) -> WordVectors:
+def _read(path: Path, options: ReadOptions, layout: Layout) -> WordVectors:
     if path.is_file():
         raise not_this(path, head(path), f"a folder of {layout.tool}")
     inner = _inner(path)
@@ -86,7 +85,7 @@ def _read(path: Path, how: Reading, layout: Layout) -> WordVectors:
         # This is our own: the last row stands for unknown pieces and is no word.
         tokens, matrix = tokens[:-1], matrix[:-1]
     counts, provenance = read_record(path, len(tokens))
-    return make_table(inner / TOKENIZER, tokens, matrix, how, counts=counts, provenance=provenance)
+    return make_table(inner / TOKENIZER, tokens, matrix, options, counts=counts, provenance=provenance)
 
 
 def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
@@ -114,7 +113,7 @@ def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
         write_record(folder, vectors, always=True)
 
 
-def _recognises(path: Path, layout: Layout) -> bool:
+def _recognizes(path: Path, layout: Layout) -> bool:
     if not path.is_dir():
         return False
     try:
@@ -172,16 +171,16 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
 def _format(name: str, suffix: str, *, float16: bool) -> Format:
     layout = LAYOUTS[name]
 
-    def read(path: Path, how: Reading = STRICT) -> WordVectors:
-        return _read(path, how, layout)
+    def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
+        return _read(path, options, layout)
 
     def write(vectors: WordVectors, path: Path) -> None:
         _write(vectors, path, layout)
 
-    def recognises(path: Path) -> bool:
-        return _recognises(path, layout)
+    def recognizes(path: Path) -> bool:
+        return _recognizes(path, layout)
 
-    return Format(name, (suffix,), read, write, recognises, records=True, folder=True, float16=float16)
+    return Format(name, (suffix,), read, write, recognizes, records=True, folder=True, float16=float16)
 
 
 MODEL2VEC = _format("model2vec", ".model2vec", float16=True)

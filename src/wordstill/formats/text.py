@@ -1,4 +1,4 @@
-"""Vectors as lines of text, "word number number ...", read in blocks of lines.
+"""Vectors as lines of text, "word number number ...": GloVe's without a header, word2vec's with one.
 
 A word may hold blanks, as some do in GloVe's 840B file: the numbers are counted from the right. Where a
 word itself ends in a blank and a number ("section 5"), nothing in the line tells where the vector begins.
@@ -9,53 +9,52 @@ too many is an error.
 from __future__ import annotations
 
 import codecs
-import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import STRICT, Reading, create_bytes, open_bytes
+from wordstill.core.text_io import create_bytes, skip_bom
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import GrowingMatrix, encode_word, make_table
-from wordstill.formats.sniff import Header, header_of, is_text, known_kind, not_this
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
+from wordstill.formats.sniff import Header, head, header_of, is_text, known_kind, not_this
 from wordstill.vectors import WordVectors
 
 SAMPLE_LINES = 100
 DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
 
 INTEGER = re.compile(rb"[+-]?[0-9]+")
+LINE_END = b" \r\n"
+NUMBER = re.compile(
+    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
+)
 
 
-def read_table(path: Path, how: Reading = STRICT, *, header: bool) -> WordVectors:
-    """Read lines of words and numbers.
+def read_table(path: Path, options: ReadOptions = STRICT, *, header: bool) -> WordVectors:
+    """Read lines of words and numbers; a header is a first line of two whole numbers, rows and dimension.
 
-    Args:
-        path: The file.
-        how: What to do about faults.
-        header: Whether a first line of two whole numbers is a header (rows and dimension) or a row.
+    Without one the dimension is that of most of the first lines. An expected header may be missing.
     """
-    with open_bytes(path, how) as handle:
-        skip_mark(handle)
+    with options.open(path) as handle:
+        skip_bom(handle)
         start = handle.peek()
         if known_kind(start):
             raise not_this(path, start, "text of vectors")
-        blocks = line_blocks(path, handle)
+        blocks = options.line_blocks(handle, path)
         lines = next(blocks, [])
         declared = header_of(lines[0]) if header and lines else None
         number = 2 if declared else 1
         lines = lines[number - 1 :]
         if not lines:
             lines = next(blocks, [])
-        dim = _dimension(path, lines, declared, how)
-        table = TextTable(path, dim, declared, number, how)
+        dim = _dimension(path, lines, declared, options)
+        table = TextTable(path, dim, declared, number, options)
         table.add(lines, number)
         for block in blocks:
-            if how.enough(len(table.words)):
+            if options.enough(len(table.words)):
                 break
             number += len(lines)
             table.add(lines := block, number)
@@ -63,7 +62,12 @@ def read_table(path: Path, how: Reading = STRICT, *, header: bool) -> WordVector
 
 
 def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
-    """Write lines of words and numbers, with enough digits that float32 comes back exactly."""
+    """Write lines of words and numbers, with enough digits that float32 comes back exactly.
+
+    Words with spaces are kept as they are; gensim cannot read those.
+    """
+    if not header and not len(vectors):
+        raise UsageError(f"The table has no words, and {path} without a header could not say its dimension.")
     numbers = f" {DECIMAL}" * vectors.dim + "\n"
     words = enumerate(vectors.words)
     with create_bytes(path) as handle:
@@ -74,6 +78,17 @@ def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
         for block in vectors.blocks():
             for vector, (row, word) in zip(block, words):
                 handle.write(_written(word, row) + (numbers % tuple(vector.tolist())).encode("ascii"))
+
+
+def recognizes(path: Path, *, header: bool) -> bool:
+    """Whether the first line is a header that text follows, or else a word with numbers."""
+    if not path.is_file():
+        return False
+    first, _, rest = head(path).partition(b"\n")
+    declared = header_of(first)
+    if header:
+        return declared is not None and follows_header(rest, declared)
+    return declared is None and count_numbers(first) > 0
 
 
 def follows_header(rest: bytes, declared: Header) -> bool:
@@ -92,12 +107,14 @@ class TextTable:
         dim: How many numbers each row must have.
         declared: What the header says, or None.
         first_line: The number of the first line that is a row.
-        how: What to do about faults.
+        options: What to do about faults.
     """
 
-    def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int, how: Reading) -> None:
+    def __init__(
+        self, path: Path, dim: int, declared: Header | None, first_line: int, options: ReadOptions
+    ) -> None:
         self.path = path
-        self.how = how
+        self.options = options
         self.dim = dim
         self.declared = declared
         self.first_line = first_line
@@ -110,20 +127,20 @@ class TextTable:
         try:
             self._keep(*self._parsed(lines, first))
         except FormatError:
-            if not self.how.repair:
+            if not self.options.repair:
                 raise
             self._salvage(lines, first)
-        if not self.how.repair and self.declared and len(self.words) > self.declared.rows:
+        if not self.options.repair and self.declared and len(self.words) > self.declared.rows:
             raise self._wrong_rows(self.declared, "more")
 
     def finish(self) -> WordVectors:
         """The table of all rows."""
-        enough = self.how.enough(len(self.words))
+        enough = self.options.enough(len(self.words))
         if self.declared and len(self.words) != self.declared.rows and not enough:
             error = self._wrong_rows(self.declared, str(len(self.words)))
-            self.how.fault("the header was ignored", error)
-        words, matrix = self.words[: self.how.first], self.matrix.finish()[: self.how.first]
-        return make_table(self.path, words, matrix, self.how, first_line=self.first_line)
+            self.options.fault("the header was ignored", error)
+        words, matrix = self.words[: self.options.first], self.matrix.finish()[: self.options.first]
+        return make_table(self.path, words, matrix, self.options, first_line=self.first_line)
 
     def _keep(self, words: list[str], block: NDArray[np.float32] | None) -> None:
         if block is not None:
@@ -137,7 +154,7 @@ class TextTable:
             try:
                 self._keep(*self._parsed([line], at))
             except FormatError as error:
-                self.how.fault("lines that are no rows were left out", error)
+                self.options.fault("lines that are no rows were left out", error)
 
     def _parsed(self, lines: list[bytes], first: int) -> tuple[list[str], NDArray[np.float32] | None]:
         words: list[bytes] = []
@@ -223,7 +240,7 @@ class TextTable:
         )
 
 
-def _dimension(path: Path, lines: list[bytes], declared: Header | None, how: Reading) -> int:
+def _dimension(path: Path, lines: list[bytes], declared: Header | None, options: ReadOptions) -> int:
     """The dimension most of the first rows have, which must be the declared one."""
     sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
     if not sample:
@@ -236,7 +253,7 @@ def _dimension(path: Path, lines: list[bytes], declared: Header | None, how: Rea
         raise not_this(path, b"".join(sample), "text of vectors")
     if declared and dim != declared.dim:
         message = f"{path}:1: the header says {declared.dim} numbers per word, the rows have {dim}."
-        how.fault("the header was ignored", FormatError(message))
+        options.fault("the header was ignored", FormatError(message))
     return dim
 
 
@@ -252,51 +269,9 @@ def _written(word: str, row: int) -> bytes:
     return encoded + b" " if blank and NUMBER.fullmatch(last) else encoded
 
 
-BLOCK_BYTES = 8 << 20
-MAX_LINE_BYTES = 64 << 20
-"""Room for a word and some millions of numbers; what is longer is no line of vectors."""
-
-LINE_END = b" \r\n"
-NUMBER = re.compile(
-    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
-)
-
-
-def skip_mark(handle: io.BufferedReader) -> None:
-    """Skip the byte-order mark that some editors put before UTF-8 text."""
-    if handle.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
-        handle.read(len(codecs.BOM_UTF8))
-
-
 def mark_before(word: str) -> bytes:
     """What stands before a word that begins a file: a mark if it has one itself, since reading skips one."""
     return codecs.BOM_UTF8 if word.startswith(codecs.BOM_UTF8.decode()) else b""
-
-
-def line_blocks(path: Path, handle: IO[bytes]) -> Iterator[list[bytes]]:
-    """Lists of whole lines without their line feeds, about BLOCK_BYTES long each; none of them is empty."""
-    held = b""
-    number = 1
-    while chunk := handle.read(BLOCK_BYTES):
-        *lines, rest = chunk.split(b"\n")
-        if rest and len(chunk) < BLOCK_BYTES:
-            # The file ends here, without a line feed.
-            lines.append(rest)
-            rest = b""
-        if lines:
-            lines[0] = held + lines[0]
-            yield lines
-            number += len(lines)
-            held = rest
-        else:
-            held += rest
-        if len(held) > MAX_LINE_BYTES:
-            raise FormatError(
-                f"{path}:{number}: the line has more than {MAX_LINE_BYTES:,} bytes; "
-                "lines of vectors are shorter. The file is damaged or of another kind."
-            )
-    if held:
-        yield [held]
 
 
 def count_numbers(line: bytes) -> int:
@@ -307,3 +282,18 @@ def count_numbers(line: bytes) -> int:
             break
         count += 1
     return count
+
+
+def _format(name: str, suffixes: tuple[str, ...], *, header: bool) -> Format:
+    return Format(
+        name,
+        suffixes,
+        partial(read_table, header=header),
+        partial(write_table, header=header),
+        partial(recognizes, header=header),
+        streamed=True,
+    )
+
+
+WORD2VEC_TEXT = _format("word2vec-text", (".txt", ".vec"), header=True)
+GLOVE_TEXT = _format("glove-text", (".glove", ".glove.txt"), header=False)

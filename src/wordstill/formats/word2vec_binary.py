@@ -9,32 +9,31 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import STRICT, Reading, create_bytes, open_bytes
+from wordstill.core.text_io import create_bytes
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import Format, GrowingMatrix, encode_word, make_table
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
 from wordstill.formats.sniff import Header, head, header_of, not_this
 from wordstill.formats.text import follows_header
 from wordstill.vectors import WordVectors
 
-CHUNK_BYTES = 4 << 20
 HEADER_BYTES = 64
 MAX_WORD_BYTES = 1 << 16
 
 
-def read(path: Path, how: Reading = STRICT) -> WordVectors:
+def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     """Read word2vec binary, with or without a line break after each row."""
     words: list[str] = []
-    with open_bytes(path, how) as handle:
+    with options.open(path) as handle:
         start = handle.peek()
         first = handle.readline(HEADER_BYTES)
         declared = header_of(first)
         if declared is None:
             raise not_this(path, start, "word2vec binary, which begins with a line of two whole numbers")
         matrix = GrowingMatrix(declared.dim)
-        for names, block in _blocks(path, handle, declared, len(first), how):
+        for names, block in _blocks(path, handle, declared, len(first), options):
             words += names
             matrix.append(block)
-    return make_table(path, words, matrix.finish(), how)
+    return make_table(path, words, matrix.finish(), options)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -47,7 +46,7 @@ def write(vectors: WordVectors, path: Path) -> None:
                 handle.write(_written(word, row) + b" " + vector.tobytes())
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """Whether a header is followed by what is not text."""
     if not path.is_file():
         return False
@@ -57,20 +56,20 @@ def recognises(path: Path) -> bool:
 
 
 def _blocks(
-    path: Path, handle: IO[bytes], declared: Header, offset: int, how: Reading
+    path: Path, handle: IO[bytes], declared: Header, offset: int, options: ReadOptions
 ) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """The words and vectors of a chunk of the file at a time; ``offset`` is the byte where the rows begin."""
     vector_bytes = 4 * declared.dim
     buffer = b""
     row = 0
-    wanted = declared.rows if how.first is None else min(declared.rows, how.first)
+    wanted = declared.rows if options.first is None else min(declared.rows, options.first)
     while row < wanted:
-        chunk = handle.read(CHUNK_BYTES)
+        chunk = handle.read(options.block_bytes)
         buffer += chunk
         spans = _whole_rows(buffer, vector_bytes, wanted - row)
         if spans:
             names = [_word(path, buffer[start:blank], offset + start) for start, blank in spans]
-            yield names, _vectors(path, buffer, spans, declared.dim, offset, how)
+            yield names, _vectors(path, buffer, spans, declared.dim, offset, options)
             row += len(spans)
             used = spans[-1][1] + 1 + vector_bytes
             buffer = buffer[used:]
@@ -81,17 +80,17 @@ def _blocks(
                 f"expected a word, a blank and {vector_bytes} bytes, got {len(buffer)} bytes. "
                 "The file is cut short or its header wrong."
             )
-            how.fault("only the whole rows before the fault were kept", error)
+            options.fault("only the whole rows before the fault were kept", error)
             return
     if wanted < declared.rows:
         return
-    rest = (buffer + handle.read(CHUNK_BYTES)).strip(b"\n")
+    rest = (buffer + handle.read(options.block_bytes)).strip(b"\n")
     if rest:
         error = FormatError(
             f"{path}: {declared.rows} rows of {declared.dim} numbers, as the header says, end at byte "
             f"{offset}, and more follows. The header is wrong about the rows or the dimension."
         )
-        how.fault("what follows the rows of the header was left out", error)
+        options.fault("what follows the rows of the header was left out", error)
 
 
 def _whole_rows(buffer: bytes, vector_bytes: int, limit: int) -> list[tuple[int, int]]:
@@ -108,13 +107,13 @@ def _whole_rows(buffer: bytes, vector_bytes: int, limit: int) -> list[tuple[int,
 
 
 def _vectors(
-    path: Path, buffer: bytes, spans: list[tuple[int, int]], dim: int, offset: int, how: Reading
+    path: Path, buffer: bytes, spans: list[tuple[int, int]], dim: int, offset: int, options: ReadOptions
 ) -> NDArray[np.float32]:
     block = np.empty((len(spans), dim), dtype=np.float32)
     for row, (_, blank) in enumerate(spans):
         block[row] = np.frombuffer(buffer, "<f4", dim, blank + 1)
     finite = np.isfinite(block)
-    if not finite.all() and not how.repair:
+    if not finite.all() and not options.repair:
         row, column = np.argwhere(~finite)[0]
         at = offset + spans[row][1] + 1 + 4 * column
         raise FormatError(f"{path}: {block[row, column]} at byte {at}, where a finite number was expected.")
@@ -142,4 +141,4 @@ def _written(word: str, row: int) -> bytes:
     return encode_word(word, row)
 
 
-WORD2VEC_BINARY = Format("word2vec-binary", (".bin",), read, write, recognises, streamed=True)
+WORD2VEC_BINARY = Format("word2vec-binary", (".bin",), read, write, recognizes, streamed=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.ragged import Ints
+from wordstill.core.text_io import numbered_lines
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, UsageError
 from wordstill.meaning.occurrence import Occurrence, word_spans
@@ -25,13 +26,9 @@ def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
         DataError: The file cannot be read, or a line has no two sentences.
     """
     path = Path(path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"The paraphrases {path} cannot be read: {error}.") from error
     sentences: list[str] = []
     others: list[str] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in numbered_lines(path):
         if not line.strip():
             continue
         columns = [" ".join(column.split()) for column in line.split("\t")]

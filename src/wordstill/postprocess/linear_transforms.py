@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
-from wordstill.vectors import WordVectors
+from wordstill.vectors.table import WordVectors, most_frequent
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""
@@ -20,16 +20,11 @@ Common: TypeAlias = Annotated[int | None, Range(1)]
 
 
 def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
-    """[words] which words a transform learns from: the most frequent ones, or all.
-
-    Without counts the first rows are taken, because tables are mostly in order of frequency.
-    """
+    """[words] which words a transform learns from: the most frequent ones, or all."""
     if common is None or common >= len(vectors):
         return np.ones(len(vectors), dtype=np.bool_)
-    if vectors.counts is None:
-        return np.arange(len(vectors)) < common
     chosen = np.zeros(len(vectors), dtype=np.bool_)
-    chosen[np.argsort(-vectors.counts, kind="stable")[:common]] = True
+    chosen[most_frequent(vectors.counts, len(vectors), common)] = True
     return chosen
 
 
@@ -74,22 +69,22 @@ def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[n
 
 
 @dataclass(frozen=True)
-class CentreConfig(Config):
-    """Settings of `Centre`."""
+class CenterConfig(Config):
+    """Settings of `Center`."""
 
     common: Common = None
     """Take the mean of so many most frequent words; None takes all."""
 
 
-class Centre(Transform):
+class Center(Transform):
     r"""Take the mean vector away: :math:`v_w \leftarrow v_w - \mu`.
 
     Cost: two passes over the table.
     """
 
     name: ClassVar[str] = "centre.v1"
-    config_type: ClassVar[type[CentreConfig]] = CentreConfig
-    config: CentreConfig
+    config_type: ClassVar[type[CenterConfig]] = CenterConfig
+    config: CenterConfig
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         return {"mean": mean_of(vectors, common_rows(vectors, self.config.common))}

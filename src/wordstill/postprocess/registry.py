@@ -5,9 +5,9 @@ from __future__ import annotations
 from wordstill.core.plugins import Registry
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import Average, Concatenate
-from wordstill.postprocess.linear_transforms import AllButTheTop, Centre, Pca, Uncovec, Unit, Whiten
+from wordstill.postprocess.linear_transforms import AllButTheTop, Center, Pca, Uncovec, Unit, Whiten
 from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
-from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantise, Trim
+from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantize, Trim
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
@@ -15,13 +15,13 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
     {
         kind.name.partition(".")[0]: kind
         for kind in (
-            Centre,
+            Center,
             Unit,
             AllButTheTop,
             Whiten,
             Pca,
             Uncovec,
-            Quantise,
+            Quantize,
             Trim,
             MergeCase,
             Concatenate,

@@ -1,4 +1,4 @@
-"""``trim`` and ``merge-case``: fewer words."""
+"""``trim`` and ``merge-case``: fewer words; ``quantise``: fewer bits of each number."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.formats.quantized import dequantise, quantise
+from wordstill.formats.quantized import dequantize, quantize
 from wordstill.postprocess.base import Transform, with_matrix
-from wordstill.postprocess.linear_transforms import common_rows
-from wordstill.vectors import WordVectors
+from wordstill.vectors.table import WordVectors, most_frequent
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,13 @@ class Trim(Transform):
             kept &= vectors.counts >= self.config.min_count
         if self.config.longest is not None:
             kept &= np.fromiter(map(len, vectors.words), np.int64, len(vectors)) <= self.config.longest
-        chosen = _rows_of(vectors, np.flatnonzero(kept))
-        if self.config.words is None:
-            return chosen
-        return _rows_of(chosen, np.flatnonzero(common_rows(chosen, self.config.words)))
+        rows = np.flatnonzero(kept)
+        if self.config.words is not None:
+            counts = None if vectors.counts is None else vectors.counts[rows]
+            rows = rows[most_frequent(counts, len(rows), self.config.words)]
+        if not len(rows):
+            raise UsageError("trim leaves no word at all; keep more of them.")
+        return vectors if len(rows) == len(vectors) else vectors.select(rows)
 
 
 @dataclass(frozen=True)
@@ -99,27 +101,12 @@ def _weights(counts: NDArray[np.int64] | None, owner: NDArray[np.int64]) -> NDAr
     return shares
 
 
-def _rows_of(vectors: WordVectors, rows: NDArray[np.int64]) -> WordVectors:
-    if not len(rows):
-        raise UsageError("trim leaves no word at all; keep more of them.")
-    if len(rows) == len(vectors):
-        return vectors
-    return WordVectors(
-        [vectors.words[row] for row in rows],
-        vectors.matrix[rows],
-        counts=None if vectors.counts is None else vectors.counts[rows],
-        provenance=vectors.provenance,
-        subwords=vectors.subwords,
-        distinct=True,
-    )
-
-
 @dataclass(frozen=True)
-class QuantiseConfig:
-    """`Quantise` has no settings."""
+class QuantizeConfig:
+    """`Quantize` has no settings."""
 
 
-class Quantise(Transform):
+class Quantize(Transform):
     r"""Round each vector to whole numbers from -127 to 127 times a scale of its own.
 
     .. math:: v_w \leftarrow s_w\, \mathrm{round}(v_w / s_w), \qquad s_w = \max_i |v_{wi}| / 127
@@ -129,10 +116,10 @@ class Quantise(Transform):
     """
 
     name: ClassVar[str] = "quantise.v1"
-    config_type: ClassVar[type[QuantiseConfig]] = QuantiseConfig
+    config_type: ClassVar[type[QuantizeConfig]] = QuantizeConfig
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         return {}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_matrix(vectors, dequantise(*quantise(vectors.matrix)))
+        return with_matrix(vectors, dequantize(*quantize(vectors.matrix)))

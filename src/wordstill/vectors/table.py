@@ -199,10 +199,17 @@ class WordVectors:
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
-        rows = np.array([self.index(word) for word in words], dtype=np.int64)
-        counts = None if self.counts is None else self.counts[rows]
+        return self.select([self.index(word) for word in words])
+
+    def select(self, rows: Sequence[int] | NDArray[np.int64]) -> WordVectors:
+        """A table of these rows only, in this order, with their counts and the same provenance."""
+        rows = np.asarray(rows, dtype=np.int64)
         return WordVectors(
-            words, self.matrix[rows], counts=counts, provenance=self.provenance, subwords=self.subwords
+            [self.words[row] for row in rows.tolist()],
+            self.matrix[rows],
+            counts=None if self.counts is None else self.counts[rows],
+            provenance=self.provenance,
+            subwords=self.subwords,
         )
 
     def save(
@@ -227,10 +234,10 @@ class WordVectors:
 
         return formats.read(path, format, repair=repair, progress=progress)
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
+    def blocks(self, rows: int = ROW_BLOCK) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
-        for start in range(0, len(self), ROW_BLOCK):
-            yield self.matrix[start : start + ROW_BLOCK].astype(np.float32, copy=False)
+        for start in range(0, len(self), rows):
+            yield self.matrix[start : start + rows].astype(np.float32, copy=False)
 
     def check_finite(self) -> None:
         """Raise if any number of the matrix is NaN or infinite."""
@@ -254,6 +261,16 @@ class WordVectors:
 
 
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+
+
+def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDArray[np.int64]:
+    """The rows of the most frequent words, in the order of the table.
+
+    Without counts the first rows are taken, because tables are mostly in order of frequency.
+    """
+    if counts is None:
+        return np.arange(min(rows, top))
+    return np.sort(np.argsort(-counts, kind="stable")[:top])
 
 
 def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:

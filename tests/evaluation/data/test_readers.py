@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 from wordstill.evaluation.data.analogy_sets import read_own_questions
 from wordstill.evaluation.data.category_sets import CategoryReader, read_own_categories
 from wordstill.evaluation.data.context_sets import read_cosimlex, read_lexicon, read_scws, read_usim, read_wic
-from wordstill.evaluation.data.fields import filled_lines, read_lines
+from wordstill.evaluation.data.fields import filled_lines
 from wordstill.evaluation.data.sentence_sets import read_own_sentences, read_paraphrases
 
 WORD = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8).filter(
@@ -47,25 +48,25 @@ def test_any_bytes_are_read_or_told(reader, content):
 def test_lines_keep_odd_characters_and_lose_their_ends(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffone\u2028still one\r\n\ntwo".encode())
-    assert list(read_lines(path)) == [(1, "one\u2028still one"), (2, ""), (3, "two")]
+    assert list(numbered_lines(path)) == [(1, "one\u2028still one"), (2, ""), (3, "two")]
     assert [place for place, _ in filled_lines(path)] == [f"{path}:1", f"{path}:3"]
 
 
 def test_gzipped_lines(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    assert [line for _, line in read_lines(path)] == ["one", "two", ""]
+    assert [line for _, line in numbered_lines(path)] == ["one", "two"]
     path.write_bytes(gzip.compress(b"one\ntwo\n")[:-6])
-    with pytest.raises(DataError, match="not a whole gzip file"):
-        list(read_lines(path))
+    with pytest.raises(DataError, match="the gzip data are broken or cut short"):
+        list(numbered_lines(path))
 
 
 def test_latin_letters(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"caf\xe9\n")
-    assert next(read_lines(path, "latin-1")) == (1, "café")
+    assert next(numbered_lines(path, "latin-1")) == (1, "café")
     with pytest.raises(DataError, match=r"a\.txt:1: not UTF-8"):
-        list(read_lines(path))
+        list(numbered_lines(path))
 
 
 def test_classes_of_a_published_layout(tmp_path):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.errors import DataError, UsageError
-from wordstill.postprocess.retrofit import lexicon as lines
 from wordstill.postprocess.retrofit import lexicon as readers
 from wordstill.postprocess.retrofit import open_lexicon, read_lexicon
 
@@ -95,9 +94,6 @@ def test_what_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "LARGEST_GROUP", 49)
     with pytest.raises(DataError, match=r"l\.txt:2: a group of 50 words; the most is 49"):
         read_lexicon(path, "groups")
-    monkeypatch.setattr(lines, "LONGEST_LINE", 60)
-    with pytest.raises(DataError, match=r"l\.txt:2: a line of more than 60 bytes"):
-        read_lexicon(path)
 
 
 def test_names_that_lead_nowhere(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from wordstill.errors import DataError, UsageError
 from wordstill.postprocess import Pipeline
-from wordstill.postprocess.linear_transforms import Centre
+from wordstill.postprocess.linear_transforms import Center
 from wordstill.postprocess.retrofit import (
     PRESETS,
     ContextGraph,
@@ -199,7 +199,7 @@ def test_provenance_and_pipeline(table, lexicon, tmp_path):
     moved.save(tmp_path / "moved")
     read = WordVectors.load(tmp_path / "moved")
     assert read.provenance["transforms"] == json.loads(json.dumps([entry]))
-    chained = Pipeline([Centre(), retrofitter("faruqui", lexicon)]).fit_transform(table)
+    chained = Pipeline([Center(), retrofitter("faruqui", lexicon)]).fit_transform(table)
     assert [one["name"] for one in chained.provenance["transforms"]] == ["centre.v1", "faruqui.v1"]
 
 

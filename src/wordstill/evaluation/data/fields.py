@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import math
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 
 
-def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """The lines of a file, also a gzipped one, with numbers from 1, without the line end (LF or CRLF)."""
-    content = _content(path).removeprefix(codecs.BOM_UTF8)
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8.") from error
-    # str.splitlines would also split at characters that may stand inside a word, such as U+2028.
-    for number, line in enumerate(text.split("\n"), start=1):
-        yield number, line.removesuffix("\r")
-
-
-def filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
+def filled_lines(path: Path) -> Iterator[tuple[str, str]]:
     """The lines that are not blank, each with its place (``file:number``) for an error message."""
-    for number, line in read_lines(path, encoding):
+    for number, line in numbered_lines(path):
         if line.strip():
             yield f"{path}:{number}", line
 
@@ -71,16 +56,3 @@ def own_lines(path: Path) -> Iterator[tuple[str, str]]:
     for place, line in filled_lines(path):
         if line.rstrip() != "#" and not line.startswith("# "):
             yield place, line
-
-
-def _content(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
-    if path.suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"Cannot read {path}: it is not a whole gzip file ({error}).") from error

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, read_lines
+from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 OWN_CORPUS = "all"
@@ -90,8 +91,7 @@ def _corpus(folder: Path, corpus: str) -> list[tuple[str, str, float]]:
 
 
 def _whole(path: Path) -> list[str]:
-    lines = [line for _, line in read_lines(path)]
-    return lines[:-1] if lines and not lines[-1] else lines
+    return [line for _, line in numbered_lines(path)]
 
 
 def _score(text: str, place: str) -> float:

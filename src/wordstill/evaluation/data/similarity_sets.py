@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import (
     finite_number,
     guess_delimiter,
     own_lines,
-    read_lines,
     split_fields,
 )
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
@@ -54,7 +54,7 @@ class PairReader:
     def __call__(self, path: Path) -> WordPairs:
         """Read the file at ``path``."""
         rows: list[tuple[str, str, float]] = []
-        for number, line in read_lines(path):
+        for number, line in numbered_lines(path):
             if number <= self.header or not line.strip():
                 continue
             place = f"{path}:{number}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import Examples, Published, Words
-from wordstill.evaluation.data.fields import read_lines
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 
@@ -25,7 +25,7 @@ class FileOfEachClass:
         pairs = [
             (line, label)
             for label, name in self.names.items()
-            for _, line in read_lines(folder / name)
+            for _, line in numbered_lines(folder / name)
             if line.strip()
         ]
         return Published(_labelled_examples(pairs, folder))
@@ -51,7 +51,7 @@ class LabelFirst:
         return _labelled_examples(self._pairs(path), path)
 
     def _pairs(self, path: Path) -> Iterator[tuple[str, str]]:
-        for number, line in read_lines(path, self.encoding):
+        for number, line in numbered_lines(path, self.encoding):
             if not line.strip():
                 continue
             label, _, sentence = line.strip().partition("\t" if "\t" in line else " ")
@@ -107,7 +107,7 @@ class Columns:
 
     def _sentences(self, path: Path) -> Iterator[Sentence]:
         sentence: Sentence = []
-        for number, line in read_lines(path):
+        for number, line in numbered_lines(path):
             # A lone byte order mark stands for a blank line in one of the published files.
             if not line.strip(BLANKS):
                 yield sentence
@@ -162,7 +162,7 @@ def read_own_tagged(path: Path) -> Published[Words]:
 
 def _treebank_sentences(path: Path) -> Iterator[Sentence]:
     sentence: Sentence = []
-    for number, line in read_lines(path):
+    for number, line in numbered_lines(path):
         if line.startswith("==="):
             yield sentence
             sentence = []

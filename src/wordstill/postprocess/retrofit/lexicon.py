@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import math
 import re
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import sha256_of
-from wordstill.core.text_io import open_bytes, without_suffix
+from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
 Link = tuple[str, str, float]
@@ -83,35 +82,6 @@ def _once(
         return low[:0], high[:0], weights[:0]
     kept = order[starts]
     return low[kept], high[kept], np.maximum.reduceat(weights[order], starts)
-
-
-LONGEST_LINE = 1 << 24
-"""Bytes; a longer line is no line of a lexicon, and is refused before it fills the memory."""
-
-
-def numbered_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """The lines with their numbers from 1, without line ends; errors name the file and the line."""
-    try:
-        with open_bytes(path) as handle:
-            number = 0
-            while line := handle.readline(LONGEST_LINE + 1):
-                number += 1
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                yield number, _decoded(line, encoding, f"{path}:{number}")
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
-
-
-def _decoded(line: bytes, encoding: str, place: str) -> str:
-    if len(line) > LONGEST_LINE:
-        raise DataError(f"{place}: a line of more than {LONGEST_LINE:,} bytes; this is no lexicon.")
-    if b"\x00" in line:
-        raise DataError(f"{place}: a zero byte; this is no text. Expected a lexicon in UTF-8.")
-    try:
-        return line.decode(encoding).removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place}: not UTF-8 ({error.reason}). Convert the file to UTF-8.") from None
 
 
 LexiconFormat = Literal["neighbours", "groups", "pairs"]

@@ -14,8 +14,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
-from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, numbered_lines, read_lexicon
+from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, read_lexicon
 
 Relation = Literal["synonyms", "hypernyms", "antonyms"]
 
