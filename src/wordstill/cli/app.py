@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from wordstill import __version__
 from wordstill.cli import (
@@ -25,6 +26,7 @@ from wordstill.cli import (
 )
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import with_groups
+from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -37,6 +39,26 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: wordstill distill corpus.txt --out vectors",
 )
+PLUGINS = {
+    "distill": "wordstill.methods",
+    "train": "wordstill.baselines",
+    "evaluate": "wordstill.tasks",
+    "transform": "wordstill.transforms",
+    "convert": "wordstill.formats",
+}
+
+
+class _Command(TyperCommand):
+    """A command whose help names the plug-ins that it can use."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        if self.name in PLUGINS and (found := find_plugins(PLUGINS[self.name])):
+            names = ", ".join(sorted(point.name for point in found))
+            self.epilog = f"Plug-ins: {names}\n\n{self.epilog}"
+        super().format_help(ctx, formatter)
+
+
 for name, command, examples in (
     ("prepare", prepare.command, prepare.EXAMPLES),
     ("distill", distill.command, distill.EXAMPLES),
@@ -50,7 +72,7 @@ for name, command, examples in (
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
-    app.command(name, epilog=examples)(with_groups(command))
+    app.command(name, epilog=examples, cls=_Command)(with_groups(command))
 app.add_typer(data.app, name="data")
 app.add_typer(meaning.app, name="meaning")
 

@@ -68,10 +68,8 @@ class Registry(Mapping[str, Row]):
         Raises:
             PluginError: Two packages use one name, or one uses a built-in name.
         """
-        from importlib.metadata import entry_points  # Slow to import, and seldom needed.
-
         found: dict[str, EntryPoint] = {}
-        for point in entry_points(group=self.group):
+        for point in find_plugins(self.group):
             if point.name in self._rows or point.name in found:
                 other = _package(found[point.name]) if point.name in found else "wordstill itself"
                 raise PluginError(
@@ -111,6 +109,13 @@ class Registry(Mapping[str, Row]):
             wanted = f"a {self._base.__name__}" if self._instances else f"a subclass of {self._base.__name__}"
             raise PluginError(f"{where} must be {wanted}; got {row!r} from {point.value}.")
         return cast("Row", row)
+
+
+def find_plugins(group: str) -> list[EntryPoint]:
+    """The entry points of a group in all installed packages."""
+    from importlib.metadata import entry_points  # Slow to import, and seldom needed.
+
+    return list(entry_points(group=group))
 
 
 def _package(point: EntryPoint) -> str:
