@@ -178,7 +178,8 @@ def test_reading_vectors_needs_the_base_only(tmp_path):
 
 
 def test_public_names():
-    assert set(wordstill.__all__) == {"WordVectors", "__version__", "distill", "evaluate", "prepare"}
+    public = {"WordVectors", "__version__", "distill", "distill_from_teacher", "evaluate", "prepare"}
+    assert set(wordstill.__all__) == public
     from wordstill.corpus import prepare
     from wordstill.distillation import distill
     from wordstill.evaluation import evaluate

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from experiments.quality.trained import PARENT
 from experiments.record import RESULTS, current_command
-from wordstill.distillation.run import DistillConfig
+from wordstill.distillation.config import DistillConfig
 from wordstill.methods import METHODS
 
 SUMMARY = "enwiki-a"

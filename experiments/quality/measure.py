@@ -28,7 +28,7 @@ from experiments.quality.scoring import SEEN, check_data, evaluation_words, scor
 from experiments.quality.word_tables import Made, Text, loaded
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.corpus import VocabularyConfig
-from wordstill.distillation.run import DistillConfig
+from wordstill.distillation import DistillConfig
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.teacher import TeacherConfig
 from wordstill.teacher.batch import Unit

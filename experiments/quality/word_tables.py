@@ -11,9 +11,8 @@ from typing import Any
 from wordstill.baselines import Training, read_baselines, train_on_corpus
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.input_text import open_or_prepare
-from wordstill.distillation.run import DistillConfig, Run
+from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.methods import METHODS
-from wordstill.methods.learning.learner import Learner
 from wordstill.teacher import Teacher
 from wordstill.vectors import WordVectors
 
@@ -68,11 +67,11 @@ class Text:
             if not chosen:
                 return
             start = time.monotonic()
-            run = Run(teacher, self.corpus, replace(self.config, methods=chosen, seed=seed))
-            tables = run.tables(progress=True)
+            config = replace(self.config, methods=chosen, seed=seed)
+            tables = distill_from_teacher(teacher, self.corpus, config=config, progress=True)
             seconds = round(time.monotonic() - start, 1)
             for label, vectors in tables.items():
-                drawn = isinstance(run.methods[label], Learner)
+                drawn = draws(vectors.provenance["method"]["name"].partition(".")[0])
                 yield Made(label, vectors, seed if drawn else None, seconds, tuple(tables))
 
     def trained(self, baselines: Sequence[str], seeds: Sequence[int], workers: int) -> Iterator[Made]:
@@ -99,4 +98,4 @@ def loaded(named: Sequence[str]) -> Iterator[Made]:
 
 def draws(method: str) -> bool:
     """Whether a method's result depends on the seed."""
-    return issubclass(METHODS[method.partition(":")[0]], Learner)
+    return METHODS[method.partition(":")[0]].learns

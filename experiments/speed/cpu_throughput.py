@@ -24,7 +24,8 @@ import torch
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, read_paragraphs, save, show, use_cores
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, prepare
-from wordstill.distillation.run import DistillConfig, Run
+from wordstill.distillation import DistillConfig, distill_from_teacher
+from wordstill.distillation.distilling import make_plan
 from wordstill.teacher import Teacher, TeacherConfig, WordStates
 from wordstill.teacher.amx import AmxLinear
 from wordstill.teacher.batches import AnyBatch
@@ -94,13 +95,13 @@ def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     """Time all contestants in turns over the sample."""
     teacher = Teacher.from_config(TeacherConfig(options.teacher, device="cpu", dtype=options.dtype))
     config = DistillConfig(METHODS, budget=options.budget, read="paragraph", seed=options.seed)
-    run = Run(teacher, sample.corpus, config)
-    batches = [batch for _, batch in run.engine.stages[-1].batches.since((0, 0))]
+    plan = make_plan(teacher, sample.corpus, config)
+    batches = [batch for _, batch in plan.engine.stages[-1].batches.since((0, 0))]
     peer = _sentence_transformer(options.teacher)
     tables: Tables = {}
     contestants: dict[str, Callable[[], object]] = {
         "sentence_transformers": lambda: peer.encode(sample.paragraphs, show_progress_bar=False),
-        "wordstill": lambda: tables.update(Run(teacher, sample.corpus, config).tables()),
+        "wordstill": lambda: tables.update(distill_from_teacher(teacher, sample.corpus, config=config)),
         "teacher_alone": lambda: _read(teacher, batches),
     }
     peer.encode(sample.paragraphs[:32], show_progress_bar=False)
@@ -115,9 +116,9 @@ def measure(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
         "paragraphs": len(sample.paragraphs),
         "subwords": subwords,
         "padding": 0.0 if teacher.packs else _padding(batches),
-        "vocabulary": len(run.vocabulary),
+        "vocabulary": len(plan.vocabulary),
         "dtype": teacher.precision,
-        "budget": run.batches.budget,
+        "budget": plan.recipe.batches["budget"],
         "prepare_seconds": sample.seconds,
         "seconds": {name: [turn.wall for turn in turns] for name, turns in times.items()},
         "cpu_seconds": {name: [turn.cpu for turn in turns] for name, turns in times.items()},
@@ -231,7 +232,7 @@ def _cosines(
     if teacher.precision == "float32":
         return None
     exact = Teacher.from_config(replace(teacher.config, dtype="float32"))
-    reference = Run(exact, corpus, config).tables()
+    reference = distill_from_teacher(exact, corpus, config=config)
     return {label: agreement(tables[label].unit, reference[label].unit) for label in tables}
 
 

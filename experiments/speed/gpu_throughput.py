@@ -24,8 +24,9 @@ import torch
 from experiments.speed.common import Row, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
-from wordstill.distillation.engine import Engine, Stage
-from wordstill.methods import METHODS, Setup, read_specs
+from wordstill.distillation.engine import Engine
+from wordstill.distillation.stages import Stage
+from wordstill.methods import METHODS, RunContext, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
 from wordstill.teacher.batches import AnyBatch
 from wordstill.teacher.gathering import Place, gatherer
@@ -156,16 +157,18 @@ def measure_mix(
 ) -> dict[str, Any]:
     """Seconds, subwords and peak memory of passes over the text or the first part of it."""
     words = text.corpus.n_words
-    setup = Setup(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes)
+    context = RunContext(
+        text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes
+    )
     chosen = read_specs(specs, METHODS, teacher.depth) if specs else []
-    methods = {spec.label: spec.build(setup) for spec in chosen}
+    methods = {spec.label: spec.build(context) for spec in chosen}
     first = None if part is None else round(part * words / batches.config.budget)
     torch.cuda.reset_peak_memory_stats()
     seconds, subwords = 0.0, 0
     for limit, times in ((WARM_UP, 1), (first, passes)):
         counted = Counted(batches, limit)
         stages = [
-            Stage("text", counted, list(methods.values()), alone=False, words=words) for _ in range(times)
+            Stage("text", counted, list(methods.values()), isolated=False, words=words) for _ in range(times)
         ]
         for stage in stages:
             stage.layers = (teacher.depth,)

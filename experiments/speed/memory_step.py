@@ -54,8 +54,8 @@ def _distill(options: argparse.Namespace) -> None:
     import torch
 
     from wordstill.corpus import VocabularyConfig
+    from wordstill.distillation.config import DistillConfig
     from wordstill.distillation.distilling import distill
-    from wordstill.distillation.run import DistillConfig
     from wordstill.teacher import TeacherConfig
 
     torch.set_num_threads(options.workers)

@@ -27,13 +27,14 @@ from experiments.record import machine
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.input_text import open_or_prepare
-from wordstill.distillation.engine import Position, Stage
-from wordstill.distillation.run import DistillConfig, Run
+from wordstill.distillation import DistillConfig
+from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import DataError, WordstillError
 from wordstill.evaluation import evaluate, words_of
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.teacher import Batch, DeviceBatch, Teacher, TeacherConfig
-from wordstill.teacher.device import choose_device
+from wordstill.teacher.device import choose_device, synchronize
 from wordstill.teacher.loading import NAME
 from wordstill.vectors import WordVectors
 
@@ -91,14 +92,14 @@ def make(corpus: Corpus, config: DistillConfig) -> tuple[dict[str, WordVectors],
     """The tables with their speed and scores; the teacher is freed on return."""
     print(f"{config.teacher.dtype}:", flush=True)
     teacher = Teacher.from_config(config.teacher)
-    run = Run(teacher, corpus, config)
-    clock = Clock(run.engine.stages[-1])
-    tables = run.tables(progress=True)
+    plan = make_plan(teacher, corpus, config)
+    clock = Clock(plan.engine.stages[-1])
+    tables = plan.run(progress=True)
     facts = {
         "words_per_second": corpus.n_words / clock.seconds,
         "scores": _scores(tables),
     }
-    del teacher, run, clock
+    del teacher, plan, clock
     # The next teacher may need the memory.
     gc.collect()
     torch.cuda.empty_cache()
@@ -109,8 +110,13 @@ class Clock:
     """Seconds of a stage; waits for the GPU only at its end."""
 
     def __init__(self, stage: Stage) -> None:
-        self.batches, self.enough, self.started, self.seconds = stage.batches, stage.enough, 0.0, 0.0
-        stage.batches, stage.enough = self, self.end
+        self.batches, self.should_stop, self.started, self.seconds = (
+            stage.batches,
+            stage.should_stop,
+            0.0,
+            0.0,
+        )
+        stage.batches, stage.should_stop = self, self.end
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
         """The stage begins."""
@@ -119,10 +125,9 @@ class Clock:
 
     def end(self) -> bool:
         """The stage is over."""
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
+        synchronize()
         self.seconds = time.perf_counter() - self.started
-        return self.enough()
+        return self.should_stop()
 
 
 def rows(result: dict[str, Any]) -> list[Row]:

@@ -13,16 +13,17 @@ from wordstill.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     from wordstill.corpus import prepare
-    from wordstill.distillation import distill
+    from wordstill.distillation import distill, distill_from_teacher
     from wordstill.evaluation import evaluate
 
 __version__ = "0.1.0"
 _ON_FIRST_USE = {
     "prepare": "wordstill.corpus",
     "distill": "wordstill.distillation",
+    "distill_from_teacher": "wordstill.distillation",
     "evaluate": "wordstill.evaluation",
 }
-__all__ = ["WordVectors", "__version__", "distill", "evaluate", "prepare"]
+__all__ = ["WordVectors", "__version__", "distill", "distill_from_teacher", "evaluate", "prepare"]
 
 
 def __getattr__(name: str) -> Any:

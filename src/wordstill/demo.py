@@ -10,8 +10,7 @@ from rich.console import Console
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.corpus.sources import embedded_text
-from wordstill.distillation.distilling import distill
-from wordstill.distillation.run import DistillConfig
+from wordstill.distillation import DistillConfig, distill
 from wordstill.evaluation import evaluate
 from wordstill.evaluation.report.tables import table
 from wordstill.evaluation.tasks.similarity import SimilarityTask

@@ -108,7 +108,7 @@ def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     given = []
     monkeypatch.setattr("wordstill.cli.distill.show_dry_run", lambda *arguments: given.append(arguments))
     assert cli("distill", "text.txt", "--out", tmp_path / "vectors", "--dry-run").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.run.DistillConfig(), None)]
+    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.DistillConfig(), None)]
 
 
 def test_without_torch_distill_says_what_to_install(start, tmp_path):

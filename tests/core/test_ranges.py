@@ -10,9 +10,9 @@ import torch
 
 from wordstill.core.settings import Range, field_kinds
 from wordstill.errors import UsageError
-from wordstill.methods import METHODS, check_specs
+from wordstill.methods import METHODS, parse_specs
 from wordstill.methods.context_to_vec import ContextToVecConfig
-from wordstill.methods.learning.negatives import Noise
+from wordstill.methods.learning.negatives import NegativeSampler
 
 NUMBERS = {int: ["9" * 30, "-" + "9" * 30, "3000000000"], float: ["nan", "inf", "-inf", "9" * 400]}
 NO_NUMBERS = {int: ["1.5", "1e30", "nan", "many", "true", ""], float: ["much", "1,5", "true", ""]}
@@ -28,7 +28,7 @@ SETTINGS = [
 
 def refusal(spec: str) -> str:
     with pytest.raises(UsageError) as caught:
-        check_specs([spec], METHODS)
+        parse_specs([spec], METHODS)
     return str(caught.value)
 
 
@@ -80,11 +80,11 @@ def test_ranges_are_told_in_words(allowed, text):
 @pytest.mark.parametrize("pair", [("centre", "neighbours"), ("semantic", "contrastive")])
 def test_weights_that_leave_nothing_are_refused(pair):
     assert "cannot both be 0" in refusal(f"context-to-vec:{pair[0]}=0,{pair[1]}=0")
-    check_specs([f"context-to-vec:{pair[0]}=0", f"context-to-vec:{pair[1]}=0"], METHODS)
+    parse_specs([f"context-to-vec:{pair[0]}=0", f"context-to-vec:{pair[1]}=0"], METHODS)
 
 
 def test_no_size_is_the_teachers_width_and_zero_is_refused():
-    check_specs(["bert-skipgram:dim=none"], METHODS)
+    parse_specs(["bert-skipgram:dim=none"], METHODS)
     assert refusal("bert-skipgram:dim=0") == "bert-skipgram: dim must be from 1 to 16,384; got 0."
     assert refusal("context-to-vec:dim=-3") == "context-to-vec: dim must be from 1 to 16,384; got -3."
 
@@ -115,4 +115,4 @@ class _Words:
 )
 def test_nothing_to_learn_from(words, message):
     with pytest.raises(UsageError, match=message):
-        Noise(words, 1.0, "counts", 1e-30, torch.device("cpu"))
+        NegativeSampler(words, 1.0, "counts", 1e-30, torch.device("cpu"))

@@ -8,8 +8,8 @@ import pytest
 
 from wordstill.corpus import PrepareConfig, input_text, prepare
 from wordstill.corpus.input_text import STORE, as_list, is_one_store, open_or_prepare
+from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.distilling import distill
-from wordstill.distillation.run import DistillConfig
 from wordstill.errors import DataError
 from wordstill.teacher import TeacherConfig
 

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
-from wordstill.corpus import VocabularyConfig, input_text, prepare
+from wordstill.corpus import Corpus, VocabularyConfig, input_text, prepare
 from wordstill.corpus.input_text import STORE
-from wordstill.distillation.distilling import distill, write_artifacts
-from wordstill.distillation.run import DistillConfig
+from wordstill.distillation import DistillConfig, distill, distill_from_teacher
+from wordstill.distillation.distilling import write_artifacts
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
@@ -150,6 +150,37 @@ def test_without_output_nothing_is_written(short_text, config, tmp_path, monkeyp
 
 def test_one_method_may_be_given_as_it_is(store, saved_teacher):
     assert list(distill(store, methods="decontextual", teacher=saved_teacher)) == ["decontextual"]
+
+
+def test_a_loaded_teacher_gives_what_its_name_gives(store, config, undisturbed, tmp_path):
+    teacher, corpus = Teacher.from_config(config.teacher), Corpus.open(store)
+    tables = distill_from_teacher(teacher, corpus, config=config)
+    write_artifacts(tables, tmp_path / "out")
+    assert contents(tmp_path / "out") == undisturbed
+    assert list(distill_from_teacher(teacher, corpus, "ase")) == ["ase"]
+    assert list(distill_from_teacher(teacher, corpus)) == ["still"]
+
+
+@pytest.mark.usefixtures("no_teacher")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"methods": "still"}, "methods= cannot be given beside config="),
+        ({"teacher": "bert"}, "teacher= cannot be given beside config="),
+        ({"methods": ["ase"], "teacher": "bert"}, "methods= and teacher= cannot"),
+    ],
+)
+def test_settings_that_are_given_twice_are_refused(short_text, config, given, message):
+    with pytest.raises(UsageError, match=message):
+        distill(short_text, config=config, **given)
+
+
+def test_a_loaded_teacher_beside_the_name_of_another_is_refused(store, config):
+    teacher, corpus = Teacher.from_config(config.teacher), Corpus.open(store)
+    with pytest.raises(UsageError, match="methods= cannot be given beside config="):
+        distill_from_teacher(teacher, corpus, "ase", config=config)
+    with pytest.raises(UsageError, match=r"but config names .*another"):
+        distill_from_teacher(teacher, corpus, config=DistillConfig(teacher=TeacherConfig("another")))
 
 
 @pytest.mark.usefixtures("no_teacher")

@@ -1,4 +1,4 @@
-"""Judging learners between epochs."""
+"""Early stopping: learners are scored between epochs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.corpus import VocabularyConfig, prepare
-from wordstill.distillation.distilling import distill
-from wordstill.distillation.early_stopping import Development
+from wordstill.corpus import Corpus, VocabularyConfig, prepare
+from wordstill.distillation import DistillConfig, EarlyStopping, distill, distill_from_teacher
+from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.estimate import dry_run
-from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.vectors import WordVectors
 
 WORDS = "river stone house cloud winter apple"
 CONFIG = DistillConfig(
@@ -55,9 +55,22 @@ class Judge:
         return self.scores.pop(0)
 
 
+def distilled(
+    corpus: Corpus,
+    teacher: Teacher,
+    early_stopping: EarlyStopping | None,
+    work: Path | None = None,
+    *,
+    resume: bool = False,
+) -> dict[str, WordVectors]:
+    return distill_from_teacher(
+        teacher, corpus, config=CONFIG, work=work, resume=resume, early_stopping=early_stopping
+    )
+
+
 def test_reading_stops_when_nothing_gets_better_and_the_best_table_is_kept(corpus, teacher):
     judge = Judge(0.5, 0.7, 0.6, 0.65, 0.9)
-    tables = Run(teacher, corpus, CONFIG, development=Development(judge, patience=2)).tables()
+    tables = distilled(corpus, teacher, EarlyStopping(judge, patience=2))
     assert len(judge.tables) == 4
     label = next(name for name in tables if name.startswith("x2static"))
     assert np.array_equal(tables[label].matrix, judge.tables[1])
@@ -65,31 +78,28 @@ def test_reading_stops_when_nothing_gets_better_and_the_best_table_is_kept(corpu
 
 
 def test_without_a_judge_all_epochs_are_read_and_sums_read_once(corpus, teacher):
-    run = Run(teacher, corpus, CONFIG)
-    assert [stage.title for stage in run.engine.stages] == [f"text, epoch {n}" for n in range(1, 6)]
-    assert [len(stage.methods) for stage in run.engine.stages] == [2, 1, 1, 1, 1]
-    once = Run(teacher, corpus, replace(CONFIG, epochs=1)).tables()["ase"]
-    assert np.array_equal(run.tables()["ase"].matrix, once.matrix)
+    plan = make_plan(teacher, corpus, CONFIG)
+    assert [stage.title for stage in plan.engine.stages] == [f"text, epoch {n}" for n in range(1, 6)]
+    assert [len(stage.methods) for stage in plan.engine.stages] == [2, 1, 1, 1, 1]
+    once = distill_from_teacher(teacher, corpus, config=replace(CONFIG, epochs=1))["ase"]
+    assert np.array_equal(plan.run()["ase"].matrix, once.matrix)
 
 
 def test_a_resumed_run_remembers_the_best_table(corpus, teacher, tmp_path: Path):
     whole = Judge(0.5, 0.7, 0.6, 0.65, 0.6)
-    expected = Run(teacher, corpus, CONFIG, tmp_path / "a", Development(whole, 2))
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    tables = expected.tables()
+    tables = distilled(corpus, teacher, EarlyStopping(whole, 2))
     with pytest.raises(Interrupted):
-        stopped = Development(Judge(0.5, 0.7, stop_at=2), 2)
-        Run(teacher, corpus, CONFIG, tmp_path / "b", stopped).tables()
-    rest = Development(Judge(0.6, 0.65, 0.6), 2)
-    again = Run(teacher, corpus, CONFIG, tmp_path / "b", rest).tables(resume=True)
+        stopped = EarlyStopping(Judge(0.5, 0.7, stop_at=2), 2)
+        distilled(corpus, teacher, stopped, tmp_path)
+    rest = EarlyStopping(Judge(0.6, 0.65, 0.6), 2)
+    again = distilled(corpus, teacher, rest, tmp_path, resume=True)
     for label, table in tables.items():
         assert table.matrix.tobytes() == again[label].matrix.tobytes()
 
 
 def test_the_result_says_by_what_it_was_chosen(corpus, teacher):
-    judge = Development(Judge(0.5, 0.7, 0.6), 1, {"file": "pairs.tsv", "sha256": "abc"})
-    tables = Run(teacher, corpus, CONFIG, development=judge).tables()
+    judge = EarlyStopping(Judge(0.5, 0.7, 0.6), 1, {"file": "pairs.tsv", "sha256": "abc"})
+    tables = distilled(corpus, teacher, judge)
     label = next(name for name in tables if name.startswith("x2static"))
     assert tables[label].provenance["development"] == {
         "file": "pairs.tsv",
@@ -99,24 +109,24 @@ def test_the_result_says_by_what_it_was_chosen(corpus, teacher):
         "score": 0.7,
     }
     assert tables["ase"].provenance["development"] is None
-    plain = Run(teacher, corpus, CONFIG).tables()
+    plain = distilled(corpus, teacher, None)
     assert all(table.provenance["development"] is None for table in plain.values())
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Development(Judge(), 1, {"sha256": "def"}), r"development\.sha256 was 'abc', now 'def'"),
-        (Development(Judge(), 2, {"sha256": "abc"}), r"development\.patience was 1, now 2"),
+        (EarlyStopping(Judge(), 1, {"sha256": "def"}), r"development\.sha256 was 'abc', now 'def'"),
+        (EarlyStopping(Judge(), 2, {"sha256": "abc"}), r"development\.patience was 1, now 2"),
         (None, r"development was \{.*'abc'.*\}, now None"),
     ],
 )
 def test_a_run_is_not_resumed_with_another_judge(corpus, teacher, tmp_path, other, message):
     with pytest.raises(Interrupted):
-        first = Development(Judge(0.5, stop_at=1), 1, {"sha256": "abc"})
-        Run(teacher, corpus, CONFIG, tmp_path, first).tables()
+        first = EarlyStopping(Judge(0.5, stop_at=1), 1, {"sha256": "abc"})
+        distilled(corpus, teacher, first, tmp_path)
     with pytest.raises(DataError, match=message):
-        Run(teacher, corpus, CONFIG, tmp_path, other).tables(resume=True)
+        distilled(corpus, teacher, other, tmp_path, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +139,10 @@ def test_a_run_is_not_resumed_with_another_judge(corpus, teacher, tmp_path, othe
 def test_a_judge_with_nothing_to_choose_is_refused(tmp_path, methods, epochs, message):
     (tmp_path / "text.txt").write_text("Some text.", encoding="utf-8")
     config = DistillConfig(methods, TeacherConfig("never loaded"), epochs=epochs)
-    judge = Development(lambda vectors: 0.0)
+    judge = EarlyStopping(lambda vectors: 0.0)
     for start in (distill, dry_run):
         with pytest.raises(UsageError, match=message):
-            start([tmp_path / "text.txt"], config=config, development=judge)
+            start([tmp_path / "text.txt"], config=config, early_stopping=judge)
 
 
 def test_a_vocabulary_that_cannot_be_judged_is_refused_before_the_first_batch(corpus, teacher):
@@ -140,9 +150,9 @@ def test_a_vocabulary_that_cannot_be_judged_is_refused_before_the_first_batch(co
         raise DataError(f"no pair of {len(words)} words")
 
     with pytest.raises(DataError, match="no pair of 7 words"):
-        Run(teacher, corpus, CONFIG, development=Development(Judge(), check_words=refuse))
+        distilled(corpus, teacher, EarlyStopping(Judge(), check_words=refuse))
 
 
 def test_patience_has_a_least_value():
     with pytest.raises(UsageError, match="at least 1 epoch; got 0"):
-        Development(lambda vectors: 0.0, 0)
+        EarlyStopping(lambda vectors: 0.0, 0)

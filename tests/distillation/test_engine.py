@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from wordstill.core.resume import CheckpointFile, Progress
-from wordstill.distillation.engine import Engine, Stage, stop_requested
+from wordstill.distillation.engine import Engine, stop_requested
+from wordstill.distillation.stages import Stage
 from wordstill.errors import DataError, Interrupted, TrainingError
 
 RECIPE = '{"seed": 0}'
@@ -66,7 +67,7 @@ class Recorder:
     def __init__(self, *layers: int) -> None:
         self.layers = layers
         self.seen = torch.zeros(0, dtype=torch.int64)
-        self.alone = torch.zeros(0, dtype=torch.int64)
+        self.isolated = torch.zeros(0, dtype=torch.int64)
         self.name, self.sick = f"recorder-{layers[0]}", False
 
     def status(self) -> str:
@@ -79,20 +80,20 @@ class Recorder:
     def observe(self, states: int) -> None:
         self.seen = torch.cat([self.seen, torch.tensor([states])])
 
-    def observe_alone(self, states: int) -> None:
-        self.alone = torch.cat([self.alone, torch.tensor([states])])
+    def observe_isolated(self, states: int) -> None:
+        self.isolated = torch.cat([self.isolated, torch.tensor([states])])
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        return {"seen": self.seen, "alone": self.alone}
+        return {"seen": self.seen, "isolated": self.isolated}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        assert state.keys() == {"seen", "alone"}
-        self.seen, self.alone = state["seen"], state["alone"]
+        assert state.keys() == {"seen", "isolated"}
+        self.seen, self.isolated = state["seen"], state["isolated"]
 
 
 @dataclass
 class Rig:
-    """An engine with two methods: both read the text, one of them also words alone."""
+    """An engine with two methods: both read the text, one of them also isolated words."""
 
     path: Path | None
     teacher: Echo = field(default_factory=Echo)
@@ -103,16 +104,16 @@ class Rig:
         self.words, self.text = Numbers(3), Numbers(7)
         methods = {"a": self.first, "a-b": self.second}
         stages = [
-            Stage("words alone", self.words, [self.second], alone=True, words=30),
-            Stage("text", self.text, [self.first, self.second], alone=False, words=70),
+            Stage("isolated words", self.words, [self.second], isolated=True, words=30),
+            Stage("text", self.text, [self.first, self.second], isolated=False, words=70),
         ]
         checkpoint = CheckpointFile(self.path, self.recipe) if self.path else None
         self.engine = Engine(self.teacher, methods, stages, checkpoint)
 
     def check_complete(self) -> None:
         assert self.first.seen.tolist() == self.second.seen.tolist() == list(range(7))
-        assert self.first.alone.tolist() == []
-        assert self.second.alone.tolist() == [0, 1, 2]
+        assert self.first.isolated.tolist() == []
+        assert self.second.isolated.tolist() == [0, 1, 2]
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ def test_signals_stop_after_a_batch_and_the_rest_is_read_later(path, number, whe
     with pytest.raises(Interrupted) as caught:
         stopped.engine.run()
     assert signal.getsignal(number) is before
-    stage, done, total = ("words alone", when + 1, 3) if when < 3 else ("text", when + 1, 7)
+    stage, done, total = ("isolated words", when + 1, 3) if when < 3 else ("text", when + 1, 7)
     assert str(caught.value).startswith(
         f"Stopped while reading {stage}: {10 * done} of {10 * total} words done and"
     )
@@ -277,7 +278,7 @@ def test_progress_shows_what_is_left_after_resuming(path, capsys):
     shown = capsys.readouterr().err
     assert "text: 100%" in shown
     assert "70.0/70.0" in shown
-    assert "words alone" not in shown
+    assert "isolated words" not in shown
 
 
 def test_other_threads_get_no_signals():

@@ -15,11 +15,11 @@ from pyarrow import parquet
 
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
+from wordstill.distillation import DistillConfig, EarlyStopping, distill_from_teacher
 from wordstill.distillation import estimate as room
-from wordstill.distillation.early_stopping import Development
+from wordstill.distillation.distilling import Plan, make_plan
 from wordstill.distillation.estimate import Estimate, Step, dry_run, estimate
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.run import DistillConfig, Run
 from wordstill.errors import DataError
 from wordstill.teacher import Teacher, TeacherConfig
 
@@ -45,10 +45,10 @@ def corpus(tmp_path):
 
 
 @pytest.fixture
-def make_run(tiny_teacher, corpus):
-    def make(*methods: str, **settings: object) -> Run:
+def planned(tiny_teacher, corpus):
+    def make(*methods: str, **settings: object) -> Plan:
         config = DistillConfig(methods=methods or ("ase",), **settings)
-        return Run(tiny_teacher("bert-uncased"), corpus, config)
+        return make_plan(tiny_teacher("bert-uncased"), corpus, config)
 
     return make
 
@@ -60,8 +60,8 @@ def size_of(folder) -> int:
 @pytest.mark.parametrize("methods", [("ase",), ("still", "decontextual"), ("ase:layer=all",)])
 def test_disk_is_that_of_the_real_run(tiny_teacher, corpus, tmp_path, methods):
     config = DistillConfig(methods=methods, checkpoint_seconds=0)
-    expected = estimate(Run(tiny_teacher("bert-uncased"), corpus, config), limit=0.1)
-    tables = Run(tiny_teacher("bert-uncased"), corpus, config, tmp_path).tables()
+    expected = estimate(make_plan(tiny_teacher("bert-uncased"), corpus, config), limit=0.1)
+    tables = distill_from_teacher(tiny_teacher("bert-uncased"), corpus, config=config, work=tmp_path)
     for label, table in tables.items():
         table.save(tmp_path / label)
     saved = sum(size_of(tmp_path / label) for label in tables)
@@ -71,27 +71,29 @@ def test_disk_is_that_of_the_real_run(tiny_teacher, corpus, tmp_path, methods):
     assert expected.rows == max(map(len, tables.values()))
 
 
-def test_every_stage_has_its_words(make_run, corpus):
-    run = make_run("still", "decontextual")
-    steps = estimate(run, limit=0.1).steps
+def test_every_stage_has_its_words(planned, corpus):
+    plan = planned("still", "decontextual")
+    steps = estimate(plan, limit=0.1).steps
     assert [(step.title, step.words) for step in steps] == [
-        ("words alone", len(run.vocabulary)),
+        ("isolated words", len(plan.vocabulary)),
         ("text", corpus.n_words),
         ("finish", 0),
     ]
     assert all(step.seconds > 0 for step in steps)
 
 
-def test_memory_holds_the_states_of_all_methods(make_run):
-    run = make_run("ase:layer=all")
+def test_memory_holds_the_states_of_all_methods(planned):
+    plan = planned("ase:layer=all")
     before = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert estimate(run, limit=0.1).memory >= before + sum(method.memory() for method in run.methods.values())
+    assert estimate(plan, limit=0.1).memory >= before + sum(
+        method.memory() for method in plan.engine.methods.values()
+    )
 
 
-def test_without_a_report_of_memory_all_else_is_there(make_run, monkeypatch):
+def test_without_a_report_of_memory_all_else_is_there(planned, monkeypatch):
     """Windows has no module ``resource``."""
     monkeypatch.setitem(sys.modules, "resource", None)
-    expected = estimate(make_run("ase"), limit=0.1)
+    expected = estimate(planned("ase"), limit=0.1)
     assert expected.memory is None
     assert expected.artifact > 0 and expected.seconds > 0
 
@@ -125,17 +127,14 @@ def probe(clock: Clock, sizes: list[int], limit: float) -> Step:
         title="text",
         words=1000,
         layers=(1,),
-        alone=False,
+        isolated=False,
         batches=SimpleNamespace(since=since),
         observe=lambda *_: None,
     )
-    run = SimpleNamespace(
-        teacher=SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu")),
-        engine=SimpleNamespace(stages=[stage]),
-        methods={},
-        vocabulary=NoWords(),
-    )
-    return estimate(run, 0.5, limit=limit).steps[0]
+    teacher = SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu"))
+    engine = SimpleNamespace(teacher=teacher, stages=[stage], methods={})
+    plan = SimpleNamespace(engine=engine, vocabulary=NoWords())
+    return estimate(plan, 0.5, limit=limit).steps[0]
 
 
 def test_the_first_batch_only_warms_up(monkeypatch):
@@ -288,7 +287,7 @@ def test_a_development_set_is_not_judged_by_the_beginning(tmp_path, monkeypatch,
     (tmp_path / "long.txt").write_text("\n".join(lines))
     monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
     config = DistillConfig(methods=("x2static",), teacher=TeacherConfig("tiny"), epochs=2)
-    judge = Development(lambda vectors: 0.0, check_words=refuse)
+    judge = EarlyStopping(lambda vectors: 0.0, check_words=refuse)
     inputs = [tmp_path / "long.txt"]
     assert dry_run(inputs, config, judge, probe_bytes=10_000, probe_seconds=0.1)[1].rows > 0
     with pytest.raises(DataError, match="none of"):

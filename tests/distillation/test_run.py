@@ -13,8 +13,8 @@ import torch
 
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import Corpus, VocabularyConfig, input_text, prepare
-from wordstill.distillation.distilling import distill
-from wordstill.distillation.run import DistillConfig, Run
+from wordstill.distillation import DistillConfig, distill, distill_from_teacher
+from wordstill.distillation.distilling import make_plan
 from wordstill.errors import DataError, TeacherError, TrainingError, UsageError
 from wordstill.methods import METHODS, Ase
 from wordstill.teacher import Teacher, TeacherConfig
@@ -129,7 +129,7 @@ class TestFoundOutBeforeReading:
 @pytest.mark.parametrize("kind", DECODERS)
 def test_no_method_needs_a_teacher_that_reads_both_ways(kind, corpus, tiny_teacher):
     config = DistillConfig(tuple(EVERYTHING), vocabulary=VocabularyConfig(min_count=3), budget=500)
-    tables = Run(tiny_teacher(kind), corpus, config).tables()
+    tables = distill_from_teacher(tiny_teacher(kind), corpus, config=config)
     assert len(tables) == len(EVERYTHING)
     for table in tables.values():
         assert len(table) > 10
@@ -167,7 +167,7 @@ def test_every_wanted_word_is_in_every_table(corpus, config):
 
 
 def test_a_table_without_words_is_an_error(corpus, config, monkeypatch):
-    monkeypatch.setattr(Ase, "finish", lambda _: WordVectors([], np.empty((0, 3), dtype=np.float32)))
+    monkeypatch.setattr(Ase, "finish", lambda *_: WordVectors([], np.empty((0, 3), dtype=np.float32)))
     with pytest.raises(DataError, match=r"ase: none of the \d+ words .* got a vector; the tokenizer of"):
         distill(corpus.path, config=config)
 
@@ -182,9 +182,10 @@ def test_a_text_that_is_thinned_out_to_nothing_is_an_error(corpus, config):
 
 
 def test_the_budget_follows_the_device(corpus, saved_teacher):
-    run = Run(Teacher.from_pretrained(saved_teacher, device="cpu"), corpus, DistillConfig(("ase",)))
-    assert run.batches.budget == 2048
-    assert run.engine.checkpoint is None
+    (table,) = distill_from_teacher(
+        Teacher.from_pretrained(saved_teacher, device="cpu"), corpus, "ase"
+    ).values()
+    assert table.provenance["batches"]["budget"] == 2048
 
 
 def test_a_training_that_runs_away_keeps_the_last_good_state(corpus, config, tmp_path):
@@ -192,9 +193,9 @@ def test_a_training_that_runs_away_keeps_the_last_good_state(corpus, config, tmp
     with pytest.raises(TrainingError, match=r"bert-skipgram.*diverged.* at step \d+.*rate=0\.1") as caught:
         distill(corpus.path, tmp_path / "out", config=eager)
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
-    run = Run(Teacher.from_config(config.teacher), corpus, eager, tmp_path / "out.partial")
-    assert run.engine.checkpoint is not None and run.engine.checkpoint.path.name == CHECKPOINT
-    saved = run.engine.checkpoint.load()
+    plan = make_plan(Teacher.from_config(config.teacher), corpus, eager, tmp_path / "out.partial")
+    assert plan.engine.checkpoint is not None and plan.engine.checkpoint.path.name == CHECKPOINT
+    saved = plan.engine.checkpoint.load()
     assert saved is not None
     progress, states = saved
     assert progress.words > 0

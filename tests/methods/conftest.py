@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
-from wordstill.methods import METHODS, Method, Setup, read_specs
+from wordstill.methods import METHODS, Method, RunContext, read_specs
 from wordstill.teacher import (
     Batch,
     BatchConfig,
@@ -80,8 +80,8 @@ class Text:
     said: dict[tuple[bool, int, tuple[int, ...]], list[WordStates]] = field(default_factory=dict)
 
     @property
-    def setup(self) -> Setup:
-        return Setup(
+    def context(self) -> RunContext:
+        return RunContext(
             self.vocabulary,
             self.teacher.width,
             self.teacher.depth,
@@ -92,7 +92,7 @@ class Text:
     def build(self, spec: str, seed: int = 0) -> Method:
         """A method that has seen nothing."""
         (found,) = read_specs([spec], METHODS, self.teacher.depth)
-        return found.build(replace(self.setup, seed=seed))
+        return found.build(replace(self.context, seed=seed))
 
     def batches(self, *, alone: bool, budget: int) -> list[Batch]:
         """All batches of the text, or of every word of the vocabulary alone."""
@@ -109,9 +109,9 @@ class Text:
     def steps(self, method: Method, budget: int = BUDGET) -> list[Callable[[Method], None]]:
         """What the method would observe, one call for each batch."""
         found: list[Callable[[Method], None]] = []
-        if len(method.words_alone()):
+        if len(method.isolated_words()):
             for states in self.states(True, budget, method.layers):
-                found.append(lambda each, states=states: each.observe_alone(states))
+                found.append(lambda each, states=states: each.observe_isolated(states))
         if method.reads_text:
             for states in self.states(False, budget, method.layers):
                 found.append(lambda each, states=states: each.observe(states))
@@ -205,11 +205,11 @@ def hand_made() -> Callable[..., WordStates]:
 
 
 @pytest.fixture(scope="session")
-def hand_made_setup() -> Callable[..., Setup]:
-    """Makes a setup with given counts of words."""
+def hand_made_run() -> Callable[..., RunContext]:
+    """Makes a run with given counts of words."""
 
-    def make(counts: Sequence[int], width: int) -> Setup:
-        return Setup(Words(np.array(counts)), width, 0, torch.device("cpu"))  # type: ignore[arg-type]
+    def make(counts: Sequence[int], width: int) -> RunContext:
+        return RunContext(Words(np.array(counts)), width, 0, torch.device("cpu"))  # type: ignore[arg-type]
 
     return make
 
@@ -289,7 +289,7 @@ class Topics:
         read = batches * self.sentences * self.length
         vocabulary: Any = Words(np.full(self.words, read // self.words))
         (found,) = read_specs([spec], METHODS, 0)
-        return found.build(Setup(vocabulary, self.width, 0, torch.device("cpu"), seed=seed, words=read))
+        return found.build(RunContext(vocabulary, self.width, 0, torch.device("cpu"), seed=seed, words=read))
 
     def states(self, seed: int, scale: float = 1.0) -> WordStates:
         """A batch. A word's number modulo 4 is its topic, and all states share a large direction."""

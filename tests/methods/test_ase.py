@@ -32,25 +32,25 @@ def test_the_loops_count_what_the_vocabulary_counts(text, slow):
 
 def test_only_unseen_words_are_read_alone(text):
     method = text.build("ase")
-    assert {text.vocabulary.keys[number] for number in method.words_alone()} == {
+    assert {text.vocabulary.keys[number] for number in method.isolated_words()} == {
         "vapourless",
         "grey monday river",
     }
 
 
-def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_setup):
+def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_run):
     """Its own occurrences may all be cut off; then it must not matter that another method reads it alone."""
-    method = Ase(AseConfig(layer=0), hand_made_setup([2, 1, 0], width=4))
-    method.observe_alone(hand_made([[0], [1], [2]], np.eye(3, 4)))
+    method = Ase(AseConfig(layer=0), hand_made_run([2, 1, 0], width=4))
+    method.observe_isolated(hand_made([[0], [1], [2]], np.eye(3, 4)))
     method.observe(hand_made([[0, -1, 0]], np.array([[1, 0, 0, 0], [9, 9, 9, 9], [3, 0, 0, 0]])))
     table = method.finish()
     assert table.words == ("word0", "word2")
     assert table.matrix.tolist() == [[2, 0, 0, 0], [0, 0, 1, 0]]
 
 
-def test_a_batch_without_known_words(hand_made, hand_made_setup):
+def test_a_batch_without_known_words(hand_made, hand_made_run):
     for context in POOLINGS:
-        method = Ase(AseConfig(layer=0, context=context), hand_made_setup([1], width=2))
+        method = Ase(AseConfig(layer=0, context=context), hand_made_run([1], width=2))
         method.observe(hand_made([[-1, -1]], np.ones((2, 2))))
         assert len(method.finish()) == 0
         method.observe(hand_made([[0]], np.full((1, 2), -5.0)))

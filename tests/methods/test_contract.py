@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.distillation.run import DistillConfig, Run
+from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.learning.learner import STEPS
@@ -236,7 +236,7 @@ def test_other_methods_are_not_merged(text, spec):
 def runs(text) -> list[dict[str, WordVectors]]:
     """The tables of all methods, from two runs of one pass each."""
     config = DistillConfig((*SUMS, *VARIANTS, *LEARNERS), vocabulary=text.vocabulary.config, budget=BUDGET)
-    return [Run(text.teacher, text.corpus, config).tables() for _ in range(2)]
+    return [distill_from_teacher(text.teacher, text.corpus, config=config) for _ in range(2)]
 
 
 def label(spec: str) -> str:
@@ -249,7 +249,7 @@ def test_two_runs_give_the_same_bits(runs, spec):
 
 def test_the_company_of_other_methods_does_not_matter(runs, text, spec):
     config = DistillConfig((spec,), vocabulary=text.vocabulary.config, budget=BUDGET)
-    (single,) = Run(text.teacher, text.corpus, config).tables().values()
+    (single,) = distill_from_teacher(text.teacher, text.corpus, config=config).values()
     assert_close(runs[0][label(spec)], single)
 
 
@@ -308,7 +308,7 @@ def test_methods_explain_themselves(name):
 
 
 class _Silent(Method):
-    """Says that it reads text and wants words alone, but does neither."""
+    """Says that it reads text and has isolated words, but observes neither."""
 
     name = "silent.v1"
     config_type = type(None)
@@ -319,14 +319,14 @@ class _Silent(Method):
 
 
 def test_a_method_that_forgot_to_observe_says_so(text):
-    method = _Silent(None, text.setup)
-    assert method.words_alone().tolist() == [] and method.state_dict() == {}
+    method = _Silent(None, text.context)
+    assert method.isolated_words().tolist() == [] and method.state_dict() == {}
     with pytest.raises(NotImplementedError, match="_Silent reads text"):
         method.observe(None)
-    with pytest.raises(NotImplementedError, match="_Silent wants words alone"):
-        method.observe_alone(None)
+    with pytest.raises(NotImplementedError, match="_Silent has isolated words"):
+        method.observe_isolated(None)
 
 
-def test_the_device_of_the_setup_is_used(text):
+def test_the_device_of_the_run_is_used(text):
     for name in METHODS:
         assert all(tensor.device == torch.device("cpu") for tensor in text.build(name).state_dict().values())

@@ -17,4 +17,4 @@ def test_it_is_the_state_of_the_word_alone(text, slow, subword, layer):
 def test_no_text_is_read(text):
     method = text.build("decontextual")
     assert not method.reads_text
-    assert method.words_alone().tolist() == list(range(len(text.vocabulary)))
+    assert method.isolated_words().tolist() == list(range(len(text.vocabulary)))

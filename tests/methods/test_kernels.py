@@ -98,16 +98,16 @@ SPECS = (
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     (found,) = read_specs([spec], METHODS, text.teacher.depth)
-    plain = found.build(text.setup)
+    plain = found.build(text.context)
     with monkeypatch.context() as patched:
         patched.setattr(rows_module, "_kernels", KernelStep)
-        fast = found.build(replace(text.setup, device=DEVICE))
-    assert plain._fast is None
-    assert fast._fast is not None
-    draw = plain.noise.draw
+        fast = found.build(replace(text.context, device=DEVICE))
+    assert plain.kernel_step is None
+    assert fast.kernel_step is not None
+    draw = plain.sampler.draw
     # The same draws everywhere: a GPU has a generator of its own.
-    fast.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)
-    plain.noise.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
+    fast.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)
+    plain.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
     for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
         fast.observe(

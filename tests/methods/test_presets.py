@@ -128,17 +128,17 @@ def test_what_is_set_beside_a_preset_has_the_last_word(name, preset):
 
 @pytest.mark.parametrize("preset", Row._fields)
 @pytest.mark.parametrize("name", TABLE)
-def test_settings_reach_what_is_built(name, preset, hand_made_setup):
+def test_settings_reach_what_is_built(name, preset, hand_made_run):
     """Where a setting is handed on to another part, the part has it."""
     (found,) = read_specs([f"{name}:preset={preset}"], METHODS, LAYER)
-    method, table = found.build(hand_made_setup([1, 16], 4)), expected(name, preset)
+    method, table = found.build(hand_made_run([1, 16], 4)), expected(name, preset)
     assert method.rows.optimiser.kind == table["optimiser"]
     # A word sixteen times as frequent is drawn 16^power times as often.
-    shares = np.diff(method.noise._bounds.numpy(), prepend=0.0)
+    shares = np.diff(method.sampler.cumulative.numpy(), prepend=0.0)
     assert shares[1] / shares[0] == pytest.approx(16 ** table["noise_power"])
     assert method.rows.rates.tolist() == pytest.approx([1.0, 16.0 ** -table["balance"]])
-    assert (method._offsets is not None) == table["corrected"]
+    assert (method.score_offsets is not None) == table["corrected"]
     assert (method.whitener is not None) == (table["whiten"] is not None)
-    assert method.rate == table["rate"]
-    method.clock.counts[1] = method.setup.words
-    assert method.rate == pytest.approx(table["rate"] * table["final_rate"])
+    assert method.scheduled_rate == table["rate"]
+    method.clock.counts[1] = method.run.words
+    assert method.scheduled_rate == pytest.approx(table["rate"] * table["final_rate"])

@@ -114,7 +114,7 @@ def test_no_observations_change_nothing():
 
 @pytest.mark.parametrize("layer", [1, 3])
 def test_every_word_is_near_what_plain_loops_give(text, slow, layer):
-    method = Principal(PrincipalConfig(layer), text.setup)
+    method = Principal(PrincipalConfig(layer), text.context)
     for step in text.steps(method):
         step(method)
     table = method.finish()
@@ -128,22 +128,22 @@ def test_every_word_is_near_what_plain_loops_give(text, slow, layer):
         assert sine(found, exact(states)) < (2e-5 if len(states) <= 4 else 0.02), word
 
 
-def test_the_direction_is_on_the_side_of_the_mean(hand_made, hand_made_setup):
-    method = Principal(PrincipalConfig(layer=0, rank=2), hand_made_setup([3], width=2))
+def test_the_direction_is_on_the_side_of_the_mean(hand_made, hand_made_run):
+    method = Principal(PrincipalConfig(layer=0, rank=2), hand_made_run([3], width=2))
     method.observe(hand_made([[0, 0, 0]], np.array([[-2, 0.5], [-2, -0.5], [-2, 0]])))
     np.testing.assert_allclose(method.finish()["word0"], [-1, 0], atol=1e-6)
 
 
-def test_opposite_states_do_not_cancel(hand_made, hand_made_setup):
+def test_opposite_states_do_not_cancel(hand_made, hand_made_run):
     """The mean of these says nothing, their common axis does."""
-    method = Principal(PrincipalConfig(layer=0, rank=2), hand_made_setup([4], width=2))
+    method = Principal(PrincipalConfig(layer=0, rank=2), hand_made_run([4], width=2))
     method.observe(hand_made([[0, 0, 0, 0]], np.array([[3, 0.1], [-3, 0.1], [3, 0.1], [-3.1, 0.1]])))
     assert abs(method.finish()["word0"][0]) > 0.99
 
 
-def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_setup):
-    method = Principal(PrincipalConfig(layer=0), hand_made_setup([2, 1, 0], width=4))
-    method.observe_alone(hand_made([[0], [1], [2]], np.eye(3, 4)))
+def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_run):
+    method = Principal(PrincipalConfig(layer=0), hand_made_run([2, 1, 0], width=4))
+    method.observe_isolated(hand_made([[0], [1], [2]], np.eye(3, 4)))
     method.observe(hand_made([[0, -1, 0]], np.array([[1, 0, 0, 0], [9, 9, 9, 9], [3, 0, 0, 0]])))
     table = method.finish()
     assert table.words == ("word0", "word2")
@@ -154,11 +154,11 @@ def test_bad_ranks_are_refused(text):
     with pytest.raises(UsageError, match="rank must be at least 1; got 0"):
         PrincipalConfig(layer=0, rank=0)
     with pytest.raises(UsageError, match="from 1 to 32, the teacher's width; got 33"):
-        Principal(PrincipalConfig(layer=0, rank=33), text.setup)
+        Principal(PrincipalConfig(layer=0, rank=33), text.context)
 
 
 def test_a_restored_method_goes_on_bit_for_bit(text):
-    whole, first, second = (Principal(PrincipalConfig(layer=3), text.setup) for _ in range(3))
+    whole, first, second = (Principal(PrincipalConfig(layer=3), text.context) for _ in range(3))
     steps = text.steps(whole)
     for step in steps:
         step(whole)

@@ -8,7 +8,7 @@ import pytest
 
 from wordstill.core.plugins import Registry
 from wordstill.errors import UsageError
-from wordstill.methods import METHODS, Method, check_specs, read_specs
+from wordstill.methods import METHODS, Method, parse_specs, read_specs
 
 DEPTH = 4
 KNOWN = ", ".join(sorted(METHODS))
@@ -40,7 +40,7 @@ def labels(*texts: str) -> list[str]:
 )
 def test_labels(texts, expected):
     assert labels(*texts) == expected
-    check_specs(texts, METHODS)
+    parse_specs(texts, METHODS)
 
 
 def test_settings_reach_the_method():
@@ -99,7 +99,7 @@ def test_what_cannot_be_read(texts, message):
 @pytest.mark.parametrize(("texts", "message"), WRONG_ANYWHERE)
 def test_most_is_known_before_the_teacher_is(texts, message):
     with pytest.raises(UsageError, match=re.escape(message)):
-        check_specs(texts, METHODS)
+        parse_specs(texts, METHODS)
 
 
 @dataclass(frozen=True)

@@ -126,20 +126,20 @@ def test_each_direction_has_its_largest_coordinate_positive_so_that_signs_are_se
 
 def run(setup, batches, alone, **settings):
     method = Still(StillConfig(layer=0, **settings), setup)
-    method.observe_alone(alone)
+    method.observe_isolated(alone)
     for batch in batches:
         method.observe(batch)
     return method.finish()
 
 
-def test_words_that_cannot_be_told_apart_get_zeros(hand_made, hand_made_setup):
+def test_words_that_cannot_be_told_apart_get_zeros(hand_made, hand_made_run):
     """All states are the same up to rounding of float32."""
     generator = np.random.default_rng(0)
     direction = generator.normal(size=6)
     noisy = direction * (1 + 3e-8 * generator.normal(size=(12, 1)))
     sentences = [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4, 0, 1]]
     table = run(
-        hand_made_setup([3, 3, 2, 2, 2, 0], width=6),
+        hand_made_run([3, 3, 2, 2, 2, 0], width=6),
         [hand_made(sentences, noisy)],
         hand_made([[number] for number in range(6)], noisy[:6]),
     )
@@ -147,10 +147,10 @@ def test_words_that_cannot_be_told_apart_get_zeros(hand_made, hand_made_setup):
     assert np.abs(table.matrix).max() == 0
 
 
-def test_one_word_only(hand_made, hand_made_setup):
+def test_one_word_only(hand_made, hand_made_run):
     states = np.random.default_rng(0).normal(size=(5, 4))
     table = run(
-        hand_made_setup([3, 0], width=4),
+        hand_made_run([3, 0], width=4),
         [hand_made([[0, 0], [-1, 0]], states[:4])],
         hand_made([[0], [1]], states[3:]),
     )
@@ -158,11 +158,11 @@ def test_one_word_only(hand_made, hand_made_setup):
     np.testing.assert_allclose(table.matrix, 0, atol=1e-12)
 
 
-def test_fewer_words_than_the_width(hand_made, hand_made_setup):
+def test_fewer_words_than_the_width(hand_made, hand_made_run):
     generator = np.random.default_rng(1)
     states = generator.normal(size=(9, 50)) + 3
     table = run(
-        hand_made_setup([3, 3, 3, 0], width=50),
+        hand_made_run([3, 3, 3, 0], width=50),
         [hand_made([[0, 1], [1, 2], [2, 0, 0, 1, 2]], states)],
         hand_made([[0], [1], [2], [3]], generator.normal(size=(4, 50))),
         dim=100,
@@ -173,10 +173,10 @@ def test_fewer_words_than_the_width(hand_made, hand_made_setup):
     assert np.abs(table.matrix[:, 2:]).max() < 1e-6
 
 
-def test_a_word_without_subwords_is_left_out(hand_made, hand_made_setup):
+def test_a_word_without_subwords_is_left_out(hand_made, hand_made_run):
     generator = np.random.default_rng(2)
     table = run(
-        hand_made_setup([3, 3, 3], width=2),
+        hand_made_run([3, 3, 3], width=2),
         [hand_made([[0, -2, 2], [0, 2, -2]], generator.normal(size=(4, 2)))],
         hand_made([[0], [-2], [2]], generator.normal(size=(2, 2))),
     )
@@ -184,13 +184,13 @@ def test_a_word_without_subwords_is_left_out(hand_made, hand_made_setup):
     assert np.isfinite(table.matrix).all() and np.abs(table.matrix).max() > 0.1
 
 
-def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_made_setup):
+def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_made_run):
     """Its missing state alone must not count as zeros in the regression."""
     generator = np.random.default_rng(3)
     states, alone = generator.normal(size=(12, 2)), generator.normal(size=(3, 2)) + 10
     sentences = [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 3]]
     table = run(
-        hand_made_setup([3, 4, 4, 1], width=2),
+        hand_made_run([3, 4, 4, 1], width=2),
         [hand_made(sentences, states)],
         hand_made([[0], [1], [2]], alone),
     )
@@ -199,13 +199,13 @@ def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_
     np.testing.assert_allclose(joint.mean(axis=0), 0, atol=1e-6)
 
 
-def test_nothing_is_expected_of_a_word_that_cannot_be_read_alone(hand_made, hand_made_setup):
+def test_nothing_is_expected_of_a_word_that_cannot_be_read_alone(hand_made, hand_made_run):
     """It is taken for an average word, as is the third one, which is average alone. Priors hide the text."""
     states = np.random.default_rng(4).normal(size=(12, 2)) + 1
     alone = np.array([[8.0, 10.0], [12.0, 14.0], [10.0, 12.0]])
     sentences = [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 3]]
     table = run(
-        hand_made_setup([3, 4, 4, 1], width=2),
+        hand_made_run([3, 4, 4, 1], width=2),
         [hand_made(sentences, states)],
         hand_made([[0], [1], [2]], alone),
         state_prior=1e12,
@@ -215,19 +215,19 @@ def test_nothing_is_expected_of_a_word_that_cannot_be_read_alone(hand_made, hand
     assert np.abs(table.matrix[0] - table.matrix[3]).max() > 0.1
 
 
-def test_nothing_read_yet(hand_made_setup):
-    assert len(Still(StillConfig(layer=0), hand_made_setup([5, 5], width=3)).finish()) == 0
+def test_nothing_read_yet(hand_made_run):
+    assert len(Still(StillConfig(layer=0), hand_made_run([5, 5], width=3)).finish()) == 0
 
 
-def test_text_without_any_word_of_the_vocabulary_is_refused(hand_made_setup):
+def test_text_without_any_word_of_the_vocabulary_is_refused(hand_made_run):
     with pytest.raises(UsageError, match=r"none of the 2 words .* use decontextual"):
-        Still(StillConfig(layer=0), hand_made_setup([0, 0], width=3))
+        Still(StillConfig(layer=0), hand_made_run([0, 0], width=3))
 
 
 @pytest.mark.parametrize("dim", [0, -1, 7])
-def test_sizes_that_cannot_be(hand_made_setup, dim):
+def test_sizes_that_cannot_be(hand_made_run, dim):
     with pytest.raises(UsageError, match=f"still:dim must be from 1 to 6.*got {dim}"):
-        Still(StillConfig(layer=0, dim=dim), hand_made_setup([1], width=3))
+        Still(StillConfig(layer=0, dim=dim), hand_made_run([1], width=3))
 
 
 @pytest.mark.parametrize(
@@ -252,13 +252,13 @@ def test_settings_out_of_range(setting, value):
 
 
 @pytest.mark.parametrize("lower", [2, 3])
-def test_a_lower_layer_must_be_lower(hand_made_setup, lower):
+def test_a_lower_layer_must_be_lower(hand_made_run, lower):
     with pytest.raises(UsageError, match=f"still:lower must be below the layer, 2; got {lower}"):
-        Still(StillConfig(layer=2, lower=lower), hand_made_setup([1], width=3))
+        Still(StillConfig(layer=2, lower=lower), hand_made_run([1], width=3))
 
 
-def test_a_lower_layer_makes_room_for_more_numbers(hand_made_setup):
-    method = Still(StillConfig(layer=2, lower=0, dim=9), hand_made_setup([1], width=3))
+def test_a_lower_layer_makes_room_for_more_numbers(hand_made_run):
+    method = Still(StillConfig(layer=2, lower=0, dim=9), hand_made_run([1], width=3))
     assert method.layers == (0, 2)
     with pytest.raises(UsageError, match=r"from 1 to 9, 3 times .*got 10"):
-        Still(StillConfig(layer=2, lower=0, dim=10), hand_made_setup([1], width=3))
+        Still(StillConfig(layer=2, lower=0, dim=10), hand_made_run([1], width=3))

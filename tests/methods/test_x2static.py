@@ -88,11 +88,11 @@ class TestPaper:
     def test_the_rate_stays(self, topics):
         method = topics.build("x2static:preset=paper,subsample=0")
         method.observe(topics.states(0))
-        assert method.rate == 1e-3
+        assert method.scheduled_rate == 1e-3
         fixed = topics.build("x2static:subsample=0,final_rate=0.5")
-        before = fixed.rate
+        before = fixed.scheduled_rate
         fixed.observe(topics.states(0))
-        assert fixed.rate < before
+        assert fixed.scheduled_rate < before
 
 
 @pytest.mark.parametrize(

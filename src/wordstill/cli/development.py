@@ -1,4 +1,4 @@
-"""The judge that ``--development`` names: word pairs that no result is reported for."""
+"""Early stopping by ``--development``: word pairs that no result is reported for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordstill.core.files import sha256_of
 from wordstill.errors import DataError, UsageError, WordstillError
 
 if TYPE_CHECKING:
-    from wordstill.distillation.early_stopping import Development
+    from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.evaluation import SimilarityTask
     from wordstill.vectors import WordVectors
 
@@ -21,8 +21,8 @@ MOST_OF_A_TEST_SET = 0.75
 """One half may serve for choosing, if results are then reported on the other."""
 
 
-def read_development(path: Path | None, patience: int | None = None) -> Development | None:
-    """Word pairs with judgements, as a judge of tables by Spearman's correlation; None without a file.
+def read_development(path: Path | None, patience: int | None = None) -> EarlyStopping | None:
+    """Word pairs with judgements, as early stopping by Spearman's correlation; None without a file.
 
     Raises:
         UsageError: The file is a set that results are reported for, or there is patience without a file.
@@ -32,7 +32,7 @@ def read_development(path: Path | None, patience: int | None = None) -> Developm
         if patience is not None:
             raise UsageError("--patience is for --development; name a file of word pairs there.")
         return None
-    from wordstill.distillation.early_stopping import Development
+    from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.evaluation import SimilarityTask
     from wordstill.vectors import WordVectors
 
@@ -42,17 +42,19 @@ def read_development(path: Path | None, patience: int | None = None) -> Developm
     task = SimilarityTask(path)
     _refuse_test_pairs(path, task)
 
-    def judge(vectors: WordVectors) -> float:
+    def score_table(vectors: WordVectors) -> float:
         score = task.run(vectors)
         if score.value is None:
             raise DataError(f"{path} cannot judge the vectors: {score.problem}.")
         return score.value
 
     def check_words(words: Sequence[str]) -> None:
-        judge(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
+        score_table(
+            WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32))
+        )
 
     source = {"file": path.name, "sha256": task.dataset.sha256}
-    return Development(judge, 1 if patience is None else patience, source, check_words)
+    return EarlyStopping(score_table, 1 if patience is None else patience, source, check_words)
 
 
 def _refuse_published_files(path: Path) -> None:

@@ -17,10 +17,10 @@ from wordstill.cli.formatting import count_text, show_facts, size_text, time_tex
 from wordstill.cli.run_report import show_profile, show_result
 
 if TYPE_CHECKING:
-    from wordstill.distillation.early_stopping import Development
+    from wordstill.distillation.config import DistillConfig
+    from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
-    from wordstill.distillation.run import DistillConfig
 
 
 EXAMPLES = """\
@@ -135,7 +135,7 @@ def command(
     With one method DIR is the table of vectors; with several it holds a folder for each.
     """
     with needs_models("wordstill distill"):
-        from wordstill.distillation.run import DistillConfig
+        from wordstill.distillation import DistillConfig
     config = DistillConfig(
         methods=tuple(method or ["still"]),
         teacher=teacher.config(),
@@ -149,15 +149,15 @@ def command(
         checkpoint_seconds=60 * checkpoint_minutes,
     )
     options.output_folder(out)
-    judge = read_development(development, patience)
+    early_stopping = read_development(development, patience)
     if dry_run:
-        show_dry_run(inputs, out, config, judge)
+        show_dry_run(inputs, out, config, early_stopping)
     else:
         _run(
             inputs,
             out,
             config,
-            judge,
+            early_stopping,
             resume=resume,
             overwrite=overwrite,
             progress=options.wants_progress(progress),
@@ -169,19 +169,20 @@ def _run(
     inputs: list[str],
     out: Path,
     config: DistillConfig,
-    development: Development | None,
+    early_stopping: EarlyStopping | None,
     *,
     resume: bool,
     overwrite: bool,
     progress: bool,
     profile: bool,
 ) -> None:
-    from wordstill.core.progress import Stopwatch
-    from wordstill.distillation.distilling import distill
+    from wordstill.core.progress import Profiler
+    from wordstill.distillation import distill
+    from wordstill.teacher.device import synchronize
 
     if resume:
         refuse_unreadable_resume(inputs, out)
-    start, watch = time.monotonic(), Stopwatch() if profile else None
+    start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
     with resumable(out, inputs, resume=resume):
         tables = distill(
             cast("list[str | Path]", inputs),
@@ -190,22 +191,22 @@ def _run(
             resume=resume,
             overwrite=overwrite,
             progress=progress,
-            development=development,
-            watch=watch,
+            early_stopping=early_stopping,
+            profiler=profiler,
         )
     seconds = time.monotonic() - start
-    if watch is not None:
-        show_profile(watch, seconds)
+    if profiler is not None:
+        show_profile(profiler, seconds)
     show_result(tables, out, seconds)
 
 
 def show_dry_run(
-    inputs: Sequence[str], out: Path, config: DistillConfig, development: Development | None = None
+    inputs: Sequence[str], out: Path, config: DistillConfig, early_stopping: EarlyStopping | None = None
 ) -> None:
     """Show the resolved recipe and what it will take; nothing is written beside temporary files."""
     from wordstill.distillation.estimate import dry_run
 
-    recipe, estimate = dry_run(inputs, config, development)
+    recipe, estimate = dry_run(inputs, config, early_stopping)
     _show_recipe(recipe)
     _show_estimate(estimate)
     if out.exists():

@@ -13,7 +13,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.formatting import count_text, show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
-    from wordstill.core.progress import Stopwatch
+    from wordstill.core.progress import Profiler
     from wordstill.vectors import WordVectors
 
 SAMPLE_WORDS = 5
@@ -52,9 +52,9 @@ def show_result(
     )
 
 
-def show_profile(watch: Stopwatch, seconds: float) -> None:
+def show_profile(profiler: Profiler, seconds: float) -> None:
     """Say where the time of a run went, and what share of it each part had."""
-    parts = watch.seconds | {"all else": max(0.0, seconds - sum(watch.seconds.values()))}
+    parts = profiler.seconds | {"all else": max(0.0, seconds - sum(profiler.seconds.values()))}
     typer.echo("Where the time went:")
     show_facts({name: f"{spent:8.2f} s  {spent / seconds:6.1%}" for name, spent in parts.items()})
     typer.echo()

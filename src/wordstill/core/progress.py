@@ -1,4 +1,4 @@
-"""Where the time of a run goes, part by part."""
+"""Profiling a run part by part, and keeping its heap small."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-class Stopwatch:
-    """Adds up the seconds of named parts.
+class Profiler:
+    """Adds up the wall-clock seconds of named parts.
 
-    A GPU works on while the host goes ahead, so after each part it is waited for; that makes a run somewhat
-    slower, and is why nothing is measured unless asked for.
+    Args:
+        synchronize: Called at the end of each part: a GPU runs behind the host, and waiting for it gives each
+            part its own time, which makes a run somewhat slower.
 
     Attributes:
         seconds: Those of each part, in the order in which parts began.
 
     Example:
-        >>> watch = Stopwatch()
-        >>> with watch.part("counting"):
+        >>> profiler = Profiler()
+        >>> with profiler.part("counting"):
         ...     total = sum(range(10))
-        >>> list(watch.seconds)
+        >>> list(profiler.seconds)
         ['counting']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, synchronize: Callable[[], object] = lambda: None) -> None:
+        self.synchronize = synchronize
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """What happens inside belongs to a part."""
+        """Count the seconds inside as a part's."""
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.wait()
+            self.synchronize()
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """The same items; waiting for each of them belongs to a part."""
+        """The same items; the seconds until each of them comes are a part's."""
         source = iter(items)
         while True:
             with self.part(name):
@@ -53,20 +55,13 @@ class Stopwatch:
                 return
             yield item
 
-    def wait(self) -> None:
-        """Let a GPU end what it was given."""
-        import torch
 
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-
-
-class Unwatched(Stopwatch):
-    """Measures nothing and waits for nothing."""
+class NullProfiler(Profiler):
+    """A profiler that measures nothing and waits for nothing."""
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Nothing is noted."""
+        """Measure nothing."""
         yield
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:

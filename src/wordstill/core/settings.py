@@ -302,24 +302,26 @@ def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:
     return Configured(label, kind, config)
 
 
+Asked = TypeVar("Asked")
+Found = TypeVar("Found", bound=Configured[Any])
+
+
 def configure_all(
-    texts: Sequence[str],
-    table: Registry[type[Kind]],
-    read: Callable[[str], Iterable[Configured[Kind]]],
-) -> list[Configured[Kind]]:
+    asked: Sequence[Asked], table: Registry[Any], read: Callable[[Asked], Iterable[Found]]
+) -> list[Found]:
     """What several texts ask for.
 
     Args:
-        texts: At least one.
+        asked: At least one text.
         table: Where the names are looked up.
         read: What one text asks for.
 
     Raises:
         UsageError: There is no text, one is wrong, or two results would have the same label.
     """
-    if not texts:
+    if not asked:
         raise UsageError(f"No {table.kind} was named. Known: {', '.join(sorted(table))}.")
-    chosen = [one for text in texts for one in read(text)]
+    chosen = [one for each in asked for one in read(each)]
     labels = [one.label for one in chosen]
     for label in labels:
         if labels.count(label) > 1:

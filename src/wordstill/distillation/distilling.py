@@ -1,59 +1,70 @@
-"""From text and a teacher to word vectors: the library call behind ``wordstill distill``."""
+"""From text and a teacher to word vectors: `distill` loads both, `distill_from_teacher` does the work."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign
-from wordstill.core.progress import Stopwatch
-from wordstill.core.resume import working_folder
-from wordstill.distillation.early_stopping import Development
-from wordstill.distillation.run import DistillConfig, Run
-from wordstill.errors import UsageError
+from wordstill.core.progress import NullProfiler, Profiler
+from wordstill.core.resume import CHECKPOINT, CheckpointFile, Progress, working_folder
+from wordstill.corpus import Corpus, Vocabulary
+from wordstill.corpus.input_text import as_list, is_one_store, open_or_prepare
+from wordstill.corpus.sources import find_sources
+from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.early_stopping import EarlyStopping
+from wordstill.distillation.engine import Engine
+from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.stages import make_stages
+from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, SUBWORDS, TENSORS, WORDS
-from wordstill.teacher import TeacherConfig
+from wordstill.methods import Method, RunContext
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
+from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
 REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
+Inputs = str | Path | Sequence[str | Path]
 
 
 def distill(
-    inputs: str | Path | Sequence[str | Path],
+    inputs: Inputs,
     out: str | Path | None = None,
     *,
-    methods: str | Sequence[str] = ("still",),
-    teacher: str | Path = TeacherConfig.name,
+    methods: str | Sequence[str] | None = None,
+    teacher: str | Path | None = None,
     config: DistillConfig | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = False,
-    development: Development | None = None,
-    watch: Stopwatch | None = None,
+    early_stopping: EarlyStopping | None = None,
+    profiler: Profiler | None = None,
 ) -> dict[str, WordVectors]:
     """Distil a teacher over text into word vectors, one table for each method.
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with
+        out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with
             several it has a folder for each. While the run goes on, its work is in ``OUT.partial``.
-        methods: What to make; ignored if ``config`` is given, like ``teacher``.
-        teacher: A model's name or folder.
-        config: All settings.
+        methods: What to make, by default ``still``.
+        teacher: A model's name or folder, by default the embedded one.
+        config: All settings, those of ``methods`` and ``teacher`` too.
         resume: Go on with a run that was stopped; one that was not started yet is started.
         overwrite: Replace an existing result, or throw away a stopped run.
         progress: Show progress bars.
-        development: Judges methods that learn step by step after each epoch: they stop when it finds nothing
-            better, and the best table is the result.
-        watch: Measures where the time goes.
+        early_stopping: Scores methods that learn step by step after each epoch: they stop when the score no
+            longer rises, and the best table is the result.
+        profiler: Measures where the time goes.
 
     Returns:
         The tables by label: the method's name, with the settings that were given.
 
     Raises:
-        UsageError: A setting is wrong, the output exists, or another run is writing it.
+        UsageError: A setting is wrong or given twice, the output exists, or another run is writing it.
         DataError: The text, a store or a checkpoint cannot be read, or the disk is full.
         TeacherError: The model cannot be loaded or gives numbers that are not finite.
         TrainingError: A method's numbers have run away; the last good state is kept.
@@ -63,30 +74,188 @@ def distill(
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", "vectors")["still"]  # doctest: +SKIP
     """
-    names = (methods,) if isinstance(methods, str) else tuple(methods)
-    config = config or DistillConfig(methods=names, teacher=TeacherConfig(str(teacher)))
-    if out is None:
-        if resume:
-            raise UsageError("A run without an output saves nothing, so it cannot be resumed. Give out=.")
-        with TemporaryDirectory(prefix="wordstill-") as folder:
-            run = Run.load(
-                inputs,
-                config,
-                Path(folder),
-                progress=progress,
-                checkpoints=False,
-                development=development,
-                watch=watch,
-            )
-            return run.tables(progress=progress)
-    target = Path(out)
-    refuse_existing(target, overwrite=overwrite)
-    refuse_foreign(target, REPLACEABLE)
-    with working_folder(target, resume=resume, overwrite=overwrite) as work:
-        run = Run.load(inputs, config, work, progress=progress, development=development, watch=watch)
-        tables = run.tables(resume=resume, progress=progress)
-        write_artifacts(tables, target, overwrite=overwrite)
+    settings = _one_config(config, methods=methods, teacher=teacher)
+    target = None if out is None else Path(out)
+    if target is not None:
+        refuse_existing(target, overwrite=overwrite)
+        refuse_foreign(target, REPLACEABLE)
+    elif resume:
+        raise UsageError("A run without an output saves nothing, so it cannot be resumed. Give out=.")
+    place: AbstractContextManager[str | Path] = (
+        TemporaryDirectory(prefix="wordstill-")
+        if target is None
+        else working_folder(target, resume=resume, overwrite=overwrite)
+    )
+    with place as folder:
+        loaded, corpus = load(
+            inputs,
+            settings,
+            Path(folder),
+            progress=progress,
+            early_stopping=early_stopping,
+            profiler=profiler,
+        )
+        tables = distill_from_teacher(
+            loaded,
+            corpus,
+            config=settings,
+            work=None if target is None else Path(folder),
+            resume=resume,
+            progress=progress,
+            early_stopping=early_stopping,
+            profiler=profiler,
+        )
+        if target is not None:
+            write_artifacts(tables, target, overwrite=overwrite)
     return tables
+
+
+def distill_from_teacher(
+    teacher: Teacher,
+    corpus: Corpus,
+    methods: str | Sequence[str] | None = None,
+    *,
+    config: DistillConfig | None = None,
+    work: Path | None = None,
+    resume: bool = False,
+    progress: bool = False,
+    early_stopping: EarlyStopping | None = None,
+    profiler: Profiler | None = None,
+) -> dict[str, WordVectors]:
+    """Distil a teacher that is loaded over text that is prepared: what `distill` does after loading both.
+
+    Args:
+        teacher: The model.
+        corpus: The text.
+        methods: What to make, by default ``still``.
+        config: All settings, those of ``methods`` too; how to prepare text is not looked at.
+        work: Folder for checkpoints; None saves none.
+        resume: Go on from the checkpoint in ``work``, if there is one.
+        progress: Show progress bars.
+        early_stopping: Scores methods that learn after each epoch; None reads all epochs.
+        profiler: Measures where the time goes.
+
+    Returns:
+        The tables by label, as `distill` gives them.
+
+    Raises:
+        UsageError: A setting is wrong or given twice.
+
+    Example:
+        >>> from wordstill import distill_from_teacher, prepare
+        >>> from wordstill.teacher import Teacher
+        >>> teacher = Teacher.from_pretrained("bert-base-uncased")  # doctest: +SKIP
+        >>> tables = distill_from_teacher(teacher, prepare("corpus.txt", "store"), "ase")  # doctest: +SKIP
+    """
+    settings = _one_config(config, methods=methods)
+    if settings.teacher not in (teacher.config, TeacherConfig()):
+        raise UsageError(
+            f"The teacher is {teacher.config}, but config names {settings.teacher}. Leave teacher= out of "
+            "the DistillConfig."
+        )
+    plan = make_plan(teacher, corpus, settings, work, early_stopping, profiler)
+    return plan.run(resume=resume, progress=progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A distillation that is ready to start."""
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+    recipe: Recipe
+    engine: Engine
+
+    def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
+        """Read everything and finish every method."""
+        engine = self.engine
+        layers = {layer for stage in engine.stages for layer in stage.layers}
+        engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
+        done = engine.run(resume=resume, show_progress=progress)
+        with engine.profiler.part("finishing"):
+            return {label: self._finish(label, method, done) for label, method in engine.methods.items()}
+
+    def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
+        chosen = method.report()
+        development = {**(self.recipe.development or {}), **chosen} if chosen else None
+        facts = self.recipe.provenance(label) | {"cut_sentences": done.cut, "development": development}
+        table = method.finish(facts)
+        if not len(table):
+            name = self.engine.teacher.config.name
+            reason = method.why_empty() or f"the tokenizer of {name} gives no sub-words for them."
+            raise DataError(
+                f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; {reason}"
+            )
+        return table
+
+
+def load(
+    inputs: Inputs,
+    config: DistillConfig,
+    work: Path,
+    *,
+    progress: bool = False,
+    early_stopping: EarlyStopping | None = None,
+    profiler: Profiler | None = None,
+) -> tuple[Teacher, Corpus]:
+    """Load the teacher, and open the store or prepare the text in a folder, after refusing what cannot be."""
+    if early_stopping is not None:
+        early_stopping.validate(config)
+    paths = as_list(inputs)
+    if not is_one_store(paths):
+        # Missing files are found here, before the teacher is loaded.
+        find_sources(paths)
+    profiler = profiler or NullProfiler()
+    with profiler.part("loading the teacher"):
+        teacher = Teacher.from_config(config.teacher)
+    config.specs(teacher)
+    with profiler.part("preparing the text"):
+        return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+
+
+def make_plan(
+    teacher: Teacher,
+    corpus: Corpus,
+    config: DistillConfig,
+    work: Path | None = None,
+    early_stopping: EarlyStopping | None = None,
+    profiler: Profiler | None = None,
+) -> Plan:
+    """Build the vocabulary, the methods and the engine; nothing is read yet.
+
+    Raises:
+        UsageError: A setting does not suit the teacher or the text.
+        DataError: No word is frequent enough, or the words cannot be scored for early stopping.
+    """
+    profiler = profiler or NullProfiler()
+    with profiler.part("vocabulary and sub-words"):
+        specs = config.specs(teacher)
+        vocabulary = Vocabulary.build(corpus, config.vocabulary)
+        budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
+        batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
+        chosen_by = None if early_stopping is None else early_stopping.facts
+        recipe = Recipe.resolve(
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, chosen_by
+        )
+        if early_stopping is not None:
+            early_stopping.check_words(vocabulary.keys)
+        context = RunContext(
+            vocabulary,
+            teacher.width,
+            teacher.depth,
+            teacher.device,
+            seed=config.seed,
+            words=corpus.n_words,
+            epochs=config.epochs,
+            keeps_best=early_stopping is not None,
+        )
+        methods = {spec.label: spec.build(context) for spec in specs}
+        stages = make_stages(
+            teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping
+        )
+    checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
+    engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
+    return Plan(corpus, vocabulary, recipe, engine)
 
 
 def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
@@ -96,3 +265,26 @@ def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: 
             place = folder if len(tables) == 1 else folder / label
             # The format is named, because the suffix of an output such as vectors.v2 could name another one.
             table.save(place, ARTIFACT.name, overwrite=True)
+
+
+def _one_config(
+    config: DistillConfig | None,
+    *,
+    methods: str | Sequence[str] | None = None,
+    teacher: str | Path | None = None,
+) -> DistillConfig:
+    """All settings, from a config or from single ones; both are refused."""
+    given = {"methods": methods, "teacher": teacher}
+    twice = [f"{name}=" for name, value in given.items() if config is not None and value is not None]
+    if twice:
+        raise UsageError(
+            f"{' and '.join(twice)} cannot be given beside config=, which has its own. Set it in the "
+            "DistillConfig, or leave config= out."
+        )
+    if config is not None:
+        return config
+    names = (methods,) if isinstance(methods, str) else methods
+    return DistillConfig(
+        methods=DistillConfig.methods if names is None else tuple(names),
+        teacher=TeacherConfig() if teacher is None else TeacherConfig(str(teacher)),
+    )

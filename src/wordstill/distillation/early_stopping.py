@@ -1,30 +1,31 @@
-"""Judging learners between epochs on held-out word pairs, to stop when reading on does not help."""
+"""Early stopping: methods that learn are scored after each epoch on held-out data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wordstill.errors import UsageError
-from wordstill.methods.learning.learner import Learner
+from wordstill.methods import Method
 from wordstill.vectors import WordVectors
 
-Judge = Callable[[WordVectors], float]
-"""Gives a table's score on development data, higher is better; never on what results are reported for."""
+if TYPE_CHECKING:
+    from wordstill.distillation.config import DistillConfig
 
 
 @dataclass(frozen=True)
-class Development:
-    """A judge, and how long to wait for it to be better pleased."""
+class EarlyStopping:
+    """Early stopping by a score on development data; the best table of each method is its result."""
 
-    judge: Judge
+    score: Callable[[WordVectors], float]
+    """Gives a table's score, higher is better; never on data that results are reported for."""
     patience: int = 1
-    """Epochs without a better score after which a learner has had enough."""
+    """Epochs without a better score after which a method stops."""
     source: Mapping[str, str] = field(default_factory=dict)
-    """What it judges by, such as the name and checksum of a file; it travels with the result."""
+    """What the score is from, such as the name and checksum of a file; it travels with the result."""
     check_words: Callable[[Sequence[str]], object] = lambda words: None
-    """Given the vocabulary before the first batch; raises if the judge could not judge a table of it."""
+    """Given the vocabulary before the first batch; raises if a table of these words cannot be scored."""
 
     def __post_init__(self) -> None:
         if self.patience < 1:
@@ -32,33 +33,29 @@ class Development:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What determines its judgement, as plain data."""
+        """What determines its choice, as plain data."""
         return {**self.source, "patience": self.patience}
 
-    def refuse_idle(self, methods: Sequence[str], *, learners: Sequence[str], epochs: int) -> None:
-        """Refuse a run in which there is nothing to choose.
-
-        Args:
-            methods: All that was asked for.
-            learners: Those of them that learn step by step.
-            epochs: How often they read the text.
+    def validate(self, config: DistillConfig) -> None:
+        """Refuse settings with nothing to choose from: no method that learns, or a single epoch.
 
         Raises:
-            UsageError: No method learns, or there is only one epoch.
+            UsageError: There is nothing to choose.
         """
-        if not learners:
+        if not any(request.kind.learns for request in config.requests):
             raise UsageError(
                 "A development set chooses among the epochs of methods that learn step by step, and "
-                f"{', '.join(methods)} reads the text once. Leave --development (development=) out, or add a "
-                "method such as x2static."
+                f"{', '.join(config.methods)} reads the text once. Leave --development (early_stopping=) "
+                "out, or add a method such as x2static."
             )
-        if epochs < 2:
+        if config.epochs < 2:
             raise UsageError(
                 "A development set chooses among epochs, and there is only one. Set --epochs (epochs=) to 2 "
-                "or more, or leave --development (development=) out."
+                "or more, or leave --development (early_stopping=) out."
             )
 
-    def enough(self, learners: Mapping[str, Learner], epoch: int) -> bool:
-        """Judge every learner after an epoch, counted from 1; whether all have had enough."""
-        best = [learner.judge(self.judge(learner.current()), epoch) for learner in learners.values()]
-        return all(epoch - each >= self.patience for each in best)
+    def should_stop(self, methods: Sequence[Method], epoch: int) -> bool:
+        """Score every method after an epoch, counted from 1; whether the patience with all is at an end."""
+        # A list, because every method is to be scored.
+        stopped = [method.score_epoch(epoch, self.score, self.patience) for method in methods]
+        return all(stopped)

@@ -5,70 +5,26 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
 from torch import Tensor
 
-from wordstill.core.progress import Stopwatch, Unwatched, trim_heap
+from wordstill.core.progress import NullProfiler, Profiler, trim_heap
 from wordstill.core.resume import CheckpointFile, Progress
 from wordstill.core.threads import OrderedPool, prefetch
+from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import Interrupted
-from wordstill.methods.base import Method
-from wordstill.teacher import Batch, DeviceBatch, Teacher, WordStates
+from wordstill.methods import Method
+from wordstill.teacher import DeviceBatch, Teacher, WordStates
 from wordstill.teacher.device import shared_cores
 
-Position = tuple[int, int]
 _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
 STATUS_SECONDS = 2.0
-
-
-class Batches(Protocol):
-    """A source of batches that can start in the middle."""
-
-    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
-        """Batches from a position on, each with the position after it."""
-        ...
-
-
-class Stage:
-    """Batches of one kind, and the methods that observe them.
-
-    Args:
-        title: What the progress bar says.
-        batches: Where the batches come from.
-        methods: Who observes them.
-        alone: Whether the batches are words alone rather than running text.
-        words: How many words they hold, for the time left.
-        enough: Asked at its end; if it says yes, later stages are left out.
-    """
-
-    def __init__(
-        self,
-        title: str,
-        batches: Batches,
-        methods: list[Method],
-        *,
-        alone: bool,
-        words: int,
-        enough: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.title, self.batches, self.methods, self.words = title, batches, methods, words
-        self.alone, self.enough = alone, enough
-        self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
-
-    def observe(self, states: WordStates, watch: Stopwatch) -> None:
-        """Show a batch's states to every method."""
-        for method in self.methods:
-            with watch.part(method.name):
-                if self.alone:
-                    method.observe_alone(states)
-                else:
-                    method.observe(states)
 
 
 class Engine:
@@ -80,7 +36,7 @@ class Engine:
         stages: What to read, in order.
         checkpoint: Where to save the state; None saves nothing.
         every: Seconds between two checkpoints.
-        watch: Measures where the time goes; None does not.
+        profiler: Measures where the time goes; None does not.
     """
 
     def __init__(
@@ -90,11 +46,11 @@ class Engine:
         stages: list[Stage],
         checkpoint: CheckpointFile | None = None,
         every: float = 120.0,
-        watch: Stopwatch | None = None,
+        profiler: Profiler | None = None,
     ) -> None:
         self.teacher, self.methods, self.stages = teacher, methods, stages
         self.checkpoint, self.every = checkpoint, every
-        self.watch = watch or Unwatched()
+        self.profiler = profiler or NullProfiler()
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
         """Read everything that has not been read yet, and save; returns the final count.
@@ -110,7 +66,7 @@ class Engine:
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
-                last = self.stages[number].enough()
+                last = self.stages[number].should_stop()
                 after = len(self.stages) if last else number + 1
                 progress = replace(progress, stage=after, position=(0, 0), words=0)
                 if last:
@@ -131,7 +87,7 @@ class Engine:
             closing(self._read(batches, stage.layers)) as read,
         ):
             for number, (position, batch, states) in enumerate(read, 1):
-                stage.observe(states, self.watch)
+                stage.observe(states, self.profiler)
                 if number % BATCHES_BETWEEN_TRIMS == 0 and self.teacher.device.type == "cpu":
                     trim_heap()
                 progress = replace(
@@ -144,7 +100,7 @@ class Engine:
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:
                     self.teacher.verify(stage.layers)
-                    with self.watch.part("checkpoints"):
+                    with self.profiler.part("checkpoints"):
                         self._save(progress)
                     saved = time.monotonic()
                 if stop.is_set():
@@ -160,11 +116,11 @@ class Engine:
             return (*item, self.teacher.encode(item[1], layers))
 
         with shared_cores(size) as take_share, OrderedPool(read, size, take_share) as pool:
-            for item in self.watch.each("waiting for batches", batches):
-                with self.watch.part("teacher"):
+            for item in self.profiler.each("waiting for batches", batches):
+                with self.profiler.part("teacher"):
                     ready = pool.submit(item)
                 yield from ready
-            yield from self.watch.each("teacher", pool.drain())
+            yield from self.profiler.each("teacher", pool.drain())
 
     def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
         """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""

@@ -14,18 +14,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from wordstill.core.progress import Stopwatch, Unwatched
+from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.corpus import PrepareConfig
 from wordstill.corpus.input_text import is_one_store
 from wordstill.corpus.paragraphs import Block, read_paragraphs
 from wordstill.corpus.preparation import BLOCK_BYTES
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.sources import find_sources
-from wordstill.distillation.early_stopping import Development
-from wordstill.distillation.engine import Stage
+from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.distilling import Plan, load, make_plan
+from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.run import DistillConfig, Run
-from wordstill.teacher import Batch, DeviceBatch
+from wordstill.distillation.stages import Stage
+from wordstill.teacher import Batch, DeviceBatch, Teacher
+from wordstill.teacher.device import synchronize
 
 PROBE_SECONDS = 5.0
 PROBE_BYTES = 4 << 20
@@ -82,7 +84,7 @@ class Estimate:
 def dry_run(
     inputs: Sequence[str | Path],
     config: DistillConfig,
-    development: Development | None = None,
+    early_stopping: EarlyStopping | None = None,
     *,
     probe_bytes: int = PROBE_BYTES,
     probe_seconds: float = PROBE_SECONDS,
@@ -93,60 +95,52 @@ def dry_run(
     is prepared: time and disk for the text are scaled by bytes, and the vocabulary is a lower bound. Whether
     the whole vocabulary has the words of the development set is then left to the run.
     """
-    config.check_development(development)
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        watch, stored, prefix, share = Stopwatch(), is_one_store(inputs), None, 1.0
-        with watch.part("reading"):
+        profiler, stored, prefix, share = Profiler(synchronize), is_one_store(inputs), None, 1.0
+        with profiler.part("reading"):
             beginning = None if stored else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
         if beginning is not None:
             inputs, prefix = [beginning[0]], beginning[1]
             share = prefix.bytes / prefix.total
             config = replace(config, prepare=replace(config.prepare, format="text", encoding="utf-8"))
-            development = development and replace(development, check_words=lambda words: None)
-        run = Run.load(
-            inputs,
-            config,
-            Path(folder) / "work",
-            progress=False,
-            checkpoints=False,
-            development=development,
-            watch=watch,
-        )
+            early_stopping = early_stopping and replace(early_stopping, check_words=lambda words: None)
+        teacher, corpus = load(inputs, config, Path(folder), early_stopping=early_stopping, profiler=profiler)
+        plan = make_plan(teacher, corpus, config, early_stopping=early_stopping, profiler=profiler)
         # The probe is prepared by one process; of the whole text every core takes blocks of its own.
         processes = min(os.cpu_count() or 1, math.ceil(probe_bytes / share / BLOCK_BYTES)) if prefix else 1
-        preparing = watch.seconds["preparing the text"] + (watch.seconds["reading"] if prefix else 0)
-        loading = watch.seconds["loading the teacher"] + watch.seconds["vocabulary and sub-words"]
+        preparing = profiler.seconds["preparing the text"] + (profiler.seconds["reading"] if prefix else 0)
+        loading = profiler.seconds["loading the teacher"] + profiler.seconds["vocabulary and sub-words"]
         title = "check the prepared text" if stored else "prepare the text"
         first = (
             Step(title, preparing / share / processes, preparing),
             Step("load the teacher", loading, loading),
         )
-        probed = estimate(run, share, limit=probe_seconds)
-        size = 0 if stored else sum(file["bytes"] for file in run.corpus.meta["files"].values())
+        probed = estimate(plan, share, limit=probe_seconds)
+        size = 0 if stored else sum(file["bytes"] for file in corpus.meta["files"].values())
         whole = replace(probed, steps=first + probed.steps, store=round(size / share), prefix=prefix)
-        return (_open_recipe(run, share) if prefix else run.recipe), whole
+        return (_open_recipe(plan, share) if prefix else plan.recipe), whole
 
 
-def estimate(run: Run, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> Estimate:
+def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> Estimate:
     """Send some batches of every stage through the teacher and the methods, and scale by words.
 
     Args:
-        run: The run. Its methods have observed some batches afterwards, so it must not be started.
-        share: Part of the whole text that the run's corpus is.
+        plan: The run. Its methods have observed some batches afterwards, so it must not be started.
+        share: Part of the whole text that its corpus is.
         limit: Seconds for the probe; a teacher so slow that one batch takes longer gets that batch.
     """
-    stages = run.engine.stages
-    steps = [_probe(run, stage, limit / len(stages), 1 if stage.alone else share) for stage in stages]
+    teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods.values()
+    steps = [_probe(teacher, stage, limit / len(stages), 1 if stage.isolated else share) for stage in stages]
     reading, start = _peak_memory(), time.monotonic()
-    tables = [method.finish() for method in run.methods.values()]
+    tables = [method.finish() for method in methods]
     finishing = time.monotonic() - start
-    finished, rows = _peak_memory(), len(run.vocabulary)
-    states = [tensor for method in run.methods.values() for tensor in method.state_dict().values()]
+    finished, rows = _peak_memory(), len(plan.vocabulary)
+    states = [tensor for method in methods for tensor in method.state_dict().values()]
     checkpoint = sum(tensor.nbytes for tensor in states)
-    on_gpu = run.teacher.device.type == "cuda"
+    on_gpu = teacher.device.type == "cuda"
     # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
     more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
-    word_bytes = sum(len(word.encode()) + 1 for word in run.vocabulary.keys)
+    word_bytes = sum(len(word.encode()) + 1 for word in plan.vocabulary.keys)
     return Estimate(
         rows=rows,
         steps=(*steps, Step("finish", finishing, finishing)),
@@ -180,7 +174,7 @@ def _beginning(
     return None
 
 
-def _probe(run: Run, stage: Stage, limit: float, share: float) -> Step:
+def _probe(teacher: Teacher, stage: Stage, limit: float, share: float) -> Step:
     """Time some batches of a stage, of which the run has a share."""
     words, seconds = 0, 0.0
     window = _first_window(stage)
@@ -189,9 +183,8 @@ def _probe(run: Run, stage: Stage, limit: float, share: float) -> Step:
             # The first batch pays for allocations and kernels; it counts only if it took the time of all.
             words, seconds = 0, 0.0
         start = time.monotonic()
-        stage.observe(run.teacher.encode(window[number], stage.layers), Unwatched())
-        if run.teacher.device.type == "cuda":
-            torch.cuda.synchronize()
+        stage.observe(teacher.encode(window[number], stage.layers), NullProfiler())
+        synchronize()
         seconds += time.monotonic() - start
         words += window[number].n_words
         if seconds > limit:
@@ -210,13 +203,13 @@ def _first_window(stage: Stage) -> list[Batch | DeviceBatch]:
     return found
 
 
-def _open_recipe(run: Run, share: float) -> Recipe:
+def _open_recipe(plan: Plan, share: float) -> Recipe:
     """The recipe of a run on a prefix, without what only the whole text determines."""
-    words, size = f"about {round(run.corpus.n_words / share):,}", f"at least {len(run.vocabulary):,}"
+    words, size = f"about {round(plan.corpus.n_words / share):,}", f"at least {len(plan.vocabulary):,}"
     return replace(
-        run.recipe,
-        corpus=run.recipe.corpus | {"hash": "known when the text is prepared", "words": words},
-        vocabulary=run.recipe.vocabulary | {"size": size},
+        plan.recipe,
+        corpus=plan.recipe.corpus | {"hash": "known when the text is prepared", "words": words},
+        vocabulary=plan.recipe.vocabulary | {"size": size},
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from wordstill.core.plugins import Registry
 from wordstill.methods.ase import Ase
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.bert_skipgram import BertSkipgram
 from wordstill.methods.context_to_vec import ContextToVec
 from wordstill.methods.decontextual import Decontextual
 from wordstill.methods.principal import Principal
-from wordstill.methods.specification import MethodSpec, check_specs, read_specs
+from wordstill.methods.specification import MethodSpec, parse_specs, read_specs
 from wordstill.methods.still import Still
 from wordstill.methods.x2static import X2Static
 
@@ -37,9 +37,9 @@ __all__ = [
     "Method",
     "MethodSpec",
     "Principal",
-    "Setup",
+    "RunContext",
     "Still",
     "X2Static",
-    "check_specs",
+    "parse_specs",
     "read_specs",
 ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import RowExtremes, RowSums
 from wordstill.teacher.pooling import Pooling
 from wordstill.teacher.states import WordStates
@@ -53,28 +54,28 @@ class Ase(Method):
     config_type: ClassVar[type[AseConfig]] = AseConfig
     config: AseConfig
 
-    def __init__(self, config: AseConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        rows, width, device = len(setup.vocabulary), setup.width, setup.device
-        self.unseen = np.flatnonzero(setup.vocabulary.counts == 0)
+    def __init__(self, config: AseConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        rows, width, device = len(run.vocabulary), run.width, run.device
+        self.unseen = np.flatnonzero(run.vocabulary.counts == 0)
         self.states: RowSums | RowExtremes
         if config.context == "mean":
             self.states = RowSums(rows, width, device)
         else:
             self.states = RowExtremes(rows, width, device, config.context)
-        self.alone = RowSums(len(self.unseen), width, device)
-        self.parts = {"states": self.states, "alone": self.alone}
+        self.isolated = RowSums(len(self.unseen), width, device)
+        self.parts = {"states": self.states, "alone": self.isolated}
         # [V] row of each unseen word in the table of words alone, -1 for the others.
-        self._row_alone = torch.full((rows,), -1, dtype=torch.int64)
-        self._row_alone[self.unseen] = torch.arange(len(self.unseen))
-        self._row_alone = self._row_alone.to(device)
+        self._isolated_row = torch.full((rows,), -1, dtype=torch.int64)
+        self._isolated_row[self.unseen] = torch.arange(len(self.unseen))
+        self._isolated_row = self._isolated_row.to(device)
 
     @property
     def layers(self) -> tuple[int, ...]:
         """The one layer of the settings."""
         return (self.config.layer,)
 
-    def words_alone(self) -> NDArray[np.int64]:
+    def isolated_words(self) -> NDArray[np.int64]:
         """The words that never occur in the text."""
         return self.unseen
 
@@ -83,19 +84,19 @@ class Ase(Method):
         known = states.known
         self.states.add(states.word_ids[known], self._words(states), known)
 
-    def observe_alone(self, states: WordStates) -> None:
+    def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words that never occur."""
         known = states.known
-        rows = self._row_alone[states.word_ids[known]]
+        rows = self._isolated_row[states.word_ids[known]]
         wanted = rows >= 0
-        self.alone.add(rows[wanted], self._words(states), known[wanted])
+        self.isolated.add(rows[wanted], self._words(states), known[wanted])
 
-    def finish(self) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The pooled states; of words that never occur, the states alone."""
         vectors, seen = self.states.pooled(), self.states.counts > 0
-        vectors[self.unseen] = self.alone.pooled()
-        seen[self.unseen] = self.alone.counts > 0
-        return self.table(vectors, seen)
+        vectors[self.unseen] = self.isolated.pooled()
+        seen[self.unseen] = self.isolated.counts > 0
+        return self.table(vectors, seen, provenance)
 
     def _words(self, states: WordStates) -> Tensor:
         return states.words(self.config.layer, self.config.subword)

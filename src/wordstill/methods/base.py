@@ -1,9 +1,9 @@
-"""What every method is: it observes the teacher's states and ends with one vector per word."""
+"""The contract of methods: observe the teacher's states, finish with one vector per word."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,8 +21,8 @@ from wordstill.vectors import WordVectors
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What a method is told before the first batch."""
+class RunContext:
+    """The run that a method is part of, known before the first batch."""
 
     vocabulary: Vocabulary
     width: int
@@ -35,8 +35,8 @@ class Setup:
     """Words of the running text."""
     epochs: int = 1
     """How often it will be read."""
-    judged: bool = False
-    """Whether learners are judged after each epoch, and the best table is kept."""
+    keeps_best: bool = False
+    """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
 
 
 class Method(Configurable, ABC):
@@ -44,7 +44,7 @@ class Method(Configurable, ABC):
 
     Args:
         config: The method's settings, with one layer already chosen where it has a ``layer``.
-        setup: Vocabulary, sizes and device.
+        run: Vocabulary, sizes, device and seed.
 
     Attributes:
         reads_text: Whether it observes running text.
@@ -55,9 +55,9 @@ class Method(Configurable, ABC):
     reads_text: ClassVar[bool] = True
     learns: ClassVar[bool] = False
 
-    def __init__(self, config: Any, setup: Setup) -> None:
+    def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config
-        self.setup = setup
+        self.run = run
         self.parts: dict[str, Accumulator] = {}
 
     @classmethod
@@ -73,31 +73,46 @@ class Method(Configurable, ABC):
     def layers(self) -> tuple[int, ...]:
         """The layers of the teacher that this method looks at."""
 
-    def words_alone(self) -> NDArray[np.int64]:
-        """Ids of the words that this method wants to see alone, outside any text. None by default."""
+    def isolated_words(self) -> NDArray[np.int64]:
+        """Ids of the words that the teacher is to read in isolation, outside any text. None by default."""
         return np.empty(0, dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text; called only if the method reads text."""
         raise NotImplementedError(f"{type(self).__name__} reads text, but has no observe")
 
-    def observe_alone(self, states: WordStates) -> None:
-        """Learn from a batch of words, each alone in its own text; called only if it wants some.
+    def observe_isolated(self, states: WordStates) -> None:
+        """Learn from a batch of isolated words, each a text of its own; called only if there are some.
 
-        There can be more words than the method wants, because other methods want them.
+        There can be words that only other methods asked for.
         """
-        raise NotImplementedError(f"{type(self).__name__} wants words alone, but has no observe_alone")
+        raise NotImplementedError(f"{type(self).__name__} has isolated words, but no observe_isolated")
 
     @abstractmethod
-    def finish(self) -> WordVectors:
-        """The table of vectors. Words without any evidence are left out."""
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+        """The table of vectors, with its provenance. Words without any evidence are left out."""
+
+    def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
+        """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
+
+        Called only if the method learns; True if the best table is ``patience`` epochs old.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
+
+    def report(self) -> dict[str, Any]:
+        """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""
+        return {}
+
+    def why_empty(self) -> str | None:
+        """Why no word got a vector, as the end of a sentence; None if the method has no reason of its own."""
+        return None
 
     def status(self) -> str:
         """A few words for the progress bar, such as the loss; empty by default."""
         return ""
 
     def verify(self) -> None:
-        """Refuse to go on with numbers that have run away.
+        """Refuse to go on with numbers that have diverged.
 
         Raises:
             TrainingError: They have.
@@ -137,26 +152,30 @@ class Method(Configurable, ABC):
         Raises:
             UsageError: The other one is another method, or has other settings or another vocabulary.
         """
-        same_words = self.setup.vocabulary.keys == other.setup.vocabulary.keys
+        same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
         if (self.name, self.config) != (other.name, other.config) or not same_words:
             raise UsageError(
-                f"Cannot merge {other.name} ({other.config}, {len(other.setup.vocabulary)} words) into "
-                f"{self.name} ({self.config}, {len(self.setup.vocabulary)} words): they must be the same."
+                f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
+                f"{self.name} ({self.config}, {len(self.run.vocabulary)} words): they must be the same."
             )
         for part, accumulator in self.parts.items():
             accumulator.merge(other.parts[part])
 
-    def table(self, vectors: Tensor, seen: Tensor) -> WordVectors:
+    def table(
+        self, vectors: Tensor, seen: Tensor, provenance: Mapping[str, Any] | None = None
+    ) -> WordVectors:
         """A table of the rows that have been seen.
 
         Args:
             vectors: One for each word of the vocabulary [V, dim].
             seen: Which of them to keep [V].
+            provenance: What determined them.
         """
         kept = seen.cpu().numpy().astype(bool)
-        vocabulary = self.setup.vocabulary
+        vocabulary = self.run.vocabulary
         words = [word for word, keep in zip(vocabulary.keys, kept) if keep]
-        return WordVectors(words, vectors.cpu().numpy()[kept], counts=vocabulary.counts[kept])
+        matrix, counts = vectors.cpu().numpy()[kept], vocabulary.counts[kept]
+        return WordVectors(words, matrix, counts=counts, provenance=provenance)
 
 
 def _shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

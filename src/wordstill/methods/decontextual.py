@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.pooling import Pooling
 from wordstill.teacher.states import WordStates
@@ -49,26 +50,26 @@ class Decontextual(Method):
     reads_text: ClassVar[bool] = False
     config: DecontextualConfig
 
-    def __init__(self, config: DecontextualConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        self.alone = RowSums(len(setup.vocabulary), setup.width, setup.device)
-        self.parts = {"alone": self.alone}
+    def __init__(self, config: DecontextualConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.isolated = RowSums(len(run.vocabulary), run.width, run.device)
+        self.parts = {"alone": self.isolated}
 
     @property
     def layers(self) -> tuple[int, ...]:
         """The one layer of the settings."""
         return (self.config.layer,)
 
-    def words_alone(self) -> NDArray[np.int64]:
+    def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
-        return np.arange(len(self.setup.vocabulary), dtype=np.int64)
+        return np.arange(len(self.run.vocabulary), dtype=np.int64)
 
-    def observe_alone(self, states: WordStates) -> None:
+    def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
         known = states.known
         words = states.words(self.config.layer, self.config.subword)
-        self.alone.add(states.word_ids[known], words, known)
+        self.isolated.add(states.word_ids[known], words, known)
 
-    def finish(self) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The states alone."""
-        return self.table(self.alone.pooled(), self.alone.counts > 0)
+        return self.table(self.isolated.pooled(), self.isolated.counts > 0, provenance)

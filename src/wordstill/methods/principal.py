@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.linear_algebra import unit_rows
 from wordstill.methods.sums import Accumulator, RowSums
 from wordstill.teacher.states import WordStates
@@ -139,15 +139,15 @@ class Principal(Method):
     config_type: ClassVar[type[PrincipalConfig]] = PrincipalConfig
     config: PrincipalConfig
 
-    def __init__(self, config: PrincipalConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        self.check(config, setup.width)
-        rows, width, device = len(setup.vocabulary), setup.width, setup.device
-        self.unseen = np.flatnonzero(setup.vocabulary.counts == 0)
+    def __init__(self, config: PrincipalConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.check(config, run.width)
+        rows, width, device = len(run.vocabulary), run.width, run.device
+        self.unseen = np.flatnonzero(run.vocabulary.counts == 0)
         self.sums = RowSums(rows, width, device)
         self.sketches = RowSketches(rows, config.rank, width, device)
         self.parts = {"sums": self.sums, "sketches": self.sketches}
-        self._is_unseen = torch.from_numpy(np.asarray(setup.vocabulary.counts == 0)).to(device)
+        self._is_unseen = torch.from_numpy(np.asarray(run.vocabulary.counts == 0)).to(device)
 
     @classmethod
     def check(cls, config: PrincipalConfig, width: int) -> None:
@@ -162,7 +162,7 @@ class Principal(Method):
         """The one layer of the settings."""
         return (self.config.layer,)
 
-    def words_alone(self) -> NDArray[np.int64]:
+    def isolated_words(self) -> NDArray[np.int64]:
         """The words that never occur in the text."""
         return self.unseen
 
@@ -171,20 +171,20 @@ class Principal(Method):
         known = states.known
         self._add(states.word_ids[known], states.words(self.config.layer)[known])
 
-    def observe_alone(self, states: WordStates) -> None:
+    def observe_isolated(self, states: WordStates) -> None:
         """Take in the states of words that never occur."""
         known = states.known
         wanted = known[self._is_unseen[states.word_ids[known]]]
         self._add(states.word_ids[wanted], states.words(self.config.layer)[wanted])
 
-    def finish(self) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The strongest direction of each word."""
         vectors = torch.empty_like(self.sums.sums)
         for rows in _blocks(len(vectors)):
             strongest = unit_rows(self.sketches.strongest(rows))
             against = (strongest * self.sums.sums[rows]).sum(dim=1, keepdim=True) < 0
             vectors[rows] = torch.where(against, -strongest, strongest)
-        return self.table(vectors, self.sums.counts > 0)
+        return self.table(vectors, self.sums.counts > 0, provenance)
 
     def _add(self, rows: Tensor, values: Tensor) -> None:
         self.sums.add(rows, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from wordstill.core.plugins import Registry
@@ -14,6 +14,26 @@ from wordstill.teacher.layers import resolve_layers
 LAYER = "layer"
 
 MethodSpec: TypeAlias = Configured[Method]
+
+
+@dataclass(frozen=True)
+class MethodRequest(Configured[Method]):
+    """A method with its settings, before the teacher's layers are known."""
+
+    layers: str | None = None
+    """The layers as given, which end the label; None takes the last."""
+
+    def specs(self, depth: int) -> list[MethodSpec]:
+        """The method for each layer of a teacher whose last layer has this number."""
+        if LAYER not in field_kinds(self.kind.config_type):
+            return [Configured(self.label, self.kind, self.config)]
+        if self.layers is None:
+            return [Configured(self.label, self.kind, replace(self.config, layer=depth))]
+        start = self.label.removesuffix(self.layers)
+        return [
+            Configured(f"{start}{layer}", self.kind, replace(self.config, layer=layer))
+            for layer in resolve_layers(self.layers, depth)
+        ]
 
 
 def read_specs(texts: Sequence[str], methods: Registry[type[Method]], depth: int) -> list[MethodSpec]:
@@ -29,31 +49,29 @@ def read_specs(texts: Sequence[str], methods: Registry[type[Method]], depth: int
     Raises:
         UsageError: A name, setting or value is unknown, or the same is asked for twice.
     """
-    return _read(texts, methods, depth)
+    return resolve_specs(parse_specs(texts, methods), methods, depth)
 
 
-def check_specs(texts: Sequence[str], methods: Registry[type[Method]]) -> None:
-    """Refuse what is wrong whatever the teacher, as `read_specs` does, before one is loaded."""
-    _read(texts, methods, None)
+def parse_specs(texts: Sequence[str], methods: Registry[type[Method]]) -> list[MethodRequest]:
+    """The first half of `read_specs`, without a teacher: refuses what is wrong whatever its layers."""
+    return configure_all(texts, methods, lambda text: [_request(text, methods)])
 
 
-def _read(texts: Sequence[str], methods: Registry[type[Method]], depth: int | None) -> list[MethodSpec]:
-    return configure_all(texts, methods, lambda text: _each_layer(text, methods, depth))
+def resolve_specs(
+    requests: Sequence[MethodRequest], methods: Registry[type[Method]], depth: int
+) -> list[MethodSpec]:
+    """The second half of `read_specs`: one method for each layer."""
+    return configure_all(requests, methods, lambda request: request.specs(depth))
 
 
-def _each_layer(text: str, methods: Registry[type[Method]], depth: int | None) -> list[MethodSpec]:
+def _request(text: str, methods: Registry[type[Method]]) -> MethodRequest:
     spec = Spec.parse(text, lists=(LAYER,))
     method = methods.find(spec.name)
     if LAYER not in field_kinds(method.config_type):
-        return [configure(spec, method)]
+        found = configure(spec, method)
+        return MethodRequest(found.label, method, found.config)
     settings = dict(spec.settings)
     layers = settings.pop(LAYER, None)
-    last = configure(Spec(spec.name, settings), method, layer=depth or 0)
-    if layers is None:
-        return [last]
-    if depth is None:
-        return [replace(last, label=f"{last.label}-{LAYER}-{layers}")]
-    return [
-        replace(last, label=f"{last.label}-{LAYER}-{layer}", config=replace(last.config, layer=layer))
-        for layer in resolve_layers(layers, depth)
-    ]
+    found = configure(Spec(spec.name, settings), method, layer=0)
+    label = found.label if layers is None else f"{found.label}-{LAYER}-{layers}"
+    return MethodRequest(label, method, found.config, layers)

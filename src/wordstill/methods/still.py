@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.linear_algebra import centred, principal_directions, ridge, symmetric_power, unit_rows
 from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
@@ -47,15 +47,15 @@ class StillParts:
     """
 
     def __init__(self, method: Still, frequent: Tensor) -> None:
-        self.method, self.width = method, method.setup.width
+        self.method, self.width = method, method.run.width
         sums = [method.states, method.contexts, *([] if method.lower is None else [method.lower])]
         moments = Moments((len(sums) + 1) * self.width, frequent.device)
         for rows in blocks_of(frequent):
-            observed = [each.pooled(rows).double() for each in (*sums, method.alone)]
+            observed = [each.pooled(rows).double() for each in (*sums, method.isolated)]
             moments.add(torch.cat(observed, dim=1), torch.ones_like(rows))
         mean, covariance = moments.mean(), moments.covariance()
         seen, alone = slice(0, len(sums) * self.width), slice(len(sums) * self.width, None)
-        self.alone_mean, self.expected_mean = mean[alone], mean[seen]
+        self.isolated_mean, self.expected_mean = mean[alone], mean[seen]
         self.weights = ridge(covariance[alone, alone], covariance[alone, seen], RIDGE)
         self.parts = list(self._parts(mean, covariance))
 
@@ -63,8 +63,8 @@ class StillParts:
         """[rows, parts x width] float64."""
         method = self.method
         counts = method.states.counts[rows, None].double()
-        readable = method.alone.counts[rows, None] > 0
-        deviation = centred(method.alone.pooled(rows).double(), self.alone_mean)
+        readable = method.isolated.counts[rows, None] > 0
+        deviation = centred(method.isolated.pooled(rows).double(), self.isolated_mean)
         expected = self.expected_mean + torch.where(readable, deviation, 0.0) @ self.weights
         return torch.cat([_finished(part, rows, counts, expected) for part in self.parts], dim=1)
 
@@ -183,24 +183,24 @@ class Still(Method):
     config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
 
-    def __init__(self, config: StillConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        self.check(config, setup.width)
-        if not setup.vocabulary.counts.any():
+    def __init__(self, config: StillConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.check(config, run.width)
+        if not run.vocabulary.counts.any():
             raise UsageError(
-                f"still learns from words in the text, and none of the {len(setup.vocabulary)} words of the "
+                f"still learns from words in the text, and none of the {len(run.vocabulary)} words of the "
                 "vocabulary occurs in it. Lower min_count, or use decontextual, which reads the words alone."
             )
-        rows, width, device = len(setup.vocabulary), setup.width, setup.device
+        rows, width, device = len(run.vocabulary), run.width, run.device
         self.dim = width if config.dim is None else config.dim
         self.states = RowSums(rows, width, device)
         self.contexts = RowSums(rows, width, device)
-        self.alone = RowSums(rows, width, device)
+        self.isolated = RowSums(rows, width, device)
         self.spread = Moments(width, device)
         self.parts = {
             "states": self.states,
             "contexts": self.contexts,
-            "alone": self.alone,
+            "alone": self.isolated,
             "spread": self.spread,
         }
         self.lower: RowSums | None = None
@@ -223,9 +223,9 @@ class Still(Method):
         lower, layer = self.config.lower, self.config.layer
         return (layer,) if lower is None else (lower, layer)
 
-    def words_alone(self) -> NDArray[np.int64]:
+    def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
-        return np.arange(len(self.setup.vocabulary), dtype=np.int64)
+        return np.arange(len(self.run.vocabulary), dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
         """Add the states of words and of the sentences they stand in."""
@@ -238,17 +238,17 @@ class Still(Method):
         if self.lower is not None:
             self.lower.add(ids, states.words(self.layers[0]), known)
 
-    def observe_alone(self, states: WordStates) -> None:
+    def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
         known = states.known
-        self.alone.add(states.word_ids[known], states.words(self.config.layer), known)
+        self.isolated.add(states.word_ids[known], states.words(self.config.layer), known)
 
-    def finish(self) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """Shrink, whiten and reduce, block by block of words."""
         counts = self.states.counts
         frequent = self._frequent()
         parts = StillParts(self, frequent)
-        joint = Moments(self.config.parts * self.setup.width, counts.device)
+        joint = Moments(self.config.parts * self.run.width, counts.device)
         common = _most_common(frequent, counts)
         for chosen in blocks_of(common):
             joint.add(parts(chosen), torch.ones_like(chosen))
@@ -256,13 +256,13 @@ class Still(Method):
         vectors = torch.empty(len(counts), self.dim)
         for rows in blocks(len(counts)):
             vectors[rows] = ((parts(rows) - centre) @ directions).float().cpu()
-        return self.table(vectors, (counts > 0) | (self.alone.counts > 0))
+        return self.table(vectors, (counts > 0) | (self.isolated.counts > 0), provenance)
 
     def _frequent(self) -> Tensor:
         """[V] which words means, covariances and the regression are fitted on."""
-        readable = self.alone.counts > 0
+        readable = self.isolated.counts > 0
         frequent = (self.states.counts >= ENOUGH_OCCURRENCES) & readable
-        return frequent if int(frequent.sum()) > self.setup.width else (self.states.counts > 0) & readable
+        return frequent if int(frequent.sum()) > self.run.width else (self.states.counts > 0) & readable
 
 
 def _most_common(frequent: Tensor, counts: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Range
 from wordstill.errors import UsageError
-from wordstill.methods.base import Setup
+from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import joined
@@ -128,20 +128,20 @@ class X2Static(Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
     config: X2StaticConfig
 
-    def __init__(self, config: X2StaticConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        shape = (len(setup.vocabulary), setup.width)
-        initial = torch.zeros(shape, device=setup.device)
+    def __init__(self, config: X2StaticConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        shape = (len(run.vocabulary), run.width)
+        initial = torch.zeros(shape, device=run.device)
         if config.start == "uniform":
-            initial.uniform_(-1 / setup.width, 1 / setup.width, generator=self._generator())
+            initial.uniform_(-1 / run.width, 1 / run.width, generator=self._generator())
         self.rows = self.row_table(initial)
         self.parts["rows"] = self.rows
         self.whitener: RunningWhitener | None = None
         if config.whiten is not None:
-            self.whitener = RunningWhitener(setup.width, config.whiten, setup.device)
+            self.whitener = RunningWhitener(run.width, config.whiten, run.device)
             self.parts["whitener"] = self.whitener
         step = self.pair_step(self.pairwise_rule())
-        self._fast = None if step is None else self.replayed(step)
+        self.kernel_step = None if step is None else self.replayed(step)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
@@ -164,20 +164,20 @@ class X2Static(Learner):
 
     def _targets(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
         """Numbers of the words of a batch [W] that are kept as targets, in random order; on the host."""
-        chance, known = self.host_chance(), np.flatnonzero(ids >= 0)
-        kept = known[self.noise.kept(ids[known], chance)]
-        return chance.permutation(kept)
+        rng, known = self.host_rng(), np.flatnonzero(ids >= 0)
+        kept = known[self.sampler.kept(ids[known], rng)]
+        return rng.permutation(kept)
 
     def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
-        if self._fast is not None:
-            self._fast(queries, words, negatives)
+        if self.kernel_step is not None:
+            self.kernel_step(queries, words, negatives)
             return
         positive = self.scores(self.rows, queries, words)
         negative = self.scores(self.rows, queries, negatives)
         drawn = self.weights(negatives, words)
         losses = pairwise(positive, negative, torch.ones_like(positive), drawn)
         self.positives.add(words)
-        self.rows.step(*joined(queries, words, negatives, losses), self.pace)
+        self.rows.step(*joined(queries, words, negatives, losses), self.learning_rate)
         self.loss += losses.total
 
     def _whiten(self, states: WordStates) -> None:

@@ -36,6 +36,12 @@ def choose_device(wanted: str) -> torch.device:
     return device
 
 
+def synchronize() -> None:
+    """Wait until a GPU has finished its queue; nothing to wait for without one."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     """``auto`` takes bfloat16 where torch multiplies it faster than float32, else float32.
 

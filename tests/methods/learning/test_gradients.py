@@ -21,16 +21,16 @@ WEIGHTS = (0.0, 0.25, 1.0, 2.5)
 
 
 @pytest.fixture
-def build(hand_made_setup):
+def build(hand_made_run):
     """Makes a learner whose offsets, once they have been compared, are in float64."""
 
     def make(spec: str):
         (found,) = read_specs([spec], METHODS, 0)
-        method = found.build(hand_made_setup(COUNTS, WIDTH))
+        method = found.build(hand_made_run(COUNTS, WIDTH))
         if method.config.corrected:
             offsets = plain_offsets(method.config)
-            assert torch.allclose(method._offsets, offsets.float(), atol=1e-6)
-            method._offsets = offsets
+            assert torch.allclose(method.score_offsets, offsets.float(), atol=1e-6)
+            method.score_offsets = offsets
         return method
 
     return make
@@ -203,7 +203,7 @@ class TestX2Static:
     def test_a_batch_as_printed_equals_autograd(self, build, hand_made):
         """From states to the table: means over the words of a sentence, all words known, one step."""
         method = build("x2static:preset=paper,optimiser=sgd,rate=1,subsample=0")
-        method.noise.draw = lambda shape, generator: torch.arange(10).expand(shape) % len(COUNTS)
+        method.sampler.draw = lambda shape, generator: torch.arange(10).expand(shape) % len(COUNTS)
         sentences = [[0, 3, 3], [5, 1, 2, 4]]
         vectors = np.random.default_rng(4).normal(size=(7, WIDTH)).astype(np.float32)
         queries, words = [], []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.methods.learning.negatives import Noise
+from wordstill.methods.learning.negatives import NegativeSampler
 
 HOST = torch.device("cpu")
 DRAWS = 40_000
@@ -26,8 +26,8 @@ class Thinned:
         return np.array([0.25, 1.0]) if t else np.ones(2)
 
 
-def noise(power: float, source: str, subsample: float = 1e-5) -> Noise:
-    return Noise(Thinned(), power, source, subsample, HOST)  # type: ignore[arg-type]
+def noise(power: float, source: str, subsample: float = 1e-5) -> NegativeSampler:
+    return NegativeSampler(Thinned(), power, source, subsample, HOST)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.learning.negatives import Noise
+from wordstill.methods.learning.negatives import NegativeSampler
 from wordstill.methods.learning.windows import Windows
 
 NAMES = ("bert-skipgram", "context-to-vec")
@@ -43,7 +43,7 @@ def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]
 def windows(spec: str, words: int = 24) -> Windows:
     """Finds examples without thinning anything out."""
     host = torch.device("cpu")
-    return Windows(settings(spec), Noise(_Words(words), 1.0, "counts", 0.0, host), host)
+    return Windows(settings(spec), NegativeSampler(_Words(words), 1.0, "counts", 0.0, host), host)
 
 
 class _Words:
@@ -111,11 +111,11 @@ class TestPaper:
     @pytest.mark.parametrize("name", NAMES)
     def test_the_rate_falls_to_nothing_with_the_words(self, topics, name):
         method = topics.build(f"{name}:preset=paper,dim=4", batches=2)
-        assert method.rate == 0.025
+        assert method.scheduled_rate == 0.025
         method.observe(topics.states(0))
-        assert method.rate == pytest.approx(0.0125)
+        assert method.scheduled_rate == pytest.approx(0.0125)
         method.observe(topics.states(1))
-        assert method.rate == 0.0
+        assert method.scheduled_rate == 0.0
 
     @pytest.mark.parametrize("name", NAMES)
     def test_a_step_is_as_long_as_the_clip_allows(self, topics, name):

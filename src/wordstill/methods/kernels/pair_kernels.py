@@ -24,7 +24,7 @@ class PairStep(ABC):
         counts: How often each row was a positive [rows]; counted on.
         offsets: Added to the scores of each row [rows]; None adds nothing.
         rule: What the loss is.
-        pace: The learning rate [], looked up at every step.
+        learning_rate: [], looked up at every step.
         loss: What the summed loss is added to [], float64.
     """
 
@@ -34,11 +34,11 @@ class PairStep(ABC):
         counts: Tensor,
         offsets: Tensor | None,
         rule: PairwiseRule,
-        pace: Tensor,
+        learning_rate: Tensor,
         loss: Tensor,
     ) -> None:
         self.kernels, self.counts, self.offsets, self.rule = kernels, counts, offsets, rule
-        self.pace, self.loss = pace, loss
+        self.learning_rate, self.loss = learning_rate, loss
         # Kernels want an address even for what is not there.
         self.nothing = torch.ones(1, device=counts.device)
 
@@ -61,7 +61,7 @@ class PairStep(ABC):
         """
         queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
         self.collect(queries, rows, negatives, present, gradient)
-        self.kernels.update(rows, negatives, self.pace)
+        self.kernels.update(rows, negatives, self.learning_rate)
 
     @abstractmethod
     def collect(

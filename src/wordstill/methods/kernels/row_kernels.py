@@ -54,11 +54,13 @@ class KernelStep:
         )
         return result
 
-    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
+    def step(
+        self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor
+    ) -> None:
         """Add up the gradients of every named row, then update it."""
         rows = rows.contiguous()
         self.scatter(queries.contiguous(), rows, 0, coefficients.contiguous())
-        self.update(rows, rows[:0], rate)
+        self.update(rows, rows[:0], learning_rate)
 
     def scatter(self, queries: Tensor, rows: Tensor, first: int, coefficients: Tensor | None = None) -> None:
         """Add queries [B, dim] to the gradients of rows [B] or [B, R], whose slots count from ``first`` on.
@@ -78,14 +80,16 @@ class KernelStep:
             BLOCK=self.block,
         )
 
-    def update(self, rows: Tensor, others: Tensor, rate: float | Tensor) -> None:
+    def update(self, rows: Tensor, others: Tensor, learning_rate: float | Tensor) -> None:
         """Update every row that slots of ``rows``, and after them those of ``others``, have named."""
-        self._launch(self.gradients, rows, others, rows.numel(), rows.numel() + others.numel(), rate)
+        self._launch(self.gradients, rows, others, rows.numel(), rows.numel() + others.numel(), learning_rate)
 
-    def apply_all(self, gradients: Tensor, rate: float | Tensor) -> None:
+    def apply_all(self, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update all rows with their gradients [rows, dim]."""
         # Nothing names them, so any addresses will do.
-        self._launch(gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), rate, every=True)
+        self._launch(
+            gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), learning_rate, every=True
+        )
 
     def _launch(
         self,
@@ -94,12 +98,12 @@ class KernelStep:
         others: Tensor,
         count: int,
         programs: int,
-        rate: float | Tensor,
+        learning_rate: float | Tensor,
         every: bool = False,
     ) -> None:
         optimiser = self.optimiser
-        if not isinstance(rate, Tensor):
-            rate = torch.full((), rate, device=self.weights.device)
+        if not isinstance(learning_rate, Tensor):
+            learning_rate = torch.full((), learning_rate, device=self.weights.device)
         _update[(programs,)](
             rows,
             others,
@@ -111,7 +115,7 @@ class KernelStep:
             self.steps,
             self.first,
             self.second,
-            rate,
+            learning_rate,
             optimiser.beta1,
             optimiser.beta2,
             optimiser.epsilon,
@@ -195,7 +199,7 @@ def _update(
     steps,
     first,
     second,
-    rate,
+    learning_rate,
     beta1,
     beta2,
     epsilon,
@@ -233,8 +237,8 @@ def _update(
             tl.store(first + row, squares)
             gradient = gradient / (tl.sqrt(squares) + epsilon)
         vector = tl.load(weights + here, mask=inside, other=0.0)
-        pace = tl.load(rate) * tl.load(rates + row)
-        tl.store(weights + here, vector - pace * gradient, mask=inside)
+        row_rate = tl.load(learning_rate) * tl.load(rates + row)
+        tl.store(weights + here, vector - row_rate * gradient, mask=inside)
         if not EVERY:
             tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
             tl.store(owners + row, 2147483647)

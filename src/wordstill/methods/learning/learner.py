@@ -1,4 +1,4 @@
-"""What all learners share: examples in small steps, a falling rate, negatives, and a watch on the loss."""
+"""Learners: methods that take gradient steps, with a learning-rate schedule and negative sampling."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from wordstill.core.patience import Patience
 from wordstill.core.settings import Config, Range
 from wordstill.errors import TrainingError
-from wordstill.methods.base import Method, Setup
+from wordstill.methods.base import Method, RunContext
 from wordstill.methods.kernels.replay import Replayed
-from wordstill.methods.learning.negatives import Noise, NoiseSource
+from wordstill.methods.learning.negatives import NegativeSampler, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser, RowTable
 from wordstill.methods.sums import Accumulator
@@ -74,7 +75,7 @@ class Moment(NamedTuple):
 
 
 class Clock:
-    """How far a learner has come: batches, words and steps. On the host, so that a look never waits."""
+    """Counters of batches, words and steps, on the host: reading them never waits for a GPU."""
 
     def __init__(self) -> None:
         self.counts = torch.zeros(3, dtype=torch.int64)
@@ -107,7 +108,7 @@ class Positives:
 
 
 class Best:
-    """The best table so far by a judge's score, and after which epoch it was; 0 before any."""
+    """The best table so far by its score in early stopping, and its epoch; 0 before any."""
 
     def __init__(self, like: Tensor) -> None:
         self.weights = torch.zeros_like(like)
@@ -133,8 +134,9 @@ class Learner(Method):
 
     Attributes:
         presets: Named groups of settings; ``fixed`` is the default.
+        score_offsets: Added to the score of each word [V]; None if scores are not corrected.
         loss: Summed since `status` was last asked.
-        pace: The learning rate of the batch that is being observed [], where the steps are taken.
+        learning_rate: That of the batch that is being observed [], on the device of the steps.
     """
 
     learns: ClassVar[bool] = True
@@ -142,19 +144,19 @@ class Learner(Method):
     config: LearnerConfig
     rows: RowTable
 
-    def __init__(self, config: LearnerConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        self.noise = Noise(
-            setup.vocabulary, config.noise_power, config.noise_source, config.subsample, setup.device
+    def __init__(self, config: LearnerConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.sampler = NegativeSampler(
+            run.vocabulary, config.noise_power, config.noise_source, config.subsample, run.device
         )
-        self._offsets = self.noise.offsets(config.negatives) if config.corrected else None
+        self.score_offsets = self.sampler.offsets(config.negatives) if config.corrected else None
         self.clock = Clock()
-        self.positives = Positives(len(setup.vocabulary), setup.device)
+        self.positives = Positives(len(run.vocabulary), run.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
         self._monitor = NonFiniteMonitor[Moment]()
-        self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=setup.device), 0
-        self.pace = torch.full((), config.rate, device=setup.device)
+        self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=run.device), 0
+        self.learning_rate = torch.full((), config.rate, device=run.device)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -162,9 +164,9 @@ class Learner(Method):
         return (self.config.layer,)
 
     @property
-    def rate(self) -> float:
-        """The learning rate now."""
-        done = min(1.0, int(self.clock.counts[WORDS]) / (self.setup.epochs * self.setup.words))
+    def scheduled_rate(self) -> float:
+        """The learning rate now: it falls linearly with the words read."""
+        done = min(1.0, int(self.clock.counts[WORDS]) / (self.run.epochs * self.run.words))
         return self.config.rate * (1 - (1 - self.config.final_rate) * done)
 
     @abstractmethod
@@ -177,10 +179,10 @@ class Learner(Method):
 
     def row_table(self, initial: Tensor) -> RowTable:
         """A table of the vocabulary's words with the settings' optimiser."""
-        if self.setup.judged:
+        if self.run.keeps_best:
             self.best = Best(initial)
             self.parts["best"] = self.best
-        positives = (self.noise.expected_positives * self.setup.epochs).clamp(min=1)
+        positives = (self.sampler.expected_positives * self.run.epochs).clamp(min=1)
         return RowTable(initial, RowOptimiser(self.config.optimiser), positives**-self.config.balance)
 
     def observe(self, states: WordStates) -> None:
@@ -189,7 +191,7 @@ class Learner(Method):
         Raises:
             TrainingError: The loss of this batch or, on a GPU, of one before it is not finite.
         """
-        self.pace.fill_(self.rate)
+        self.learning_rate.fill_(self.scheduled_rate)
         with fast_products():
             taken = [*self.steps(states, self._generator())]
         self._examples += sum(taken)
@@ -200,25 +202,40 @@ class Learner(Method):
         if astray is not None:
             raise self._diverged(astray)
 
-    def finish(self) -> WordVectors:
-        """The table of words that were positives: the best one where there is a judge, else the last."""
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+        """The table of words that were positives: the best one with early stopping, else the last."""
         if self.best is not None and int(self.best.epoch):
-            return self.table(self.best.weights, self.positives.counts > 0)
-        return self.current()
-
-    def current(self) -> WordVectors:
-        """The table as it is now."""
+            return self.table(self.best.weights, self.positives.counts > 0, provenance)
         self.verify()
-        return self.table(self.vectors(), self.positives.counts > 0)
+        return self.table(self.vectors(), self.positives.counts > 0, provenance)
 
-    def judge(self, score: float, epoch: int) -> int:
-        """Take note of the score of the present table; returns the epoch of the best one so far."""
-        assert self.best is not None, "the setup said that there is no judge"
-        if score > float(self.best.score):
+    def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
+        """Score the table as it is now, and keep it if it is the best; whether to stop."""
+        assert self.best is not None, "the run said that there is no early stopping"
+        self.verify()
+        stopping = Patience(patience, best=float(self.best.score), best_step=int(self.best.epoch))
+        value = score(self.table(self.vectors(), self.positives.counts > 0))
+        if stopping.update(value, epoch):
             self.best.weights.copy_(self.vectors())
-            self.best.score.fill_(score)
+            self.best.score.fill_(value)
             self.best.epoch.fill_(epoch)
-        return int(self.best.epoch)
+        return stopping.should_stop
+
+    def report(self) -> dict[str, Any]:
+        """The epoch of the best table and its score."""
+        if self.best is None:
+            return {}
+        return {"kept_epoch": int(self.best.epoch), "score": float(self.best.score)}
+
+    def why_empty(self) -> str | None:
+        """Subsampling may have left nothing to learn from."""
+        if not self.config.subsample:
+            return None
+        left = float(self.sampler.expected_positives.sum())
+        return (
+            f"subsample={self.config.subsample:g} thins the text out to about {left:,.0f} words, and "
+            "none was left to learn from. Raise it, or set subsample=0."
+        )
 
     def status(self) -> str:
         """The mean loss of an example since the last time."""
@@ -230,7 +247,7 @@ class Learner(Method):
         return f"loss {mean:.3f}"
 
     def verify(self) -> None:
-        """Refuse to go on with a table that has run away.
+        """Refuse to go on with a table that has diverged.
 
         Raises:
             TrainingError: Some number is not finite any more.
@@ -243,7 +260,7 @@ class Learner(Method):
 
     @property
     def _moment(self) -> Moment:
-        return Moment(int(self.clock.counts[STEPS]), int(self.clock.counts[WORDS]), self.rate)
+        return Moment(int(self.clock.counts[STEPS]), int(self.clock.counts[WORDS]), self.scheduled_rate)
 
     def _diverged(self, when: Moment) -> TrainingError:
         return TrainingError(
@@ -256,9 +273,9 @@ class Learner(Method):
         """Negatives of steps with so many examples: [shared] for all of a step, or ``count`` for each."""
         shared = self.config.shared
         if shared:
-            yield from self.noise.draw((len(sizes), shared), generator)
+            yield from self.sampler.draw((len(sizes), shared), generator)
         else:
-            yield from (self.noise.draw((size, count), generator) for size in sizes)
+            yield from (self.sampler.draw((size, count), generator) for size in sizes)
 
     def pairwise_rule(self) -> PairwiseRule | None:
         """What a step of plain pairs is; None where a step is another."""
@@ -272,11 +289,11 @@ class Learner(Method):
         from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
 
         kind = SharedStep if self.config.shared else OwnStep
-        return kind(kernels, self.positives.counts, self._offsets, rule, self.pace, self.loss)
+        return kind(kernels, self.positives.counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     def replayed(self, step: Callable[..., None]) -> Callable[..., None]:
         """A step that a GPU can start as a whole; it must not hold the learner, or neither is ever freed."""
-        return Replayed(step, self.config.batch) if self.setup.device.type == "cuda" else step
+        return Replayed(step, self.config.batch) if self.run.device.type == "cuda" else step
 
     def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].
@@ -293,9 +310,9 @@ class Learner(Method):
     def scores(self, table: RowTable, queries: Tensor, rows: Tensor) -> Tensor:
         """[B, R] scores of rows [B, R] or [R], with the offset if there is one."""
         scores = table.scores(queries, rows)
-        return scores if self._offsets is None else scores + self._offsets[rows]
+        return scores if self.score_offsets is None else scores + self.score_offsets[rows]
 
-    def host_chance(self) -> np.random.Generator:
+    def host_rng(self) -> np.random.Generator:
         """For choices that the host makes, so that it knows their number without waiting for a GPU."""
         return np.random.default_rng(self._batch_seed)
 
@@ -304,11 +321,11 @@ class Learner(Method):
         return self.config.negatives / self.config.shared if self.config.shared else 1.0
 
     def _generator(self) -> torch.Generator:
-        return torch.Generator(self.setup.device).manual_seed(self._batch_seed)
+        return torch.Generator(self.run.device).manual_seed(self._batch_seed)
 
     @property
     def _batch_seed(self) -> int:
-        return ((self.setup.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])) % 2**63
+        return ((self.run.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])) % 2**63
 
 
 @contextmanager

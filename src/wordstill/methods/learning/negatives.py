@@ -15,7 +15,7 @@ from wordstill.errors import UsageError
 NoiseSource = Literal["counts", "subsampled"]
 
 
-class Noise:
+class NegativeSampler:
     """Draws words of the vocabulary.
 
     Args:
@@ -29,6 +29,7 @@ class Noise:
     Attributes:
         keep: Probability that an occurrence of each word stays a target [V], on the host.
         expected_positives: How many do, each time the text is read [V].
+        cumulative: Probability that a draw is this word or one before it [V].
 
     Raises:
         UsageError: There is nothing to learn from.
@@ -48,7 +49,7 @@ class Noise:
         counts = vocabulary.counts * keep if source == "subsampled" else vocabulary.counts
         self.expected_positives = torch.from_numpy(vocabulary.counts * keep).float().to(device)
         noise = _distribution(counts, power)
-        self._bounds = torch.from_numpy(np.cumsum(noise)).to(device)
+        self.cumulative = torch.from_numpy(np.cumsum(noise)).to(device)
         # Words that never occur are neither positives nor, at most powers, negatives.
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(noise) - np.log(_distribution(vocabulary.counts * keep, 1.0))
@@ -60,14 +61,14 @@ class Noise:
 
     def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Word ids, each drawn anew."""
-        device = self._bounds.device
+        device = self.cumulative.device
         points = torch.rand(shape, dtype=torch.float64, device=device, generator=generator)
         # The last bound can fall short of 1 by rounding.
-        return torch.searchsorted(self._bounds, points).clamp_(max=len(self._bounds) - 1)
+        return torch.searchsorted(self.cumulative, points).clamp_(max=len(self.cumulative) - 1)
 
-    def kept(self, words: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.bool_]:
+    def kept(self, words: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.bool_]:
         """Which occurrences stay when frequent words are thinned out [n]; all on the host."""
-        stays: NDArray[np.bool_] = chance.random(len(words), dtype=np.float32) < self.keep[words]
+        stays: NDArray[np.bool_] = rng.random(len(words), dtype=np.float32) < self.keep[words]
         return stays
 
 

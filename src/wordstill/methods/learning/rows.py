@@ -80,25 +80,27 @@ class RowTable:
             gradients.addcmul_(self.weights[slot], coefficient[:, None])
         return gradients
 
-    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, rate: float | Tensor) -> None:
+    def step(
+        self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor
+    ) -> None:
         """Update every named row once, with the sum of its gradients over all slots.
 
         Args:
             queries: [B, dim].
             rows: [B, R], or [R] if shared by all queries.
             coefficients: How the loss changes with each score [B, R]; a slot with 0 still counts as a step.
-            rate: The learning rate.
+            learning_rate: Of all rows; each has its own factor beside it.
         """
         if rows.dim() == 2 and self.kernels is not None:
-            self.kernels.step(queries, rows, coefficients, rate)
+            self.kernels.step(queries, rows, coefficients, learning_rate)
             return
         distinct, gradients = merged_gradients(queries, rows, coefficients)
-        self.apply(distinct, gradients, rate)
+        self.apply(distinct, gradients, learning_rate)
 
-    def apply(self, rows: Tensor | slice, gradients: Tensor, rate: float | Tensor) -> None:
+    def apply(self, rows: Tensor | slice, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update rows [U], each named once, or all of them, with their gradients [U, dim]."""
         if isinstance(rows, slice) and self.kernels is not None:
-            self.kernels.apply_all(gradients, rate)
+            self.kernels.apply_all(gradients, learning_rate)
             return
         self.steps[rows] += 1
         if self.optimiser.kind == "adam":
@@ -107,7 +109,7 @@ class RowTable:
             squares = self.state["squares"]
             squares[rows] += gradients.square().mean(dim=1)
             gradients = gradients / (squares[rows].sqrt() + self.optimiser.epsilon)[:, None]
-        self.weights[rows] -= rate * self.rates[rows, None] * gradients
+        self.weights[rows] -= learning_rate * self.rates[rows, None] * gradients
 
     def state_dict(self) -> dict[str, Tensor]:
         """Weights, steps of each row, and the optimiser's state."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Range
 from wordstill.errors import UsageError
-from wordstill.methods.base import Setup
+from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
 from wordstill.methods.learning.rows import (
@@ -130,26 +130,26 @@ class WindowLearner(Learner):
 
     config: WindowConfig
 
-    def __init__(self, config: WindowConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        dim = config.dim or setup.width
-        device = setup.device
-        self.rows = self.row_table(torch.zeros(len(setup.vocabulary), dim, device=device))
-        self.windows = Windows(config, self.noise, device)
-        self.inputs_width = self.parts_of_input * setup.width
-        pace = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
+    def __init__(self, config: WindowConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        dim = config.dim or run.width
+        device = run.device
+        self.rows = self.row_table(torch.zeros(len(run.vocabulary), dim, device=device))
+        self.windows = Windows(config, self.sampler, device)
+        self.inputs_width = self.parts_of_input * run.width
+        factor = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
         self.projection = RowTable(
             self._first_projection(dim),
             RowOptimiser(config.projection_optimiser),
-            torch.full((dim,), pace, device=device),
+            torch.full((dim,), factor, device=device),
         )
         self.parts |= {"rows": self.rows, "projection": self.projection}
         self.whitener: RunningWhitener | None = None
         if config.whiten is not None:
-            self.whitener = RunningWhitener(setup.width, config.whiten, device)
+            self.whitener = RunningWhitener(run.width, config.whiten, device)
             self.parts["whitener"] = self.whitener
         step = self.pair_step(self.pairwise_rule())
-        self._fast = None if step is None else self.replayed(projected(step, self.projection))
+        self.kernel_step = None if step is None else self.replayed(projected(step, self.projection))
 
     def pairwise_rule(self) -> PairwiseRule | None:
         """None for other objectives, and for what the kernels do not have."""
@@ -178,7 +178,7 @@ class WindowLearner(Learner):
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept centres of a batch, in random order."""
         self._observe_spread(states)
-        found = self.windows(states, self.host_chance())
+        found = self.windows(states, self.host_rng())
         count = len(found.centres)
         if not count:
             return
@@ -214,8 +214,8 @@ class WindowLearner(Learner):
         return Step(*joined(queries, examples.rows, negatives, losses), gradient.T @ inputs, total)
 
     def _learn(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> None:
-        if self._fast is not None:
-            self._fast(inputs, examples.rows, examples.weights, negatives)
+        if self.kernel_step is not None:
+            self.kernel_step(inputs, examples.rows, examples.weights, negatives)
             return
         step = self.gradients(inputs, examples, negatives)
         self.positives.add(examples.rows, examples.weights != 0)
@@ -224,20 +224,20 @@ class WindowLearner(Learner):
 
     def _apply(self, step: Step) -> None:
         if self.config.clip is None:
-            self.rows.step(step.queries, step.rows, step.coefficients, self.pace)
-            self.projection.apply(EVERY, step.projection, self.pace)
+            self.rows.step(step.queries, step.rows, step.coefficients, self.learning_rate)
+            self.projection.apply(EVERY, step.projection, self.learning_rate)
             return
         distinct, gradients = merged_gradients(step.queries, step.rows, step.coefficients)
         norm = (gradients.square().sum() + step.projection.square().sum()).sqrt()
         scale = (self.config.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
-        self.rows.apply(distinct, gradients * scale, self.pace)
-        self.projection.apply(EVERY, step.projection * scale, self.pace)
+        self.rows.apply(distinct, gradients * scale, self.learning_rate)
+        self.projection.apply(EVERY, step.projection * scale, self.learning_rate)
 
     def _first_projection(self, dim: int) -> Tensor:
-        config, device, width = self.config, self.setup.device, self.inputs_width
+        config, device, width = self.config, self.run.device, self.inputs_width
         if config.start == "orthogonal":
             # Drawn on the host, where the decomposition gives the same on every machine with a GPU or not.
-            generator = torch.Generator().manual_seed(self.setup.seed)
+            generator = torch.Generator().manual_seed(self.run.seed)
             square = torch.randn(max(dim, width), max(dim, width), generator=generator)
             basis: Tensor = torch.linalg.qr(square)[0]
             return basis[:dim, :width].contiguous().to(device)
@@ -269,7 +269,7 @@ class WindowLearner(Learner):
         known = states.words(self.config.layer)[states.known]
         change = self.whitener.observe(known, torch.ones(len(known), device=known.device))
         if change is not None:
-            for part in torch.split(self.projection.weights, self.setup.width, dim=1):
+            for part in torch.split(self.projection.weights, self.run.width, dim=1):
                 part.copy_(part @ change)
 
 
@@ -280,6 +280,6 @@ def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
         queries = inputs @ projection.weights.T
         gradient = torch.empty_like(queries)
         step(queries, rows, negatives, present, gradient)
-        projection.apply(EVERY, gradient.T @ inputs, step.pace)
+        projection.apply(EVERY, gradient.T @ inputs, step.learning_rate)
 
     return learn

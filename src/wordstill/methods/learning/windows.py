@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.methods.learning.negatives import Noise
+from wordstill.methods.learning.negatives import NegativeSampler
 from wordstill.teacher.states import WordStates
 
 
@@ -58,19 +58,19 @@ class Windows:
 
     Args:
         rule: What a window is.
-        noise: Says how much frequent words are thinned out.
+        sampler: Says how much frequent words are thinned out.
         device: Where the states will be.
     """
 
-    def __init__(self, rule: WindowRule, noise: Noise, device: torch.device) -> None:
-        self.rule, self.noise = rule, noise
+    def __init__(self, rule: WindowRule, sampler: NegativeSampler, device: torch.device) -> None:
+        self.rule, self.sampler = rule, sampler
         self.offsets, self.weights = (each.to(device) for each in _offsets(rule))
 
-    def __call__(self, states: WordStates, chance: np.random.Generator) -> Examples:
+    def __call__(self, states: WordStates, rng: np.random.Generator) -> Examples:
         """The examples of a batch."""
         running = states.batch.n_words
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
-        centres = states.to_device(self._centres(states.batch.host_word_ids[:running], chance))
+        centres = states.to_device(self._centres(states.batch.host_word_ids[:running], rng))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
         usable.index_fill_(0, centres, True)
         places = centres[:, None] + self.offsets
@@ -86,13 +86,13 @@ class Windows:
         spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
         return Examples(centres, ids[torch.where(filled, places, spare)], slots)
 
-    def _centres(self, ids: NDArray[np.integer], chance: np.random.Generator) -> NDArray[np.int64]:
+    def _centres(self, ids: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int64]:
         """Numbers of the words that take part [n], in random order.
 
         They are drawn on the host, which then knows how many without waiting.
         """
-        centres = np.flatnonzero((ids >= 0) & self.noise.kept(np.maximum(ids, 0), chance))
-        return chance.permutation(centres)
+        centres = np.flatnonzero((ids >= 0) & self.sampler.kept(np.maximum(ids, 0), rng))
+        return rng.permutation(centres)
 
 
 def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:

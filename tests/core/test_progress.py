@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wordstill.core import progress
-from wordstill.core.progress import Stopwatch, Unwatched
+from wordstill.core.progress import NullProfiler, Profiler
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def clock(monkeypatch):
 
 
 def test_seconds_of_a_part_add_up(clock):
-    watch = Stopwatch()
+    watch = Profiler()
     for _ in range(3):
         with watch.part("one"):
             pass
@@ -24,14 +24,14 @@ def test_seconds_of_a_part_add_up(clock):
 
 
 def test_a_part_that_fails_counts(clock):
-    watch = Stopwatch()
+    watch = Profiler()
     with pytest.raises(ValueError, match="no"), watch.part("one"):
         raise ValueError("no")
     assert watch.seconds == {"one": 1.0}
 
 
 def test_waiting_for_items_counts_and_their_use_does_not(clock):
-    watch = Stopwatch()
+    watch = Profiler()
     got = []
     for item in watch.each("waiting", [3, 1, 2]):
         with watch.part("use"):
@@ -42,7 +42,7 @@ def test_waiting_for_items_counts_and_their_use_does_not(clock):
 
 
 def test_nothing_is_measured_unless_asked_for():
-    watch = Unwatched()
+    watch = NullProfiler()
     with watch.part("one"):
         assert list(watch.each("two", [1, 2])) == [1, 2]
     assert watch.seconds == {}

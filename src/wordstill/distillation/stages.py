@@ -1,0 +1,112 @@
+"""Stages of a run: which batches are read, in which order, and which methods observe them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from wordstill.core.progress import Profiler
+from wordstill.corpus import Corpus, Vocabulary
+from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.early_stopping import EarlyStopping
+from wordstill.methods import Method
+from wordstill.teacher import (
+    Batch,
+    BatchConfig,
+    DeviceBatch,
+    Teacher,
+    TextBatches,
+    WordListBatches,
+    WordStates,
+    subword_source,
+)
+from wordstill.teacher.gathering import gatherer
+
+Position = tuple[int, int]
+EPOCH_STRIDE = 1_000_003
+
+
+class Batches(Protocol):
+    """A source of batches that can start in the middle."""
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
+        """Batches from a position on, each with the position after it."""
+        ...
+
+
+class Stage:
+    """Batches of one kind, and the methods that observe them.
+
+    Args:
+        title: What the progress bar says.
+        batches: Where the batches come from.
+        methods: Who observes them.
+        isolated: Whether the batches are isolated words rather than running text.
+        words: How many words they hold, for the time left.
+        should_stop: Early stopping: asked when the stage is done, and True skips the stages after it.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        batches: Batches,
+        methods: Sequence[Method],
+        *,
+        isolated: bool,
+        words: int,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.title, self.batches, self.methods, self.words = title, batches, methods, words
+        self.isolated, self.should_stop = isolated, should_stop
+        self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
+
+    def observe(self, states: WordStates, profiler: Profiler) -> None:
+        """Show a batch's states to every method."""
+        for method in self.methods:
+            with profiler.part(method.name):
+                if self.isolated:
+                    method.observe_isolated(states)
+                else:
+                    method.observe(states)
+
+
+def make_stages(
+    teacher: Teacher,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    methods: Sequence[Method],
+    batches: BatchConfig,
+    config: DistillConfig,
+    early_stopping: EarlyStopping | None = None,
+) -> list[Stage]:
+    """Isolated words, the text once for every method that reads it, and again for those that learn."""
+    stages = []
+    isolating = [method for method in methods if len(method.isolated_words())]
+    if isolating:
+        ids = np.unique(np.concatenate([method.isolated_words() for method in isolating]))
+        words = [vocabulary.surfaces[number] for number in ids]
+        listed = WordListBatches(words, ids, teacher.tokenizer, batches)
+        stages.append(Stage("isolated words", listed, isolating, isolated=True, words=len(words)))
+    readers = [method for method in methods if method.reads_text]
+    if not readers:
+        return stages
+    learners = [method for method in readers if method.learns]
+    source = subword_source(corpus, teacher.tokenizer)
+    gather = gatherer(config.batches, source, vocabulary, teacher.tokenizer, batches.limit, teacher.device)
+    for epoch in range(1, (config.epochs if learners else 1) + 1):
+        order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
+        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, gather)
+        stage = Stage(
+            f"text, epoch {epoch}" if config.epochs > 1 else "text",
+            text,
+            readers if epoch == 1 else learners,
+            isolated=False,
+            words=corpus.n_words,
+        )
+        if early_stopping is not None and learners:
+            stage.should_stop = partial(early_stopping.should_stop, learners, epoch)
+        stages.append(stage)
+    return stages
