@@ -261,7 +261,6 @@ class _Unwilling:
     def __init__(self, reader, after=0):
         self.reader, self.after = reader, after
         self.teacher, self.layers, self.shape = reader.teacher, reader.layers, reader.shape
-        self.identity = reader.identity
 
     def found_states(self, occurrences):
         if not self.after:

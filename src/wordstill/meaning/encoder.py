@@ -31,7 +31,6 @@ from wordstill.meaning.occurrence import Occurrence, Representation, word_spans
 from wordstill.meaning.reading import Places, StateReader, Unit
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import choose_precision
-from wordstill.teacher.loading import identity
 
 if TYPE_CHECKING:
     from wordstill.meaning.occurrence_store import OccurrenceStore
@@ -197,7 +196,7 @@ class MeaningEncoder:
         return store.nearest(self.encode(sentence, span), topn)
 
     def _fingerprint(self) -> str:
-        digest = hashlib.sha256(f"{self.reader.identity} {self.reader.layers} {self.kind}".encode())
+        digest = hashlib.sha256(f"{self.teacher.identity} {self.reader.layers} {self.kind}".encode())
         for name, weight in sorted(self.distillers.state_dict().items()):
             digest.update(name.encode() + weight.float().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
@@ -230,7 +229,7 @@ def write(encoder: MeaningEncoder, path: Path, *, overwrite: bool = False) -> No
         config = {
             "format": FORMAT,
             "schema": SCHEMA,
-            "teacher": {"name": teacher.config.name, "fingerprint": encoder.reader.identity},
+            "teacher": {"name": teacher.config.name, "fingerprint": teacher.identity},
             "layers": list(encoder.reader.layers),
             "width": teacher.width,
             "distiller": asdict(encoder.distillers.config),
@@ -263,7 +262,7 @@ def read(
     if not isinstance(teacher, Teacher):
         name = config["teacher"]["name"] if teacher is None else str(teacher)
         teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-    got, expected = identity(teacher.model, teacher.tokenizer.definition), config["teacher"]["fingerprint"]
+    got, expected = teacher.identity, config["teacher"]["fingerprint"]
     if got != expected:
         raise TeacherError(
             f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "

@@ -82,11 +82,11 @@ def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
         DataError: They were.
     """
     made_with: Mapping[str, Any] = triples.header.get("masked_model", {})
-    if made_with.get("fingerprint") != reader.identity:
+    if made_with.get("fingerprint") != reader.teacher.identity:
         raise DataError(
             f"The triples were made with the masked model {made_with.get('name')!r} (fingerprint "
             f"{str(made_with.get('fingerprint'))[:12]}), but the teacher is {reader.teacher.config.name!r} "
-            f"({reader.identity[:12]}). Give that model as the teacher, or --other-teacher "
+            f"({reader.teacher.identity[:12]}). Give that model as the teacher, or --other-teacher "
             "(other_teacher=True) to train on this one all the same."
         )
 

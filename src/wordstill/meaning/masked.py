@@ -12,49 +12,13 @@ import torch
 from torch import Tensor
 
 from wordstill.core.ragged import Ints, offsets_of, owners
-from wordstill.errors import TeacherError, in_one_line
+from wordstill.errors import TeacherError
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.teacher.alignment import align
 from wordstill.teacher.device import choose_device, choose_precision
-from wordstill.teacher.loading import hub_answers, identity, quiet
+from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
 from wordstill.teacher.planning import within_budget
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, room_beside_specials, text_limit
-
-
-def load_pretrained(name: str | Path, auto_class: str, what: str) -> tuple[Any, Any]:
-    """A model and its tokenizer.
-
-    Args:
-        name: A folder, which never causes a request to the network, or a name on the Hub.
-        auto_class: The class of transformers that loads such models.
-        what: What the model is, for messages.
-
-    Raises:
-        TeacherError: There is none, or its weights are not those of such a model.
-    """
-    import transformers
-
-    folder = Path(name).expanduser()
-    source = str(folder if folder.is_dir() else name)
-    offline = folder.is_dir() or not hub_answers()
-    options = {"local_files_only": offline, "trust_remote_code": False}
-    try:
-        with quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
-            model, report = getattr(transformers, auto_class).from_pretrained(
-                source, dtype="auto", output_loading_info=True, **options
-            )
-    except Exception as error:  # Broken files come as nearly every kind of error.
-        reason = in_one_line(error)
-        raise TeacherError(f"Cannot load the {what} {str(name)!r} ({reason}).") from error
-    if report["missing_keys"]:
-        missing = sorted(report["missing_keys"])
-        raise TeacherError(
-            f"{name} has no weights for {len(missing)} parts of a {what}, such as {missing[0]}. It was "
-            f"trained for something else; give a {what}."
-        )
-    return model, tokenizer
-
 
 CPU_BUDGET, GPU_BUDGET = 2048, 32768
 
@@ -96,7 +60,7 @@ class MaskedModel:
             raise TeacherError(f"{name} has no mask token; take a masked language model such as BERT.")
         self.mask_id = int(tokenizer.mask_token_id)
         self.device = choose_device(device)
-        self.fingerprint = identity(model.base_model, self.tokenizer.definition)
+        self.fingerprint = fingerprint(model.base_model, self.tokenizer.definition, exact=False)
         self.room = room_beside_specials(text_limit(model, self.tokenizer, None), self.tokenizer)
         self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
         self._words = whole_words(self.tokenizer)
@@ -116,7 +80,7 @@ class MaskedModel:
         Raises:
             TeacherError: There is none, or it was not trained to fill masks.
         """
-        model, tokenizer = load_pretrained(name, "AutoModelForMaskedLM", "masked language model")
+        model, tokenizer = load_model_and_tokenizer(name, "masked language model")
         return cls(model, tokenizer, str(name), device=device, dtype=dtype)
 
     def predict(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -20,7 +19,6 @@ from wordstill.teacher import Batch, Teacher
 from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.layers import resolve_layers
-from wordstill.teacher.loading import identity
 from wordstill.teacher.planning import within_budget
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.subwords import SubwordTable
@@ -72,11 +70,6 @@ class StateReader:
         usual = CPU_BUDGET if teacher.device.type == "cpu" else GPU_BUDGET
         self.budget = usual if budget is None else budget
         self._assembler = Assembler(teacher.tokenizer, teacher.limit)
-
-    @cached_property
-    def identity(self) -> str:
-        """Identifies the teacher, however it was loaded."""
-        return identity(self.teacher.model, self.teacher.tokenizer.definition)
 
     @property
     def shape(self) -> tuple[int, int]:

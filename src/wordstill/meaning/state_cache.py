@@ -86,7 +86,7 @@ class StateCache:
 def _facts(reader: StateReader, triples: Triples) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "teacher": reader.identity,
+        "teacher": reader.teacher.identity,
         "precision": reader.teacher.precision,
         "layers": list(reader.layers),
         "triples": triples.hash,

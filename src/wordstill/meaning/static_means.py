@@ -43,7 +43,7 @@ def static_table(encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary
         counts=vocabulary.counts[seen],
         provenance={
             "method": f"mean of {encoder.kind} in context",
-            "teacher": {"name": teacher.config.name, "fingerprint": encoder.reader.identity},
+            "teacher": {"name": teacher.config.name, "fingerprint": teacher.identity},
             "encoder": encoder.fingerprint,
             "corpus": corpus.hash,
         },

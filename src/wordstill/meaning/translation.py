@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.meaning.masked import load_pretrained
 from wordstill.meaning.occurrence import word_spans
 from wordstill.teacher.device import choose_device, choose_precision
+from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.teacher.planning import within_budget
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
@@ -97,7 +97,7 @@ class Translator:
         Raises:
             TeacherError: There is none.
         """
-        model, tokenizer = load_pretrained(name, "AutoModelForSeq2SeqLM", "translator")
+        model, tokenizer = load_model_and_tokenizer(name, "translator")
         return cls(model, tokenizer, str(name), device=device, dtype=dtype, beams=beams)
 
     @torch.inference_mode()

