@@ -121,6 +121,19 @@ def test_wrong_imports_are_found(tmp_path, monkeypatch):
     ]
 
 
+TEACHER_SHOWS = {"wordstill.teacher", "wordstill.teacher.device", "wordstill.teacher.spans"}
+
+
+def test_meaning_and_evaluation_know_nothing_inside_the_teacher():
+    paths = [path for path in modules() if own_room(path) in {"meaning", "evaluation", "trained"}]
+    assert [
+        f"{path.relative_to(SOURCE)} imports {module}"
+        for path in paths
+        for module, _ in imports(path)
+        if module.startswith("wordstill.teacher") and module not in TEACHER_SHOWS
+    ] == []
+
+
 def test_the_house_is_in_order():
     folders = Counter(path.parent for path in modules() if path.stem != "__init__")
     names = Counter(path.stem for path in modules())

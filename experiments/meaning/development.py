@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.corpus.segment import word_spans
 from wordstill.evaluation.data.locate import locate
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.evaluation.statistics import Floats, resampled_correlations, spearman
 from wordstill.meaning import Occurrence
 from wordstill.meaning.context_tasks import Representations, cosines, occurrence_vectors, predict
-from wordstill.meaning.occurrence import word_spans
-from wordstill.meaning.reading import StateReader
+from wordstill.teacher.spans import StateReader
 
 SENSES, SENSE_PARTS = "wic", ("train", "dev")
 WORDS = ("men-dev", "simverb3500-dev")

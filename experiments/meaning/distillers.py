@@ -14,8 +14,7 @@ from experiments.meaning.triples import sentences_of
 from experiments.record import TimedRecord
 from wordstill.errors import UsageError
 from wordstill.meaning import PRESETS, DistillerConfig, MeaningEncoder, TrainConfig, Triples, train_encoder
-from wordstill.meaning.distiller import RAW_SCALED, SCALINGS
-from wordstill.meaning.occurrence import Representation
+from wordstill.meaning.distiller import RAW_SCALED, SCALINGS, Representation
 from wordstill.teacher import Teacher
 
 PAPER = "paper"

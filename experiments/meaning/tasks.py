@@ -13,9 +13,9 @@ from experiments.meaning.triples import sentences_of
 from experiments.record import TimedRecord
 from wordstill.meaning import MeaningEncoder, Triples
 from wordstill.meaning.context_suite import TASKS, YEARS, Evaluation, EvaluationConfig, evaluate
+from wordstill.meaning.distiller import Representation
 from wordstill.meaning.liu import LiuTransform
-from wordstill.meaning.occurrence import Representation
-from wordstill.meaning.reading import StateReader
+from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 
 LIU = "Liu et al. 2020"

@@ -8,10 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wordstill.teacher.alignment as alignment
 from wordstill.core import ragged
 from wordstill.core.ragged import offsets_of, owners, ranges
-from wordstill.teacher import layers
+from wordstill.teacher import layers, tokenizer
 from wordstill.teacher.gathering import owners_of, running_sum, runs
 
 RUNS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12)
@@ -46,7 +45,7 @@ def test_offsets_of_small_integers_do_not_overflow():
     assert offsets_of(np.full(3, 2**32 - 1, dtype=np.uint32)).dtype == np.int64
 
 
-@pytest.mark.parametrize("module", [ragged, alignment, layers], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [ragged, tokenizer, layers], ids=lambda module: module.__name__)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

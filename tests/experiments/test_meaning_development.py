@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 from experiments.meaning import development
 from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, WordInContext
 from wordstill.evaluation.data.similarity_sets import WordPairs
-from wordstill.meaning.occurrence import layer_mean
-from wordstill.meaning.reading import StateReader
+from wordstill.meaning.distiller import layer_mean
+from wordstill.teacher.spans import StateReader
 
 SENTENCES = [
     "The river turned grey.",
@@ -83,7 +83,7 @@ def test_sets_of_senses_and_of_words(tiny_teacher, monkeypatch):
     assert found["wic"].cosines["raw"][1] == pytest.approx(1.0)
     assert found["men-dev"].gold.tolist() == [3.0]
     occurrences = development.occurrences_of({"river", "house"}, SENTENCES, 2)
-    states = layer_mean(reader.states([*occurrences["river"], *occurrences["house"]])).numpy()
+    states = layer_mean(reader.states([*occurrences["river"], *occurrences["house"]])[0]).numpy()
     unit = states / np.linalg.norm(states, axis=1, keepdims=True)
     expected = ((unit[0] @ unit[2]) + (unit[1] @ unit[3])) / 2
     assert found["men-dev"].cosines["raw"] == pytest.approx([expected], abs=1e-5)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError
 from wordstill.meaning import (
     DistillerConfig,
@@ -17,7 +18,6 @@ from wordstill.meaning import (
     static_table,
 )
 from wordstill.meaning.distiller import CPU_ROWS
-from wordstill.meaning.occurrence import word_spans
 
 TEXT = "The old still stands by the river, and the river turned grey."
 
@@ -39,7 +39,7 @@ def test_one_word_by_span_and_by_number(encoder):
     assert by_span.shape == (encoder.dim,)
     assert by_span.dtype == np.float32
     np.testing.assert_allclose(by_span, encoder.encode(TEXT, 6), rtol=1e-6)
-    states = encoder.reader.states([Occurrence(TEXT, 28, 33)])
+    states, _ = encoder.reader.states([Occurrence(TEXT, 28, 33)])
     expected = encoder.distillers.meaning(states).detach().numpy()[0]
     np.testing.assert_allclose(by_span, expected, rtol=1e-4, atol=1e-5)
 
@@ -127,7 +127,7 @@ def test_kinds_of_vectors(teacher, encoder):
         kind: MeaningEncoder(teacher, encoder.distillers, kind=kind) for kind in ("meaning", "context", "raw")
     }
     vectors = {kind: other.encode(TEXT, 6) for kind, other in kinds.items()}
-    states = encoder.reader.states([Occurrence.at(TEXT, 6)])
+    states, _ = encoder.reader.states([Occurrence.at(TEXT, 6)])
     np.testing.assert_allclose(vectors["raw"], states[0].mean(dim=0).numpy(), rtol=1e-5)
     assert not np.allclose(vectors["meaning"], vectors["context"])
     assert len({other.fingerprint for other in kinds.values()}) == 3

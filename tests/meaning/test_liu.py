@@ -6,7 +6,7 @@ import torch
 
 from wordstill.errors import DataError
 from wordstill.meaning.liu import OCCURRENCES, LiuTransform, _occurrences
-from wordstill.meaning.reading import StateReader
+from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 
 

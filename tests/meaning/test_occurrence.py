@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import UsageError
-from wordstill.meaning.occurrence import Occurrence, word_spans
+from wordstill.meaning.occurrence import Occurrence
 
 TEXT = "The well-known party, which isn't art, ended."
 

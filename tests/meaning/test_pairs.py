@@ -11,10 +11,10 @@ from wordstill.meaning import Triples
 from wordstill.meaning import make_triples as pairs
 from wordstill.meaning.make_triples import PairConfig, make_triples
 from wordstill.meaning.masked import whole_words
-from wordstill.meaning.reading import StateReader
 from wordstill.meaning.state_cache import StateCache
 from wordstill.meaning.targets import Sources, TargetConfig, read_paraphrases
 from wordstill.meaning.triple_builder import BuildConfig
+from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 
 CONFIG = PairConfig(
@@ -228,7 +228,7 @@ def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
     assert states.dropped == 0
     rows = states.rows(np.array([3, 0]))
     assert rows.shape == (2, 3, *reader.shape)
-    expected = reader.states([triples[3].original, triples[3].positive, triples[3].negative])
+    expected, _ = reader.states([triples[3].original, triples[3].positive, triples[3].negative])
     np.testing.assert_allclose(rows[0].float(), expected, rtol=1e-2, atol=1e-2)
     again = StateCache.build(tmp_path / "cache", _Unwilling(reader), triples)
     assert again.rows(slice(None)).equal(states.rows(slice(None)))
@@ -262,8 +262,8 @@ class _Unwilling:
         self.reader, self.after = reader, after
         self.teacher, self.layers, self.shape = reader.teacher, reader.layers, reader.shape
 
-    def found_states(self, occurrences):
+    def states(self, occurrences):
         if not self.after:
             raise KeyboardInterrupt
         self.after -= 1
-        return self.reader.found_states(occurrences)
+        return self.reader.states(occurrences)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wordstill.corpus import PrepareConfig, prepare
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.occurrence import word_spans
 from wordstill.meaning.targets import TargetConfig, corpus_targets, round_robin, sentence_targets
 
 NOUNS = ["river", "house", "still", "party", "bridge", "garden"]

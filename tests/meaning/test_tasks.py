@@ -23,8 +23,8 @@ from wordstill.meaning.context_tasks import (
     uncentred_pearson,
     word_vectors,
 )
-from wordstill.meaning.occurrence import layer_mean
-from wordstill.meaning.reading import StateReader
+from wordstill.meaning.distiller import layer_mean
+from wordstill.teacher.spans import StateReader
 
 scores = st.lists(st.tuples(st.floats(-1, 1, width=16), st.booleans()), min_size=1, max_size=30)
 
@@ -73,15 +73,9 @@ def test_the_place_decides_and_not_the_string(reader):
     pair = ContextPair(place(TEXT, "river"), place(TEXT, "river", 1), 1.0, "river")
     predicted = context_tasks.predict(reader, REPRESENTATIONS, [pair])
     assert predicted.cosines["raw"][0] < 0.999
-    states = reader.states([pair_occurrence(pair.first), pair_occurrence(pair.second)]).mean(dim=1)
+    states = reader.states([pair.first, pair.second])[0].mean(dim=1)
     expected = torch.nn.functional.cosine_similarity(states[0], states[1], dim=0)
     assert predicted.cosines["raw"][0] == pytest.approx(float(expected), abs=1e-5)
-
-
-def pair_occurrence(occurrence):
-    from wordstill.meaning.occurrence import Occurrence
-
-    return Occurrence(occurrence.text, occurrence.start, occurrence.end)
 
 
 def made_parts(*names):

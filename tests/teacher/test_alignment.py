@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.teacher.alignment import align
+from wordstill.teacher.tokenizer import align
 
 
 def overlapping(spans, word):

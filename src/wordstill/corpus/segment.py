@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from wordstill.errors import MissingExtra
@@ -123,6 +124,28 @@ class WordSegmenter:
         addressed = "@" in bare or "://" in bare or "www." in bare
         pattern = self._addresses if addressed else self._words
         return [match.span() for match in pattern.finditer(form, start)]
+
+
+def word_spans(text: str) -> list[Span]:
+    """Character offsets of every word of a text, as they are found in a corpus."""
+    spans: list[Span] = []
+    position = 0
+    for run in text.split():
+        start = text.index(run, position)
+        spans += [(start + low, start + high) for low, high in _run_spans(run)]
+        position = start + len(run)
+    return spans
+
+
+@lru_cache(maxsize=1 << 16)
+def _run_spans(run: str) -> list[Span]:
+    """Most runs of a text have come before."""
+    return _segmenter().spans(run)
+
+
+@cache
+def _segmenter() -> WordSegmenter:
+    return WordSegmenter()
 
 
 def _blank_near(text: str, limit: int, start: int) -> int:

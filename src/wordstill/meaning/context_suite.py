@@ -11,7 +11,7 @@ from wordstill.evaluation.data.locate import locate
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.meaning import context_tasks
 from wordstill.meaning.context_tasks import Figures, Representations
-from wordstill.meaning.reading import UNITS, StateReader, Unit
+from wordstill.teacher.spans import UNITS, StateReader, Unit
 
 __all__ = ["TASKS", "Evaluation", "evaluate"]
 

@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from wordstill.core.ragged import Ints
+from wordstill.corpus.segment import word_spans
 from wordstill.evaluation.data.context_sets import ContextPair, ContextParts
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.statistics import Floats, pearson, spearman
-from wordstill.meaning.occurrence import Occurrence, Representation, word_spans
-from wordstill.meaning.reading import Places, StateReader, Unit
+from wordstill.meaning.distiller import Representation
+from wordstill.teacher.spans import Spans, StateReader, TextSpan, Unit
 from wordstill.vectors.search import unit_rows
 
 PAPER_GRID = np.arange(101) / 100
@@ -62,12 +63,12 @@ Vectors = dict[str, NDArray[np.float32]]
 
 
 def occurrence_vectors(
-    reader: StateReader, representations: Representations, occurrences: Sequence[Occurrence]
+    reader: StateReader, representations: Representations, occurrences: Sequence[TextSpan]
 ) -> tuple[Vectors, NDArray[np.bool_]]:
     """[N, width] unit vectors of occurrences for each representation, and which were found."""
     distinct = list(dict.fromkeys(occurrences))
-    places = Places.of([[(occurrence.start, occurrence.end)] for occurrence in distinct])
-    vectors, found = _collected(reader, representations, [occurrence.text for occurrence in distinct], places)
+    spans = Spans.of([[(occurrence.start, occurrence.end)] for occurrence in distinct])
+    vectors, found = _collected(reader, representations, [occurrence.text for occurrence in distinct], spans)
     row = {occurrence: number for number, occurrence in enumerate(distinct)}
     rows = np.array([row[occurrence] for occurrence in occurrences], dtype=np.int64)
     return {name: unit_rows(matrix)[rows] for name, matrix in vectors.items()}, found[rows]
@@ -78,9 +79,9 @@ def word_vectors(
 ) -> tuple[list[list[str]], Vectors, Ints]:
     """Words of texts that have sub-words, their unit vectors, and where each text's begin [texts + 1]."""
     spans = [word_spans(text) for text in texts]
-    places = Places.of(spans)
-    vectors, found = _collected(reader, representations, texts, places)
-    bounds = np.searchsorted(places.text[found], np.arange(len(texts) + 1))
+    by_text = Spans.of(spans)
+    vectors, found = _collected(reader, representations, texts, by_text)
+    bounds = np.searchsorted(by_text.text[found], np.arange(len(texts) + 1))
     kept = iter(found.tolist())
     words = [[text[slice(*span)] for span in of_text if next(kept)] for text, of_text in zip(texts, spans)]
     return words, {name: unit_rows(matrix[found]) for name, matrix in vectors.items()}, bounds
@@ -110,12 +111,12 @@ def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> Floats:
 
 
 def _collected(
-    reader: StateReader, representations: Representations, texts: Sequence[str], places: Places
+    reader: StateReader, representations: Representations, texts: Sequence[str], spans: Spans
 ) -> tuple[Vectors, NDArray[np.bool_]]:
     width = reader.shape[1]
-    vectors = {name: np.zeros((len(places), width), dtype=np.float32) for name in representations}
-    found = np.zeros(len(places), dtype=np.bool_)
-    for numbers, states in reader.read(texts, places):
+    vectors = {name: np.zeros((len(spans), width), dtype=np.float32) for name in representations}
+    found = np.zeros(len(spans), dtype=np.bool_)
+    for numbers, states in reader.read(texts, spans):
         found[numbers] = True
         for name, represent in representations.items():
             vectors[name][numbers] = represent(states).float().cpu().numpy()
@@ -186,9 +187,8 @@ def cosimlex(reader: StateReader, representations: Representations, data: Contex
 
 def predict(reader: StateReader, representations: Representations, pairs: Sequence[ContextPair]) -> Predicted:
     """Cosines between the two words of each pair."""
-    places = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    occurrences = [Occurrence(place.text, place.start, place.end) for place in places]
-    vectors, found = occurrence_vectors(reader, representations, occurrences)
+    words = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    vectors, found = occurrence_vectors(reader, representations, words)
     half = len(pairs)
     return Predicted(
         {name: cosines(matrix[:half], matrix[half:]) for name, matrix in vectors.items()},

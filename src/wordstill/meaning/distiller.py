@@ -15,15 +15,24 @@ and a meaning that is the same for all words makes the rest zero: the degenerate
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from wordstill.errors import UsageError, unknown_name
-from wordstill.meaning.occurrence import Representation, layer_mean
+
+Representation: TypeAlias = Callable[[Tensor], Tensor]
+"""Gives vectors [n, width] of states [n, layers, width]."""
+
+
+def layer_mean(states: Tensor) -> Tensor:
+    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
+    return states.mean(dim=1)
+
 
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"

@@ -24,13 +24,20 @@ from torch import Tensor
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.corpus.segment import Span
+from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
-from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers
-from wordstill.meaning.occurrence import Occurrence, Representation, word_spans
-from wordstill.meaning.reading import Places, StateReader, Unit
+from wordstill.meaning.distiller import (
+    CENTRED,
+    KINDS,
+    RAW_SCALED,
+    DistillerConfig,
+    Distillers,
+    Representation,
+)
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import choose_precision
+from wordstill.teacher.spans import Spans, StateReader, Unit
 
 if TYPE_CHECKING:
     from wordstill.meaning.occurrence_store import OccurrenceStore
@@ -139,8 +146,19 @@ class MeaningEncoder:
         return self.encode_occurrences([Occurrence.at(sentence, span) for sentence, span in places])
 
     def encode_occurrences(self, occurrences: Sequence[Occurrence]) -> Vectors:
-        """[N, dim] the meanings of occurrences, whose places are taken as they are."""
-        return _array(self.represent(self.reader.states(occurrences)))
+        """[N, dim] the meanings of occurrences, whose spans are taken as they are.
+
+        Raises:
+            UsageError: The tokenizer drops one of them.
+        """
+        states, found = self.reader.states(occurrences)
+        if not found.all():
+            lost = occurrences[int(np.argmin(found))]
+            raise UsageError(
+                f"The tokenizer of {self.teacher.config.name} has no subword for {lost.word!r} in "
+                f"{lost.text[:80]!r}, so it has no meaning to distil. Leave it out, or take another teacher."
+            )
+        return _array(self.represent(states))
 
     def encode_words(self, text: str) -> tuple[list[Occurrence], Vectors]:
         """Every word of a text that has sub-words, and the meanings of all."""
@@ -157,13 +175,13 @@ class MeaningEncoder:
         """
         wanted = None if words is None else {word.casefold() for word in words}
         spans = [_wanted_spans(text, wanted) for text in texts]
-        places = Places.of(spans)
-        vectors = np.zeros((len(places), self.dim), dtype=np.float32)
-        found = np.zeros(len(places), dtype=np.bool_)
-        for numbers, states in self.reader.read(texts, places):
+        by_text = Spans.of(spans)
+        vectors = np.zeros((len(by_text), self.dim), dtype=np.float32)
+        found = np.zeros(len(by_text), dtype=np.bool_)
+        for numbers, states in self.reader.read(texts, by_text):
             vectors[numbers] = _array(self.represent(states))
             found[numbers] = True
-        bounds = np.searchsorted(places.text, np.arange(len(texts) + 1))
+        bounds = np.searchsorted(by_text.text, np.arange(len(texts) + 1))
         return [
             (
                 [Occurrence(text, *span) for span, there in zip(spans[number], found[low:high]) if there],

@@ -12,10 +12,10 @@ from wordstill.core.files import refuse_existing, remove
 from wordstill.errors import DataError
 from wordstill.meaning.distiller_training import TrainConfig, Trained, train
 from wordstill.meaning.encoder import MeaningEncoder
-from wordstill.meaning.reading import StateReader
 from wordstill.meaning.state_cache import StateCache
 from wordstill.meaning.triples import Triples
 from wordstill.teacher import Teacher
+from wordstill.teacher.spans import StateReader
 
 STATES, CHECKPOINT = "states", "training.safetensors"
 

@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 
 from wordstill.core.ragged import Ints
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError
-from wordstill.meaning.occurrence import layer_mean, word_spans
-from wordstill.meaning.reading import Places, StateReader
+from wordstill.meaning.distiller import layer_mean
 from wordstill.methods.sums import RowSums
+from wordstill.teacher.spans import Spans, StateReader
 from wordstill.vectors import WordVectors
 
 OCCURRENCES = 100
@@ -78,7 +79,7 @@ class LiuTransform:
         return _unit(layer_mean(states).float()) @ self.matrix.to(states.device)
 
 
-def _occurrences(texts: Sequence[str], static: WordVectors) -> tuple[Ints, Places]:
+def _occurrences(texts: Sequence[str], static: WordVectors) -> tuple[Ints, Spans]:
     counts = np.zeros(len(static), dtype=np.int64)
     rows: list[int] = []
     chosen: list[list[tuple[int, int]]] = []
@@ -92,7 +93,7 @@ def _occurrences(texts: Sequence[str], static: WordVectors) -> tuple[Ints, Place
                 rows.append(static.index(key))
                 spans.append((start, end))
         chosen.append(spans)
-    return np.array(rows, dtype=np.int64), Places.of(chosen)
+    return np.array(rows, dtype=np.int64), Spans.of(chosen)
 
 
 def _unit(rows: Tensor) -> Tensor:

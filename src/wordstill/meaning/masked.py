@@ -11,14 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.core.ragged import Ints, offsets_of, owners
+from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError
 from wordstill.meaning.occurrence import Occurrence
-from wordstill.teacher.alignment import align
+from wordstill.teacher import (
+    SubwordTokenizer,
+    batches_by_length,
+    fingerprint,
+    load_model_and_tokenizer,
+    room_beside_specials,
+    text_limit,
+)
 from wordstill.teacher.device import choose_device, choose_precision
-from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
-from wordstill.teacher.planning import within_budget
-from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, room_beside_specials, text_limit
 
 CPU_BUDGET, GPU_BUDGET = 2048, 32768
 
@@ -64,8 +68,6 @@ class MaskedModel:
         self.room = room_beside_specials(text_limit(model, self.tokenizer, None), self.tokenizer)
         self.model = model.eval().to(self.device, choose_precision(dtype, self.device))
         self._words = whole_words(self.tokenizer)
-        self._pad = self.tokenizer.pad_id
-        self._around = (self.tokenizer.prefix, self.tokenizer.suffix)
         self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
         allowed = torch.tensor([word is not None for word in self._words])
         size = int(self.model.get_output_embeddings().weight.shape[0])
@@ -98,10 +100,7 @@ class MaskedModel:
         ids, places = self._masked(occurrences)
         found: list[list[Candidate] | None] = [None] * len(occurrences)
         lengths = np.array([0 if row is None else len(row) for row in ids], dtype=np.int64)
-        order = np.argsort(-lengths, kind="stable")
-        order = order[lengths[order] > 0]
-        for chosen in within_budget(lengths[order], self._budget):
-            rows = order[chosen]
+        for rows in batches_by_length(lengths, self._budget):
             best, which = self._forward([ids[row] for row in rows], places[rows], top)
             counts = (best > least).sum(dim=1).tolist()
             for row, count, probabilities, pieces in zip(rows.tolist(), counts, best, which):
@@ -112,37 +111,23 @@ class MaskedModel:
         return found
 
     def _masked(self, occurrences: Sequence[Occurrence]) -> tuple[list[Ints | None], Ints]:
-        """Sub-words of each text with the mask in the target's place, and where the mask is."""
-        prefix, suffix = (np.array(part, dtype=np.int64) for part in self._around)
-        pieces = self.tokenizer.encode([occurrence.text for occurrence in occurrences])
-        first, last = self._ranges(occurrences, pieces)
-        before = first - pieces.offsets[:-1]
-        lengths = np.diff(pieces.offsets) - (last - first) + 1
+        """Subwords of each text with the mask in the target's place, and where the mask is."""
+        prefix, suffix = self.tokenizer.prefix, self.tokenizer.suffix
+        encoded = self.tokenizer.encode([occurrence.text for occurrence in occurrences])
+        spans = np.array([(one.start, one.end) for one in occurrences], dtype=np.int64).reshape(-1, 2)
+        start, end = encoded.align(np.arange(len(spans)), *spans.T)
+        lengths = np.diff(encoded.offsets) - (end - start) + 1
         ids: list[Ints | None] = [None] * len(occurrences)
-        for number in np.flatnonzero((first < last) & (lengths <= self.room)).tolist():
-            low, high = pieces.offsets[number], pieces.offsets[number + 1]
-            left, right = pieces.ids[low : first[number]], pieces.ids[last[number] : high]
-            ids[number] = np.concatenate([prefix, left, [self.mask_id], right, suffix])
-        return ids, before + len(prefix)
-
-    def _ranges(self, occurrences: Sequence[Occurrence], pieces: EncodedTexts) -> tuple[Ints, Ints]:
-        """The sub-words of each target, counted from the first text's first."""
-        base = offsets_of(np.array([len(occurrence.text) for occurrence in occurrences], dtype=np.int64))
-        base_of_piece = base[owners(np.diff(pieces.offsets))]
-        places = np.array(
-            [(occurrence.start, occurrence.end) for occurrence in occurrences], dtype=np.int64
-        ).reshape(-1, 2)
-        return align(
-            pieces.starts + base_of_piece,
-            pieces.ends + base_of_piece,
-            places[:, 0] + base[:-1],
-            places[:, 1] + base[:-1],
-        )
+        for number in np.flatnonzero((start < end) & (lengths <= self.room)).tolist():
+            low, high = encoded.offsets[number], encoded.offsets[number + 1]
+            left, right = encoded.ids[low : start[number]], encoded.ids[end[number] : high]
+            ids[number] = np.concatenate([prefix, left, [self.mask_id], right, suffix]).astype(np.int64)
+        return ids, start - encoded.offsets[:-1] + len(prefix)
 
     @torch.inference_mode()
     def _forward(self, rows: Sequence[Ints | None], places: Ints, top: int) -> tuple[Tensor, Tensor]:
         texts = [torch.from_numpy(row) for row in rows if row is not None]
-        padded = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=self._pad)
+        padded = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=self.tokenizer.pad_id)
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         with _head_at(self.model, torch.from_numpy(places).to(self.device)):

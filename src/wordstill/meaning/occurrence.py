@@ -1,24 +1,11 @@
-"""From the states of a word in a sentence to one vector: every model and baseline is such a map."""
+"""An occurrence of a word or phrase in a text, by its character offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TypeAlias
 
-from torch import Tensor
-
-from wordstill.corpus.segment import Span, WordSegmenter
+from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import UsageError
-
-Representation: TypeAlias = Callable[[Tensor], Tensor]
-"""Gives vectors [n, width] of states [n, layers, width]."""
-
-
-def layer_mean(states: Tensor) -> Tensor:
-    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
-    return states.mean(dim=1)
 
 
 @dataclass(frozen=True)
@@ -73,9 +60,9 @@ class Occurrence:
 
     def excerpt(self, characters: int = 60) -> str:
         """The marked text, or of a long one what stands near the word."""
-        first, last = max(0, self.start - characters), self.end + characters
-        before, after = self.text[first : self.start], self.text[self.end : last]
-        dots = "…" if first else "", "…" if last < len(self.text) else ""
+        start, end = max(0, self.start - characters), self.end + characters
+        before, after = self.text[start : self.start], self.text[self.end : end]
+        dots = "…" if start else "", "…" if end < len(self.text) else ""
         return f"{dots[0]}{before}[{self.word}]{after}{dots[1]}"
 
     def replaced(self, word: str) -> Occurrence:
@@ -84,38 +71,17 @@ class Occurrence:
         return Occurrence(text, self.start, self.start + len(word))
 
 
-def word_spans(text: str) -> list[Span]:
-    """Character offsets of every word of a text, as they are found in a corpus."""
-    spans: list[Span] = []
-    position = 0
-    for run in text.split():
-        start = text.index(run, position)
-        spans += [(start + first, start + last) for first, last in _run_spans(run)]
-        position = start + len(run)
-    return spans
-
-
-@lru_cache(maxsize=1 << 16)
-def _run_spans(run: str) -> list[Span]:
-    """Most runs of a text have come before."""
-    return _segmenter().spans(run)
-
-
-@cache
-def _segmenter() -> WordSegmenter:
-    return WordSegmenter()
-
-
 def _refuse_cut(text: str, start: int, end: int) -> None:
     """A hyphen may stand between a span and the rest of its word, but not another letter."""
     for edge in (start, end):
         if not (0 < edge < len(text) and text[edge - 1].isalnum() and text[edge].isalnum()):
             continue
-        for first, last in word_spans(text):
-            if first < edge < last:
+        for word_start, word_end in word_spans(text):
+            if word_start < edge < word_end:
+                word = text[word_start:word_end]
                 raise UsageError(
-                    f"The span ({start}, {end}), {text[start:end]!r}, cuts the word {text[first:last]!r} of "
-                    f"{_shown(text)}. Give the span of the whole word: ({first}, {last})."
+                    f"The span ({start}, {end}), {text[start:end]!r}, cuts the word {word!r} of "
+                    f"{_shown(text)}. Give the span of the whole word: ({word_start}, {word_end})."
                 )
 
 

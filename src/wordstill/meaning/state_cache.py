@@ -19,8 +19,8 @@ from torch import Tensor
 from wordstill.core.files import atomic_file, disk_errors
 from wordstill.core.resume import differences
 from wordstill.errors import DataError
-from wordstill.meaning.reading import StateReader
 from wordstill.meaning.triples import ROLES, Triple, Triples
+from wordstill.teacher.spans import StateReader
 
 STATES, RECORD = "states.npy", "cache.json"
 SCHEMA = 1
@@ -114,7 +114,7 @@ def _extend(
     folder: Path, record: dict[str, Any], reader: StateReader, block: Sequence[Triple]
 ) -> dict[str, Any]:
     occurrences = [getattr(triple, role) for role in ROLES for triple in block]
-    states, found = reader.found_states(occurrences)
+    states, found = reader.states(occurrences)
     whole = found.reshape(len(ROLES), len(block)).all(axis=0)
     kept = states.view(len(ROLES), len(block), *reader.shape).transpose(0, 1)
     bits = kept[torch.from_numpy(whole).to(kept.device)].bfloat16().cpu().contiguous().view(torch.int16)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from wordstill.core.ragged import Ints
 from wordstill.core.text_io import numbered_lines
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.occurrence import Occurrence, word_spans
+from wordstill.meaning.occurrence import Occurrence
 
 
 def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import UsageError
-from wordstill.meaning.occurrence import word_spans
+from wordstill.teacher import batches_by_length, load_model_and_tokenizer
 from wordstill.teacher.device import choose_device, choose_precision
-from wordstill.teacher.loading import load_model_and_tokenizer
-from wordstill.teacher.planning import within_budget
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
 """Sub-words in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
@@ -106,12 +105,9 @@ class Translator:
         ids = self.tokenizer(list(sentences), truncation=False, verbose=False)["input_ids"]
         lengths = np.array([len(row) for row in ids], dtype=np.int64)
         usable = np.array([bool(sentence.strip()) for sentence in sentences], dtype=np.bool_)
-        order = np.argsort(-lengths, kind="stable")
-        order = order[usable[order] & (lengths[order] <= self.limit)]
         result = [""] * len(sentences)
-        for chosen in within_budget(lengths[order], self._budget):
-            rows = order[chosen].tolist()
-            for row, text in zip(rows, self._translated([ids[row] for row in rows])):
+        for rows in batches_by_length(np.where(usable & (lengths <= self.limit), lengths, 0), self._budget):
+            for row, text in zip(rows.tolist(), self._translated([ids[row] for row in rows])):
                 result[row] = " ".join(text.split())
         return result
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.corpus.segment import word_spans
 from wordstill.errors import UsageError
 from wordstill.meaning.masked import Candidate
-from wordstill.meaning.occurrence import Occurrence, word_spans
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triples import Triple
 from wordstill.vectors import WordVectors
 

@@ -11,7 +11,6 @@ import numpy as np
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.teacher.alignment import align
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch
 from wordstill.teacher.gathering import Gatherer
@@ -193,27 +192,20 @@ class WordListBatches(ResumableBatches):
         chosen = plan_batches(
             np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config
         )
-        characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        return [partial(self._batch, subwords, rows, characters[rows], start) for rows in chosen]
+        words = np.stack(subwords.align(np.arange(len(texts)), 1, subwords.characters))
+        return [partial(self._batch, subwords, rows, words[:, rows], start) for rows in chosen]
 
-    def _batch(self, subwords: EncodedTexts, rows: Ints, characters: Ints, start: int) -> Batch:
-        lengths = np.diff(subwords.offsets)[rows]
-        chosen = ranges(subwords.offsets[rows], lengths)
-        bounds, base = offsets_of(lengths), offsets_of(characters)
-        base_of_subword = base[owners(lengths)]
-        first, last = align(
-            subwords.starts[chosen] + base_of_subword,
-            subwords.ends[chosen] + base_of_subword,
-            base[:-1] + 1,
-            base[1:],
-        )
+    def _batch(self, subwords: EncodedTexts, rows: Ints, words: Ints, start: int) -> Batch:
+        begins, lengths = subwords.offsets[rows], np.diff(subwords.offsets)[rows]
+        bounds = offsets_of(lengths)
+        word_start, word_end = words - begins + bounds[:-1]
         every = np.arange(len(rows), dtype=np.int64)
         table = SubwordTable(
-            ids=subwords.ids[chosen],
+            ids=subwords.ids[ranges(begins, lengths)],
             text_lengths=lengths,
             word_slots=every,
-            word_start=first,
-            word_end=last,
+            word_start=word_start,
+            word_end=word_end,
             words_in_sentence=np.ones(len(rows), dtype=np.int64),
             sentence_start=bounds[:-1],
             sentence_end=bounds[1:],

@@ -142,9 +142,6 @@ class TeacherBackoff:
         self._map = {key: np.array(tensors[key]) for key in MAP}
 
 
-BUDGET = 2048
-
-
 class WordsAlone:
     """Gives words the mean state of their subwords; the model is loaded when the first are asked for.
 
@@ -167,14 +164,12 @@ class WordsAlone:
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
         """The states (words, width), zeros for words without subwords."""
-        from wordstill.teacher import BatchConfig, WordListBatches
+        from wordstill.teacher.spans import Spans, StateReader
 
-        teacher = self.teacher
-        layer = teacher.depth if self._layer is None else self._layer
-        ids = np.arange(len(words), dtype=np.int64)
-        batches = WordListBatches(words, ids, teacher.tokenizer, BatchConfig(BUDGET, teacher.limit))
-        read = np.zeros((len(words), teacher.width), dtype=np.float32)
-        for _, batch in batches.since((0, 0)):
-            states = teacher.encode(batch, (layer,))
-            read[states.word_ids.cpu().numpy()] = states.words(layer).cpu().numpy()
+        reader = StateReader(self.teacher, "last" if self._layer is None else str(self._layer))
+        # A leading space gives byte-level tokenizers the shape that a word has inside a text.
+        texts = [f" {word}" for word in words]
+        read = np.zeros((len(words), self.teacher.width), dtype=np.float32)
+        for numbers, states in reader.read(texts, Spans.of([[(1, len(text))] for text in texts])):
+            read[numbers] = states[:, 0].cpu().numpy()
         return read

@@ -67,6 +67,18 @@ def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -
     return [order[chosen] for chosen in cut(whole, config.budget)]
 
 
+def batches_by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
+    """Numbers of the sequences of each batch, from long to short; those of length 0 are left out.
+
+    Args:
+        lengths: Of each sequence [n].
+        budget: Most that a batch has when padded to its longest; a longer sequence is a batch of its own.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    return (order[chosen] for chosen in within_budget(lengths[order], budget))
+
+
 def within_budget(lengths: Ints, budget: int) -> Iterator[slice]:
     """Slices of texts sorted from long to short, each at most ``budget`` when padded to its longest.
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus import Corpus
-from wordstill.teacher.alignment import align
-from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
+from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,11 @@ def _encode_runs(
     doubtful = np.zeros(len(begins), dtype=np.bool_)
     doubtful[run[(starts == ends) & (first < last)]] = True
     subwords = EncodedTexts(
-        told.ids, starts - characters[owner], ends - characters[owner], offsets_of(lengths)
+        told.ids,
+        starts - characters[owner],
+        ends - characters[owner],
+        offsets_of(lengths),
+        np.diff(characters),
     )
     return subwords, np.repeat(doubtful, np.diff(bounds))
 
@@ -339,14 +342,7 @@ def _form_chunk(corpus: Corpus, subwords: EncodedTexts, start: int, stop: int) -
     lengths = np.diff(subwords.offsets)
     form_of_word = owners(np.diff(forms.word_offsets[start : stop + 1]))
     slots = slice(int(forms.word_offsets[start]), int(forms.word_offsets[stop]))
-    characters = offsets_of(forms.lengths[start:stop])
-    base_of_subword, base_of_word = characters[owners(lengths)], characters[form_of_word]
-    first, last = align(
-        subwords.starts + base_of_subword,
-        subwords.ends + base_of_subword,
-        forms.word_starts[slots] + base_of_word,
-        forms.word_ends[slots] + base_of_word,
-    )
+    first, last = subwords.align(form_of_word, forms.word_starts[slots], forms.word_ends[slots])
     start_of_form = subwords.offsets[form_of_word]
     return _FormChunk(
         subwords.ids.astype(np.int32),

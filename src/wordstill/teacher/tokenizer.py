@@ -1,4 +1,11 @@
-"""How long a text a teacher can read, in subwords."""
+"""Subwords of texts: the tokenizer of a teacher, its limits, and which subwords make up a word.
+
+Character spans alone decide the last. A word owns every subword whose span overlaps its own by at least one
+character. Spans never come from matching strings or counting punctuation, so a subword that covers two words
+(``."`` in byte-level BPE) belongs to both, and the several byte subwords of one emoji all belong to the word
+that holds it. A subword without any character of the text, such as a lone space mark, has an empty span and
+overlaps nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +16,10 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from tokenizers import Tokenizer
 
-from wordstill.core.ragged import Ints, offsets_of
+from wordstill.core.ragged import Ints, offsets_of, owners
 from wordstill.errors import TeacherError, UsageError
 
 USUAL_LIMIT = 512
@@ -188,13 +196,52 @@ class EncodedTexts:
     """The subwords of several texts, laid end to end.
 
     ``ids``, ``starts`` and ``ends`` have one entry per subword, the spans in characters of its own text;
-    ``offsets`` says where each text's subwords begin (one more entry than texts).
+    ``offsets`` says where each text's subwords begin (one more entry than texts), and ``characters`` how many
+    characters each text has.
     """
 
     ids: Ints
     starts: Ints
     ends: Ints
     offsets: Ints
+    characters: Ints
+
+    def align(
+        self, text: Ints, start: NDArray[np.integer] | int, end: NDArray[np.integer]
+    ) -> tuple[Ints, Ints]:
+        """Half-open ranges of subwords of spans, counted from the first text's first; empty where dropped.
+
+        Args:
+            text: Number of each span's text [N], ascending.
+            start: Where each begins, in characters of its text [N].
+            end: Where it ends [N].
+        """
+        base = offsets_of(self.characters)
+        of_subword, of_span = base[owners(np.diff(self.offsets))], base[text]
+        return align(self.starts + of_subword, self.ends + of_subword, start + of_span, end + of_span)
+
+
+def align(
+    subword_starts: ArrayLike, subword_ends: ArrayLike, word_starts: ArrayLike, word_ends: ArrayLike
+) -> tuple[Ints, Ints]:
+    """Half-open ranges of subwords, one for each word; empty where the tokenizer dropped the word.
+
+    All spans are in one character coordinate, subwords in reading order (several texts are laid end to end by
+    adding each text's start). Cost: one binary search per word.
+
+    >>> first, last = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
+    >>> first.tolist(), last.tolist()
+    ([0, 1], [2, 3])
+    """
+    starts, ends = np.asarray(subword_starts, dtype=np.int64), np.asarray(subword_ends, dtype=np.int64)
+    real = np.flatnonzero(starts < ends)
+    low = np.searchsorted(np.maximum.accumulate(ends[real]), word_starts, side="right")
+    high = np.searchsorted(np.maximum.accumulate(starts[real]), word_ends, side="left")
+    numbers = np.append(real, len(starts))
+    nowhere = np.searchsorted(np.maximum.accumulate(ends), word_starts, side="right")
+    first = np.where(low < high, numbers[low], nowhere)
+    last = np.where(low < high, numbers[high - 1] + 1, nowhere)
+    return first.astype(np.int64), last.astype(np.int64)
 
 
 class SubwordTokenizer:
@@ -249,7 +296,8 @@ class SubwordTokenizer:
         ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
         spans = [span for encoding in encodings for span in encoding.offsets]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-        return EncodedTexts(ids, starts, ends, offsets_of(lengths))
+        characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        return EncodedTexts(ids, starts, ends, offsets_of(lengths), characters)
 
     def with_empty_space_marks(self, subwords: EncodedTexts) -> EncodedTexts:
         """Subwords with the span of every lone space mark emptied."""

@@ -11,7 +11,7 @@ from wordstill.cli.meaning.meaning_options import EncoderOptions, EncoderPath
 from wordstill.cli.options import Overwrite, ReportFile
 
 if TYPE_CHECKING:
-    from wordstill.meaning.reading import Unit
+    from wordstill.teacher.spans import Unit
 
 EXAMPLES = """\
 Example: wordstill meaning evaluate meaning

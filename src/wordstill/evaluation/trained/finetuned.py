@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,15 @@ from wordstill.evaluation.trained.fitting import on_device, on_gpu, require_trai
 from wordstill.evaluation.trained.tags import are_spans
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
 from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words, length_sorted
-from wordstill.teacher.alignment import align
-from wordstill.teacher.layers import wanted_states
-from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials, text_limit
+from wordstill.teacher import (
+    SubwordTokenizer,
+    load_model_and_tokenizer,
+    room_beside_specials,
+    text_limit,
+    wanted_states,
+)
+from wordstill.teacher.device import choose_device
+from wordstill.teacher.spans import Spans
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -99,16 +106,22 @@ class FinetunedLearner:
         self.model = model.to(torch.float32)
 
     def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> FinetunedRows:
-        """Sentences as sub-words; what is longer than the limit is cut off."""
-        found = self.tokenizer.encode([" ".join(sentence) for sentence in sentences])
-        rows, firsts = [], []
-        for number, sentence in enumerate(sentences):
-            place = slice(found.offsets[number], found.offsets[number + 1])
-            ids = found.ids[place][: self.room].tolist()
-            rows.append([*self.tokenizer.prefix, *ids, *self.tokenizer.suffix])
-            if of_words:
-                firsts.append(self._first_places(sentence, found.starts[place], found.ends[place]))
-        return FinetunedRows(Sentences.of(rows), targets, Sentences.of(firsts) if of_words else None)
+        """Sentences as subwords; what is longer than the limit is cut off."""
+        prefix, suffix = self.tokenizer.prefix, self.tokenizer.suffix
+        encoded = self.tokenizer.encode([" ".join(sentence) for sentence in sentences])
+        rows = [
+            [*prefix, *encoded.ids[start : min(end, start + self.room)].tolist(), *suffix]
+            for start, end in pairwise(encoded.offsets.tolist())
+        ]
+        if not of_words:
+            return FinetunedRows(Sentences.of(rows), targets)
+        words = Spans.of([_word_spans(sentence) for sentence in sentences])
+        start, end = encoded.align(words.text, words.start, words.end)
+        first = start - encoded.offsets[words.text]
+        # A word that was dropped or cut off is read at the beginning.
+        places = np.where((start < end) & (first < self.room), first + len(prefix), 0)
+        firsts = Sentences(places, np.searchsorted(words.text, np.arange(len(sentences) + 1)))
+        return FinetunedRows(Sentences.of(rows), targets, firsts)
 
     def new_model(self) -> nn.Module:
         """A copy of the model with a fresh linear layer."""
@@ -172,13 +185,11 @@ class FinetunedLearner:
         scores: Tensor = model.head(model.dropout(pooled))
         return scores
 
-    def _first_places(self, sentence: Words, starts: Ids, ends: Ids) -> list[int]:
-        """Where the first sub-word of each word stands; that of the beginning for a word that was cut off."""
-        lengths = np.array([len(word) for word in sentence])
-        word_ends = np.cumsum(lengths + 1) - 1
-        first, last = align(starts, ends, word_ends - lengths, word_ends)
-        there = (first < last) & (first < self.room)
-        return np.where(there, first + len(self.tokenizer.prefix), 0).tolist()  # type: ignore[no-any-return]
+
+def _word_spans(sentence: Words) -> list[tuple[int, int]]:
+    """Where each word stands when all are joined by single spaces."""
+    ends = list(accumulate(len(word) + 1 for word in sentence))
+    return [(end - 1 - len(word), end - 1) for word, end in zip(sentence, ends)]
 
 
 def _targets_of(part: FinetunedRows, places: Ids) -> Ids:
@@ -261,8 +272,6 @@ class FinetunedTask:
     ) -> tuple[list[Ids], dict[str, Any]]:
         require_training("Training the parent model further")
         from wordstill.evaluation.trained.fitting import search_and_retrain
-        from wordstill.teacher.device import choose_device
-        from wordstill.teacher.loading import load_model_and_tokenizer
 
         model, tokenizer = load_model_and_tokenizer(teacher)
         learner = FinetunedLearner(
