@@ -41,7 +41,7 @@ def test_a_missing_extra_survives_the_way_from_a_worker():
 
 def test_an_interrupted_run_says_what_is_saved():
     assert (
-        str(Interrupted("text", 1200, 5000))
+        str(Interrupted("reading text", 1200, 5000, "words"))
         == "Stopped while reading text: 1,200 of 5,000 words done and saved."
     )
-    assert "nothing is saved" in str(Interrupted("text", 1, 2, saved=False))
+    assert "nothing is saved" in str(Interrupted("reading text", 1, 2, "words", saved=False))

@@ -54,6 +54,7 @@ BACKWARDS = {("vectors", "formats")}
 """`WordVectors.save` and `load` find the format when they are called."""
 
 FOREIGN = {
+    "core": {"torch", "transformers", "tokenizers"},
     "vectors": {"torch", "transformers", "tokenizers"},
     "formats": {"torch", "transformers"},
     "corpus": {"torch", "transformers", "tokenizers"},

@@ -10,7 +10,7 @@ from typing import Any
 
 from wordstill.baselines import Training, read_baselines, train_on_corpus
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.input_text import open_or_prepare
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.methods import METHODS
 from wordstill.teacher import Teacher

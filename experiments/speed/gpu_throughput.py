@@ -23,7 +23,7 @@ import torch
 
 from experiments.speed.common import Row, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.corpus.input_text import open_or_prepare
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation.engine import Engine
 from wordstill.distillation.stages import Stage
 from wordstill.methods import METHODS, RunContext, read_specs

@@ -26,7 +26,7 @@ import torch
 from experiments.record import machine
 from experiments.speed.common import LEAST_COSINE, Row, agreement, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
-from wordstill.corpus.input_text import open_or_prepare
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.stages import Position, Stage

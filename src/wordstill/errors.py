@@ -67,9 +67,9 @@ class Interrupted(WordstillError):
 
     exit_code = 130
 
-    def __init__(self, stage: str, done: int, total: int, *, saved: bool = True) -> None:
+    def __init__(self, work: str, done: int, total: int, unit: str, *, saved: bool = True) -> None:
         end = "done and saved" if saved else "done, and nothing is saved"
-        super().__init__(f"Stopped while reading {stage}: {done:,} of {total:,} words {end}.")
+        super().__init__(f"Stopped while {work}: {done:,} of {total:,} {unit} {end}.")
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:

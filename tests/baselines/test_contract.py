@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -183,3 +184,33 @@ def test_without_gensim_it_says_what_to_install(planted, monkeypatch):
     for name in ("skipgram", "fasttext"):
         with pytest.raises(MissingExtra, match=r"wordstill\[eval\]"):
             trained(planted, spec_of(name))
+
+
+def test_a_stopped_training_keeps_what_is_finished(planted, tmp_path, monkeypatch):
+    config = TrainConfig(
+        (spec_of("glove"), spec_of("sent2vec")),
+        vocabulary=VocabularyConfig(min_count=1),
+        training=Training(device="cpu"),
+    )
+    train(planted.corpus.path, tmp_path / "whole", config=config)
+    with monkeypatch.context() as patch:
+        patch.setattr(BASELINES["sent2vec"], "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(planted.corpus.path, tmp_path / "out", config=config)
+    with pytest.raises(DataError, match=r"training\.seed was 0, now 1"):
+        train(
+            planted.corpus.path,
+            tmp_path / "out",
+            config=replace(config, training=Training(seed=1, device="cpu")),
+        )
+    monkeypatch.setattr(BASELINES["glove"], "fit", lambda *_: pytest.fail("trained again"))
+    train(planted.corpus.path, tmp_path / "out", config=config)
+    whole, resumed = (
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in sorted((tmp_path / name).glob("*/*"))
+        }
+        for name in ("whole", "out")
+    )
+    assert resumed == whole
+    assert not (tmp_path / "out.partial").exists()

@@ -45,14 +45,15 @@ def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text,
     killed.wait(timeout=PATIENCE)
     assert not out.exists()
 
-    ended = start(*arguments, "--out", out, "--resume")
+    ended = start(*arguments, "--out", out)
     wait_for_checkpoints(ended, checkpoint, 3)
     ended.send_signal(signal.SIGTERM)
     _, err = ended.communicate(timeout=PATIENCE)
     assert ended.returncode == 130
+    assert f"Resuming the run in {checkpoint.parent}, which has checkpoint.safetensors, store." in err
     assert "done and saved." in err
     hint = shlex.split(err.splitlines()[-1])
-    assert hint == ["wordstill", *map(str, arguments), "--out", str(out), "--resume"]
+    assert hint == ["wordstill", *map(str, arguments), "--out", str(out)]
     assert not out.exists()
 
     assert cli(*hint[1:]).code == 0
@@ -74,7 +75,6 @@ def test_a_second_run_on_the_same_output_is_refused(start, cli, more_text, teach
     first.send_signal(signal.SIGKILL)
     first.wait(timeout=PATIENCE)
     assert (work / "lock").exists()
-    assert "holds a run that was stopped" in cli(*arguments).err
     assert cli(*arguments, "--resume").code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -86,8 +86,8 @@ def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_pa
     assert (ended.code, ended.out) == (1, "")
     kept, told = ended.err.splitlines()
     assert kept == (
-        f"The last good state is kept in {tmp_path / 'out.partial'}; to start again with other settings add "
-        "--overwrite."
+        f"What is done is kept in {tmp_path / 'out.partial'}: the same command resumes, --overwrite starts "
+        "again."
     )
     assert told.startswith("error: bert-skipgram") and "for example rate=0.1" in told
     lower = method.replace("rate=1,", "rate=0.001,")
@@ -126,14 +126,14 @@ def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, t
 
     def save_and_stop(engine, progress):
         original(engine, progress)
-        raise Interrupted("text", progress.words, 1000)
+        raise Interrupted("reading text", progress.words, 1000, "words")
 
     monkeypatch.setattr(Engine, "_save", save_and_stop)
     assert cli(*arguments).code == 130
     monkeypatch.undo()
-    refused = cli(*arguments, "--resume", "--seed", "5")
+    refused = cli(*arguments, "--seed", "5")
     assert refused.code == 1
-    assert "seed was 0" in refused.err
+    assert "seed was 0" in refused.err and "--overwrite" in refused.err
     assert (tmp_path / "out.partial" / "checkpoint.safetensors").exists()
 
 
@@ -142,9 +142,9 @@ def test_what_was_read_survives_a_full_disk(cli, stops, monkeypatch, store, teac
     stops(WordVectors, "save", DataError("Cannot write out: No space left on device."))
     ended = cli(*arguments)
     assert ended.code == 1
-    assert "--resume goes on with it" in ended.err and "No space left" in ended.err
+    assert "the same command resumes" in ended.err and "No space left" in ended.err
     monkeypatch.undo()
-    assert cli(*arguments, "--resume").code == 0
+    assert cli(*arguments).code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -152,27 +152,37 @@ def test_stopped_before_anything_was_saved(cli, stops, store, teacher, tmp_path)
     stops(Teacher, "from_config", KeyboardInterrupt())
     ended = cli("distill", store, "--out", tmp_path / "out", "--teacher", teacher)
     assert (ended.code, ended.out) == (130, "")
-    assert "nothing to go on with" in ended.err
+    assert ended.err == "Stopped.\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_stopped_after_the_text_was_prepared(cli, stops, text, teacher, tmp_path):
+def test_stopped_while_replacing_a_result(cli, stops, monkeypatch, text, teacher, tmp_path):
+    """The command that resumes must not start again, but may replace the result."""
+    arguments = ("distill", text, "--out", tmp_path / "out", "--teacher", teacher, "-m", "ase")
+    assert cli(*arguments).code == 0
     stops(Engine, "run", KeyboardInterrupt())
-    ended = cli("distill", text, "--out", tmp_path / "out", "--teacher", teacher, "--overwrite")
+    ended = cli(*arguments, "--overwrite")
     assert ended.code == 130
-    assert ended.err.splitlines()[-1].endswith("--overwrite --resume")
+    hint = shlex.split(ended.err.splitlines()[-1])
+    assert hint == ["wordstill", *map(str, arguments)]
+    monkeypatch.undo()
+    assert (tmp_path / "out.partial" / "store").exists()
+    resumed = cli(*hint[1:])
+    assert resumed.code == 0 and "which has store" in resumed.err
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_run_on_the_standard_input_goes_on_from_its_store(cli, monkeypatch, stops, text, teacher, tmp_path):
     out = tmp_path / "out"
-    stops(Engine, "run", Interrupted("text", 1, 2))
+    stops(Engine, "run", Interrupted("reading text", 1, 2, "words"))
     with text.open() as handle:
         monkeypatch.setattr(sys, "stdin", handle)
         ended = cli("distill", "-", "--out", out, "--teacher", teacher, "-m", "ase")
     monkeypatch.undo()
     hint = shlex.split(ended.err.splitlines()[-1])
     assert hint[:3] == ["wordstill", "distill", f"{out}.partial/store"]
-    assert f"give {out}.partial/store instead of -" in cli("distill", "-", "--out", out, "--resume").err
+    again = cli("distill", "-", "--out", out, "--teacher", teacher, "-m", "ase")
+    assert again.code == 2 and f"give {out}.partial/store instead of -" in again.err
     assert cli(*hint[1:]).code == 0
     assert len(WordVectors.load(out))
 
@@ -181,9 +191,10 @@ def test_a_stopped_preparation_goes_on(cli, stops, monkeypatch, text, tmp_path):
     stops(sys.modules["wordstill.corpus.preparation"], "merge_shards", KeyboardInterrupt())
     ended = cli("prepare", text, "--out", tmp_path / "store")
     assert (ended.code, ended.out) == (130, "")
-    assert "the same command goes on with it" in ended.err
+    command = shlex.split(ended.err.splitlines()[-1])
+    assert command == ["wordstill", "prepare", str(text), "--out", str(tmp_path / "store")]
     monkeypatch.undo()
-    assert cli("prepare", text, "--out", tmp_path / "store").code == 0
+    assert "which has shards" in cli(*command[1:]).err
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
@@ -203,4 +214,4 @@ def test_a_preparation_in_several_processes_stops_at_once(start, tmp_path):
     assert process.returncode == 130 and "Stopped." in err
     assert not (tmp_path / "store").exists()
     kept = list((tmp_path / "store.partial").glob("shards/*.json"))
-    assert bool(kept) == ("goes on with it" in err) == (tmp_path / "store.partial").exists()
+    assert bool(kept) == ("Resume with" in err) == (tmp_path / "store.partial").exists()

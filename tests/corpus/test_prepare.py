@@ -212,14 +212,15 @@ def test_changed_text_is_read_again(tmp_path: Path, text: Path, monkeypatch: pyt
     assert corpus.hash == prepare([text], tmp_path / "expected", workers=1).hash
 
 
-def test_a_run_with_other_settings_is_thrown_away(
+def test_a_run_with_other_settings_is_refused_and_thrown_away_when_asked(
     tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(text, tmp_path / "store", monkeypatch)
     config = PrepareConfig(filter="sentences-10-40")
-    with pytest.warns(UserWarning, match="other settings and is thrown away") as caught:
-        corpus = prepare([text], tmp_path / "store", config, workers=1, block_bytes=500)
-    assert caught[0].filename == __file__
+    with pytest.raises(DataError, match=r"other settings: filter was 'none', now .*--overwrite"):
+        prepare([text], tmp_path / "store", config, workers=1, block_bytes=500)
+    assert list((tmp_path / "store.partial").glob("shards/*.json"))
+    corpus = prepare([text], tmp_path / "store", config, workers=1, block_bytes=500, overwrite=True)
     assert corpus.hash == prepare([text], tmp_path / "expected", config, workers=1).hash
 
 

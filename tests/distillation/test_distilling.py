@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
-from wordstill.corpus import Corpus, VocabularyConfig, input_text, prepare
-from wordstill.corpus.input_text import STORE
+from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
+from wordstill.corpus.preparation import STORE
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
 from wordstill.distillation.distilling import write_artifacts
 from wordstill.errors import DataError, Interrupted, UsageError
@@ -248,10 +248,8 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(
         distill(short_text, out, config=config)
     assert names(tmp_path) == ["out.partial"]
     assert set(names(tmp_path / "out.partial")) >= {CHECKPOINT, STORE}
-    with pytest.raises(UsageError, match="holds a run that was stopped"):
-        distill(short_text, out, config=config)
-    monkeypatch.setattr(input_text, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
-    tables = distill(short_text, out, config=config, resume=True)
+    monkeypatch.setattr(preparation, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
+    tables = distill(short_text, out, config=config)
     assert contents(out) == undisturbed
     assert list(tables) == LABELS
     assert names(tmp_path) == ["out"]

@@ -50,7 +50,7 @@ class Judge:
 
     def __call__(self, vectors) -> float:
         if len(self.tables) == self.stop_at:
-            raise Interrupted("text", 0, 1)
+            raise Interrupted("reading text", 0, 1, "words")
         self.tables.append(vectors.matrix.copy())
         return self.scores.pop(0)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from wordstill.core.resume import CHECKPOINT
-from wordstill.corpus import Corpus, VocabularyConfig, input_text, prepare
+from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
 from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.engine import Progress
 from wordstill.errors import DataError, TeacherError, TrainingError, UsageError
 from wordstill.methods import METHODS, Ase
 from wordstill.teacher import Teacher, TeacherConfig
@@ -60,7 +60,7 @@ def no_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """What can be known from teacher and settings must be known before the text is read."""
-    monkeypatch.setattr(input_text, "prepare", lambda *_, **__: pytest.fail("the text was prepared"))
+    monkeypatch.setattr(preparation, "prepare", lambda *_, **__: pytest.fail("the text was prepared"))
     monkeypatch.setattr(Corpus, "open", lambda *_, **__: pytest.fail("the text was read"))
 
 
@@ -195,11 +195,11 @@ def test_a_training_that_runs_away_keeps_the_last_good_state(corpus, config, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
     plan = make_plan(Teacher.from_config(config.teacher), corpus, eager, tmp_path / "out.partial")
     assert plan.engine.checkpoint is not None and plan.engine.checkpoint.path.name == CHECKPOINT
-    saved = plan.engine.checkpoint.load()
+    saved = plan.engine.checkpoint.load(Progress.saved)
     assert saved is not None
     progress, states = saved
     assert progress.words > 0
-    assert all(bool(torch.isfinite(tensor).all()) for tensor in states.values())
+    assert all(bool(np.isfinite(array).all()) for array in states.values())
     with pytest.raises(TrainingError) as again:
         distill(corpus.path, tmp_path / "out", config=eager, resume=True)
     assert str(again.value) == str(caught.value)

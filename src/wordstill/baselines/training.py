@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from wordstill import __version__
@@ -15,16 +14,20 @@ from wordstill.baselines.glove import Glove
 from wordstill.baselines.sent2vec import Sent2vec
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
 from wordstill.baselines.word_stream import WordText
-from wordstill.core.files import refuse_existing, refuse_foreign
+from wordstill.core.files import refuse_foreign
 from wordstill.core.plugins import Registry
+from wordstill.core.resume import SETTINGS, keep_record, temporary_folder, working_folder
 from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.corpus.input_text import open_or_prepare
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation.distilling import REPLACEABLE, write_artifacts
 from wordstill.distillation.recipe import package_version, vocabulary_facts
 from wordstill.errors import DataError, MissingExtra
+from wordstill.formats.artifact import ARTIFACT
 from wordstill.teacher.device import choose_device
 from wordstill.vectors import WordVectors
+
+TABLES = "tables"
 
 BASELINES: Registry[type[Baseline]] = Registry(
     "method",
@@ -73,17 +76,18 @@ def train(
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
         out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with
-            several it has a folder for each.
+            several it has a folder for each. Until it is complete, the work is in ``OUT.partial``: the
+            prepared text and the tables of methods that are finished, from which a stopped run continues.
         methods: What to train; ignored if ``config`` is given.
         config: All settings.
-        overwrite: Replace an existing result.
+        overwrite: Replace an existing result, and throw away a stopped run.
 
     Returns:
         The tables by label: the method's name, with the settings that were given.
 
     Raises:
-        UsageError: A setting is wrong, or the output exists.
-        DataError: The text or a store cannot be read, or the disk is full.
+        UsageError: A setting is wrong, the output exists, or another run is writing it.
+        DataError: The text or a store cannot be read, a stopped run had other settings, or the disk is full.
         TrainingError: A training has diverged.
 
     Example:
@@ -96,16 +100,45 @@ def train(
     choose_device(config.training.device)
     specs = read_baselines(config.methods, dim=config.dim, epochs=config.epochs)
     _refuse_missing(specs)
-    if out is not None:
-        refuse_existing(Path(out), overwrite=overwrite)
-        refuse_foreign(Path(out), REPLACEABLE)
-    with TemporaryDirectory(prefix="wordstill-") as folder:
-        progress = config.training.progress
-        corpus = open_or_prepare(inputs, config.prepare, Path(folder), progress=progress)
-        vocabulary = Vocabulary.build(corpus, config.vocabulary)
-        tables = {spec.label: train_on_corpus(corpus, vocabulary, spec, config.training) for spec in specs}
-        if out is not None:
-            write_artifacts(tables, Path(out), overwrite=overwrite)
+    if out is None:
+        with temporary_folder() as work:
+            return _train_all(inputs, config, specs, work.path, keep=False)
+    target = Path(out)
+    refuse_foreign(target, REPLACEABLE)
+    with working_folder(target, "train", overwrite=overwrite, worth=f"{TABLES}/*") as work:
+        tables = _train_all(inputs, config, specs, work.path, keep=True)
+        write_artifacts(tables, target, overwrite=work.overwrite)
+    return tables
+
+
+def _train_all(
+    inputs: str | Path | Sequence[str | Path],
+    config: TrainConfig,
+    specs: Sequence[Configured[Baseline]],
+    work: Path,
+    *,
+    keep: bool,
+) -> dict[str, WordVectors]:
+    """The tables by label; a run that is resumed finds those that are kept."""
+    training = config.training
+    corpus = open_or_prepare(inputs, config.prepare, work, progress=training.progress)
+    vocabulary = Vocabulary.build(corpus, config.vocabulary)
+    settings = {
+        "corpus": corpus.hash,
+        "vocabulary": vocabulary_facts(vocabulary),
+        "methods": {spec.label: spec.facts() for spec in specs},
+        "training": asdict(replace(training, progress=False)),
+    }
+    keep_record(work / SETTINGS, settings)
+    tables = {}
+    for spec in specs:
+        place = work / TABLES / spec.label
+        if place.exists():
+            tables[spec.label] = WordVectors.load(place, ARTIFACT.name)
+            continue
+        tables[spec.label] = train_on_corpus(corpus, vocabulary, spec, training)
+        if keep:
+            tables[spec.label].save(place, ARTIFACT.name)
     return tables
 
 

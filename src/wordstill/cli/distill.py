@@ -11,7 +11,6 @@ import typer
 
 from wordstill.cli import options
 from wordstill.cli.development import read_development
-from wordstill.cli.early_exit import refuse_unreadable_resume, resumable
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.formatting import count_text, show_facts, size_text, time_text
 from wordstill.cli.run_report import show_profile, show_result
@@ -106,9 +105,7 @@ def command(
             rich_help_panel=LEARNING,
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=RUN)
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="The default.", hidden=True)] = False,
     checkpoint_minutes: Annotated[
         float,
         typer.Option(
@@ -132,7 +129,8 @@ def command(
 
     INPUT is a prepared text, or any other text, which is prepared first.
 
-    With one method DIR is the table of vectors; with several it holds a folder for each.
+    With one method DIR is the table of vectors; with several it holds a folder for each. The same command
+    resumes a run that was stopped.
     """
     with needs_models("wordstill distill"):
         from wordstill.distillation import DistillConfig
@@ -180,20 +178,17 @@ def _run(
     from wordstill.distillation import distill
     from wordstill.teacher.device import synchronize
 
-    if resume:
-        refuse_unreadable_resume(inputs, out)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
-    with resumable(out, inputs, resume=resume):
-        tables = distill(
-            cast("list[str | Path]", inputs),
-            out,
-            config=config,
-            resume=resume,
-            overwrite=overwrite,
-            progress=progress,
-            early_stopping=early_stopping,
-            profiler=profiler,
-        )
+    tables = distill(
+        cast("list[str | Path]", inputs),
+        out,
+        config=config,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+        early_stopping=early_stopping,
+        profiler=profiler,
+    )
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)

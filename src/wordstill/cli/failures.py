@@ -1,20 +1,23 @@
-"""From errors to one clear message on the standard error and an exit code."""
+"""From errors to one clear message on the standard error, an exit code, and the command that resumes."""
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from wordstill.errors import MissingExtra, WordstillError
+from wordstill.errors import Interrupted, MissingExtra, WordstillError
 
 INTERRUPTED = 130
 
@@ -24,7 +27,7 @@ class CarefulGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _told(debug=ctx.params["debug"]), _plain_warnings(), _term_like_interrupt():
+        with _told(debug=ctx.params["debug"]), _plain_warnings(), _shown_log(), _term_like_interrupt():
             result = super().invoke(ctx)
             # A closed pipe must be noticed here: at the interpreter's end it cannot be silenced.
             sys.stdout.flush()
@@ -44,15 +47,34 @@ def _told(*, debug: bool) -> Iterator[None]:
     except BrokenPipeError:
         _discard_output()
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        typer.echo("Stopped.", err=True)
+    except (KeyboardInterrupt, Interrupted) as stop:
+        typer.echo(str(stop) or "Stopped.", err=True)
+        if kept := _kept_in(stop):
+            typer.echo(f"What is done is kept in {kept}. Resume with:\n  {_resume_command(kept)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except (WordstillError, OSError, MemoryError, RuntimeError) as error:
         if debug or not (isinstance(error, WordstillError | OSError) or _out_of_memory(error)):
             raise
+        if (kept := _kept_in(error)) and "--overwrite" not in str(error):
+            what = f"What is done is kept in {kept}: the same command resumes, --overwrite starts again."
+            typer.echo(what, err=True)
         typer.secho("error: ", fg=typer.colors.RED, bold=True, nl=False, err=True)
         typer.echo(_message(error), err=True)
         raise typer.Exit(error.exit_code if isinstance(error, WordstillError) else 1) from None
+
+
+def _kept_in(error: BaseException) -> Path | None:
+    """The working folder that a run left behind, if it left one."""
+    return getattr(error, "kept_in", None)
+
+
+def _resume_command(work: Path) -> str:
+    """The same command line; that it may overwrite is on record, and only `prepare` can read a pipe twice."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--overwrite"]
+    store = work / "store"
+    if "-" in arguments and arguments[0] != "prepare" and store.exists():
+        arguments[arguments.index("-")] = str(store)
+    return shlex.join(["wordstill", *arguments])
 
 
 def _message(error: Exception) -> str:
@@ -94,6 +116,26 @@ def _plain_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+class _Shown(logging.Handler):
+    """Shows what the library has to say on the standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+@contextmanager
+def _shown_log() -> Iterator[None]:
+    log, handler = logging.getLogger("wordstill"), _Shown(logging.INFO)
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.early_exit import repeatable
 from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
@@ -39,20 +38,19 @@ def command(
 ) -> None:
     """Read text once and store it so that any number of distillations can use it.
 
-    A run that was stopped goes on where it was when it is started again.
+    The same command resumes a run that was stopped.
     """
     from wordstill.corpus import prepare
 
     start = time.monotonic()
-    with repeatable(options.output_folder(out)):
-        corpus = prepare(
-            inputs,
-            out,
-            text.config(),
-            workers=workers,
-            overwrite=overwrite,
-            progress=options.wants_progress(progress),
-        )
+    corpus = prepare(
+        inputs,
+        options.output_folder(out),
+        text.config(),
+        workers=workers,
+        overwrite=overwrite,
+        progress=options.wants_progress(progress),
+    )
     _report(corpus, out, time.monotonic() - start)
 
 

@@ -1,109 +1,189 @@
-"""Saving a run in the middle and going on from there."""
+"""Resuming: a stopped run continues where it was, unless its settings have changed.
+
+A run works in the folder ``OUT.partial``, which goes when the output is complete:
+
+lock                     held while a run works there
+settings.json            the command and its settings
+checkpoint.safetensors   arrays, how far the run has come, and the recipe they belong to
+
+What a command has finished lies beside them.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-import shutil
+import signal
 import sys
-import warnings
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import IO, Any, TypeVar
 
-import numpy as np
+from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file, atomic_path, disk_errors, remove
+from wordstill.core.files import atomic_file, atomic_path, disk_errors, refuse_existing, remove
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import DataError, Interrupted, UsageError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lock"
 ABSENT = "absent"
+START_ANEW = "start again with --overwrite (overwrite=True)"
+
+log = logging.getLogger("wordstill")
+Progress = TypeVar("Progress")
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run has come."""
+class WorkingFolder:
+    """Where a run keeps its work until the output is complete."""
 
-    stage: int = 0
-    """Number of the stage that is being read; the number of stages when all is read."""
-    position: tuple[int, int] = (0, 0)
-    words: int = 0
-    """Words read in this stage."""
-    cut: int = 0
-    """Sentences that were longer than the teacher's limit, in all stages."""
+    path: Path
+    overwrite: bool
+    """Whether the output may be replaced: this run was asked to, or the one that it resumes."""
 
 
-class CheckpointFile:
-    """One file with the state of every method; replaced as a whole, so that it is always a complete one.
+@contextmanager
+def working_folder(
+    out: Path,
+    command: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
+    restart: bool | None = None,
+    worth: str | None = None,
+) -> Iterator[WorkingFolder]:
+    """The folder ``OUT.partial``, with what a stopped run of the same command and settings left there.
+
+    It goes when the block succeeds, and stays when the user stops the run after something was done. After an
+    error it stays if it holds what is worth keeping, or if the run was resumed. An exception that leaves it
+    behind has the folder as its attribute ``kept_in``.
 
     Args:
-        path: Where it is.
-        recipe: What determines the result, as JSON; a checkpoint of another recipe is refused.
+        out: The output.
+        command: What makes it, such as ``meaning pairs``.
+        settings: What must be the same for the work to be of use; plain data.
+        overwrite: Whether an existing output may be replaced.
+        restart: Whether to throw away what a stopped run left; by default when overwriting.
+        worth: Glob of what is worth keeping after an error; None keeps any work.
+
+    Raises:
+        UsageError: The output exists, another run is working on it, or a version that worked in another way
+            left the folder.
+        DataError: The folder cannot be made, or the run that was stopped had other settings.
     """
-
-    def __init__(self, path: Path, recipe: str) -> None:
-        self.path = path
-        self.recipe = recipe
-
-    def save(self, progress: Progress, tensors: Mapping[str, Tensor]) -> None:
-        """Write the state, then take the place of the last one."""
-        metadata = {"progress": json.dumps(asdict(progress)), "recipe": self.recipe}
-        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
-        with atomic_path(self.path) as temporary:
-            write_tensors(temporary, arrays, metadata)
-
-    def load(self) -> tuple[Progress, dict[str, Tensor]] | None:
-        """The last state, or None where there is none.
-
-        Raises:
-            DataError: It is damaged, or belongs to a run with other settings.
-        """
-        if not self.path.exists():
-            return None
+    folder, replace = _beside(out), refuse_output(out, overwrite=overwrite)
+    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, out):
+        resumed = _take_over(folder, restart=overwrite if restart is None else restart)
         try:
-            arrays, metadata = map_tensors(self.path)
-            different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
-            progress = _progress(json.loads(metadata["progress"]))
-        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"The checkpoint {self.path} is damaged ({error}). Start again with --overwrite."
-            ) from error
-        if different:
-            raise DataError(
-                f"The checkpoint {self.path} belongs to a run with other settings: {different}. "
-                "Resume with the same settings, or start again with --overwrite."
+            record = keep_record(folder / SETTINGS, {"command": command, **(settings or {})})
+            if replace and not record.get("overwrite"):
+                write_record(folder / SETTINGS, {**record, "overwrite": True})
+            yield WorkingFolder(folder, replace)
+        except BaseException as error:
+            stopped = isinstance(error, Interrupted) or not isinstance(error, Exception)
+            useful = stopped or resumed or worth is None or any(folder.glob(worth))
+            kept = useful and any(
+                path.is_file() for top in contents(folder) for path in (top, *top.rglob("*"))
             )
-        import torch
+            if not kept:
+                _discard(folder, made)
+            error.kept_in = folder if kept else None  # type: ignore[attr-defined]
+            raise
+        _discard(folder, made)
 
-        # The mapped arrays are read-only, which tensors cannot be.
-        return progress, {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+@contextmanager
+def temporary_folder() -> Iterator[WorkingFolder]:
+    """A place for the work of a run without an output, which cannot be resumed."""
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        yield WorkingFolder(Path(folder), overwrite=False)
 
 
-def refuse_change(record: Path, facts: Mapping[str, Any]) -> None:
-    """Note facts in a file, or compare them with those that the run that is resumed has noted there.
+def refuse_output(out: Path, *, overwrite: bool) -> bool:
+    """Raise if ``out`` exists, unless it may be replaced; the command that resumes need not say so again.
+
+    Returns:
+        Whether it may be replaced.
+    """
+    replace = overwrite or bool(_noted(_beside(out)).get("overwrite"))
+    refuse_existing(out, overwrite=replace)
+    return replace
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.name}.partial")
+
+
+def _take_over(folder: Path, *, restart: bool) -> bool:
+    """Clear a folder unless a stopped run left work in it; whether one did."""
+    for path in list(folder.rglob(".*.tmp-*")):
+        # What a killed run was writing.
+        remove(path)
+    left = contents(folder)
+    if left and not restart:
+        if "command" not in _noted(folder):
+            raise UsageError(f"{folder} was left by another version of wordstill: {START_ANEW}.")
+        names = [path.name for path in sorted(left)]
+        rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        log.info("Resuming the run in %s, which has %s%s.", folder, ", ".join(names[:3]), rest)
+        return True
+    for path in (*left, folder / SETTINGS):
+        remove(path)
+    return False
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    """The record of a working folder as far as it can be read."""
+    with suppress(OSError, ValueError):
+        record = json.loads((folder / SETTINGS).read_bytes())
+        return record if isinstance(record, dict) else {}
+    return {}
+
+
+def _discard(folder: Path, made: list[Path]) -> None:
+    """Remove the folder, and those above it that were made for it unless something else is in them now."""
+    remove(folder)
+    with suppress(OSError):
+        for parent in made[1:]:
+            parent.rmdir()
+
+
+def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANEW) -> dict[str, Any]:
+    """Note settings in a file; those that are noted there already must be the same.
+
+    Returns:
+        All that is noted in the file.
 
     Raises:
         DataError: They are not the same, or the file is damaged.
     """
-    if not record.exists():
-        with atomic_file(record) as handle:
-            handle.write(json.dumps(facts, ensure_ascii=False, indent=2).encode())
-        return
+    now: dict[str, Any] = json.loads(json.dumps(settings))
     try:
-        different = differences(json.loads(record.read_bytes()), facts)
-    except (OSError, TypeError, ValueError) as error:
-        raise DataError(f"{record} is damaged ({error}). Start again with --overwrite.") from error
-    if different:
+        record: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+        before = {key: value for key, value in record.items() if key in now}
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} is damaged ({error}): {remedy}.") from error
+    if different := differences(before, {key: now[key] for key in before}):
         raise DataError(
-            f"The run in {record.parent} was started with another text: {different}. "
-            "Resume with the same, or start again with --overwrite."
+            f"What is in {path.parent} was made with other settings: {different}. "
+            f"Use those again, or {remedy}."
         )
+    return record if len(before) == len(now) else write_record(path, {**record, **now})
+
+
+def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Replace a record as a whole; returns it."""
+    with atomic_file(path) as handle:
+        handle.write(json.dumps(record, ensure_ascii=False, indent=2).encode())
+    return record
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -124,12 +204,47 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield f"{prefix}{key} was {old!r}, now {new!r}"
 
 
-def _progress(saved: dict[str, Any]) -> Progress:
-    window, done = saved["position"]
-    return Progress(**{**saved, "position": (window, done)})
+class CheckpointFile:
+    """One file with arrays and how far a run has come; replaced as a whole, so that it is always complete.
 
+    Args:
+        path: Where it is.
+        recipe: What determines the result, as JSON; a checkpoint of another recipe is refused.
+    """
 
-LOCK_FILE = "lock"
+    def __init__(self, path: Path, recipe: str) -> None:
+        self.path = path
+        self.recipe = recipe
+
+    def save(self, progress: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the state, then take the place of the last one."""
+        metadata = {"progress": json.dumps(progress), "recipe": self.recipe}
+        with atomic_path(self.path) as temporary:
+            write_tensors(temporary, arrays, metadata)
+
+    def load(self, progress: Callable[..., Progress]) -> tuple[Progress, dict[str, NDArray[Any]]] | None:
+        """The last state, with read-only arrays, or None where there is none.
+
+        Args:
+            progress: Makes what `save` was given, from its items as keyword arguments.
+
+        Raises:
+            DataError: It is damaged, or belongs to a run with other settings.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            arrays, metadata = map_tensors(self.path)
+            different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
+            reached = progress(**json.loads(metadata["progress"]))
+        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"The checkpoint {self.path} is damaged ({error}): {START_ANEW}.") from error
+        if different:
+            raise DataError(
+                f"The checkpoint {self.path} was made with other settings: {different}. "
+                f"Use those again, or {START_ANEW}."
+            )
+        return reached, arrays
 
 
 @contextmanager
@@ -146,8 +261,9 @@ def locked(folder: Path, out: Path) -> Iterator[None]:
 
 
 def contents(folder: Path) -> list[Path]:
-    """What is in a folder beside the file of its lock; nothing if there is no folder."""
-    return [path for path in folder.iterdir() if path.name != LOCK_FILE] if folder.exists() else []
+    """What runs have put into a working folder, beside its lock and its settings."""
+    own = (LOCK_FILE, SETTINGS)
+    return [path for path in folder.iterdir() if path.name not in own] if folder.exists() else []
 
 
 def _taken(lock: IO[str]) -> bool:
@@ -165,82 +281,18 @@ def _taken(lock: IO[str]) -> bool:
 
 
 @contextmanager
-def working_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
-    """The folder ``OUT.partial`` for the work of a run, which no other run can use meanwhile.
-
-    It goes when the block succeeds. After an error it stays only if there is a checkpoint to go on from, or
-    if it was there before; when the user stops the run it stays unless it is empty.
-
-    Raises:
-        UsageError: Another run is working in it, or an earlier run left it, and neither ``resume`` nor
-            ``overwrite`` says what to do with it.
-        DataError: It cannot be made.
-    """
-    folder = out.with_name(f"{out.name}.partial")
-    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, out):
-        if not resume:
-            _refuse_left(folder, overwrite=overwrite)
-        resumed = bool(contents(folder))
-        try:
-            yield folder
-        except BaseException as error:
-            stopped = isinstance(error, Interrupted) or not isinstance(error, Exception)
-            useful = stopped or resumed or (folder / CHECKPOINT).exists()
-            if not useful or not contents(folder):
-                _discard(folder, made)
-            raise
-        _discard(folder, made)
-
-
-def _refuse_left(folder: Path, *, overwrite: bool) -> None:
-    left = contents(folder)
-    if left and not overwrite:
-        raise UsageError(
-            f"{folder} holds a run that was stopped. Go on with it by --resume (resume=True), or throw "
-            "it away by --overwrite (overwrite=True)."
-        )
-    for path in left:
-        remove(path)
-
-
-def _discard(folder: Path, made: list[Path]) -> None:
-    """Remove the folder, and those above it that were made for it unless something else is in them now."""
-    remove(folder)
-    with suppress(OSError):
-        for parent in made[1:]:
-            parent.rmdir()
-
-
-SETTINGS_FILE = "settings.json"
-
-
-@contextmanager
-def settings_folder(out: Path, settings: dict[str, Any]) -> Iterator[Path]:
-    """The folder ``OUT.partial``, with what an earlier run with the same settings left in it.
-
-    It is deleted when the block succeeds, and kept when it fails. What a run with other settings left is
-    thrown away with a warning.
-
-    Raises:
-        UsageError: Another run is working in it.
-    """
-    folder = out.with_name(out.name + ".partial")
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, out):
-        _forget_other_settings(folder, json.dumps(settings, sort_keys=True))
-        yield folder
-        shutil.rmtree(folder)
-
-
-def _forget_other_settings(folder: Path, wanted: str) -> None:
-    record = folder / SETTINGS_FILE
-    others = contents(folder)
-    if others and not (record.is_file() and record.read_text(encoding="utf-8") == wanted):
-        warnings.warn(f"{folder} is from a run with other settings and is thrown away.", stacklevel=5)
-        for path in others:
-            remove(path)
-    with atomic_file(record) as file:
-        file.write(wanted.encode())
+def stop_requested() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread can set handlers, and only it gets signals.
+        yield stop
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(signals, before):
+            # A handler that was not set from Python is not known here.
+            signal.signal(number, handler or signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Work on blocks in several processes, with a bounded number of blocks under way."""
+"""Preparation: text is read block by block, in several processes, and written as one memory-mapped store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from wordstill.core.files import disk_errors, refuse_existing, remove, sync_folder
-from wordstill.core.resume import settings_folder
+from wordstill.core.files import disk_errors, remove, sync_folder
+from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.core.text_io import progress_bar
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import merge_shards
@@ -26,102 +26,20 @@ from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
 from wordstill.corpus.shards import Shard, ShardMaker, Tally
-from wordstill.corpus.sources import Source, find_sources
-from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, write_meta
+from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
+from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
 from wordstill.errors import DataError, UsageError, WordstillError
 
+BLOCK_BYTES = 16 << 20
 PARENT_POLL_SECONDS = 1.0
+STORE = "store"
 
+Inputs = str | Path | Sequence[str | Path]
 Result = tuple[Block, Tally]
 
 
-def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Generator[Result]:
-    """Make the shards of all blocks, in no particular order of completion.
-
-    When the run is stopped, blocks under way are given up at once; after an error they are finished first.
-
-    Raises:
-        WordstillError: A block cannot be read, or a process died.
-    """
-    if workers == 1:
-        for block in blocks:
-            yield block, make(block)
-        return
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline)
-    )
-    try:
-        yield from _bounded(pool, blocks, workers + 1)
-    except (KeyboardInterrupt, GeneratorExit):
-        lifeline[1].close()
-        pool.shutdown(cancel_futures=True)
-        _remove_unfinished(make.folder)
-        raise
-    except BrokenProcessPool as error:
-        raise WordstillError(
-            "A worker process was ended from outside, perhaps for want of memory. What is finished is kept: "
-            f"start again with fewer workers than {workers} or smaller blocks."
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for end in lifeline:
-            end.close()
-
-
-_worker: Callable[[Block], Tally]
-
-
-def _bounded(pool: ProcessPoolExecutor, blocks: Iterable[Block], limit: int) -> Iterator[Result]:
-    under_way: dict[Future[Tally], Block] = {}
-    for block in blocks:
-        under_way[pool.submit(_work, block)] = block
-        if len(under_way) >= limit:
-            yield from _finished(under_way)
-    while under_way:
-        yield from _finished(under_way)
-
-
-def _finished(under_way: dict[Future[Tally], Block]) -> Iterator[Result]:
-    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-    for future in done:
-        yield under_way.pop(future), future.result()
-
-
-def _start_worker(
-    make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
-) -> None:
-    global _worker
-    _worker = make
-    # A forked process has the parent's end, too, and would keep its own lifeline open.
-    far_end.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent, lifeline), daemon=True).start()
-
-
-def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
-    """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
-    while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
-        pass
-    os._exit(1)
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """Delete what processes were writing when they were ended."""
-    for path in folder.glob(".*.tmp-*"):
-        path.unlink(missing_ok=True)
-
-
-def _work(block: Block) -> Tally:
-    return _worker(block)
-
-
-BLOCK_BYTES = 16 << 20
-
-
 def prepare(
-    inputs: Sequence[str | Path] | str | Path,
+    inputs: Inputs,
     out: str | Path,
     config: PrepareConfig | None = None,
     *,
@@ -134,8 +52,8 @@ def prepare(
 ) -> Corpus:
     """Read text and write it as a memory-mapped store.
 
-    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. A run that
-    was killed goes on where it stopped when it is started again: its work is in the folder ``OUT.partial``.
+    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. Until it is
+    complete, the work is in the folder ``OUT.partial``, and a run that was stopped continues from there.
 
     Args:
         inputs: Files, folders, glob patterns, or ``-`` for the standard input.
@@ -145,16 +63,17 @@ def prepare(
             are sentences.
         segmenter: Where words are; None takes rules for languages that write blanks between words.
         workers: Processes; None takes one for every core.
-        overwrite: Replace ``out`` if it exists.
+        overwrite: Replace ``out`` if it exists, and throw away what a stopped run has done.
         block_bytes: Text that a process works on at once; its memory is some fifteen times as large.
         progress: Show a bar with the rate and the time left.
 
     Raises:
-        UsageError: ``out`` exists, or a setting is wrong.
-        DataError: Input is missing, broken or without any text that is kept; the disk is full.
+        UsageError: ``out`` exists, another run is writing it, or a setting is wrong.
+        DataError: Input is missing, broken or without any text that is kept; a stopped run had other
+            settings; the disk is full.
     """
     out = Path(out)
-    refuse_existing(out, overwrite=overwrite)
+    refuse_output(out, overwrite=overwrite)
     _refuse_foreign(out)
     if block_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
@@ -164,7 +83,8 @@ def prepare(
     segmenter = segmenter or WordSegmenter()
     settings = _content_settings(config, splitter, segmenter)
     reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
-    with disk_errors(out), settings_folder(out, reading) as folder:
+    with working_folder(out, "prepare", reading, overwrite=overwrite) as work, disk_errors(out):
+        folder = work.path
         make = ShardMaker(config, splitter, folder / "shards")
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
         tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
@@ -172,6 +92,47 @@ def prepare(
         store = _write_store(folder, tallies, segmenter, settings, sources)
         _publish(store, out)
     return Corpus.open(out)
+
+
+def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Corpus:
+    """The text of a run: a store is opened and checked, other text is prepared into one in ``work``.
+
+    Raises:
+        UsageError: The text came from the standard input, and a stopped run has prepared it already.
+        DataError: The run that is resumed was started with other text or settings of it.
+    """
+    paths = as_list(inputs)
+    if is_one_store(paths):
+        return Corpus.open(paths[0], verify=True)
+    store = work / STORE
+    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)})
+    if not store.exists():
+        return prepare(paths, store, config, progress=progress)
+    if STANDARD_INPUT in map(str, paths):
+        raise UsageError(
+            f"The standard input cannot be read again. Its text is prepared already: give {store} instead of "
+            f"-, or {START_ANEW}."
+        )
+    return Corpus.open(store, verify=True)
+
+
+def as_list(inputs: Inputs) -> list[str | Path]:
+    """One input or several, as a list."""
+    return [inputs] if isinstance(inputs, str | Path) else list(inputs)
+
+
+def is_one_store(paths: Sequence[str | Path]) -> bool:
+    """Whether the input is a single prepared store."""
+    return len(paths) == 1 and is_store(paths[0])
+
+
+def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
+    """What text is prepared and how, to tell whether a resumed run is about the same."""
+    sizes = {
+        source.name if source.path is None else str(source.path.resolve()): source.size
+        for source in find_sources(paths)
+    }
+    return {"bytes of": sizes, "settings": asdict(config)}
 
 
 def _refuse_foreign(out: Path) -> None:
@@ -273,3 +234,85 @@ def _publish(store: Path, out: Path) -> None:
     if out.exists():
         remove(out)
     store.replace(out)
+
+
+def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Generator[Result]:
+    """Make the shards of all blocks, in no particular order of completion.
+
+    When the run is stopped, blocks under way are given up at once; after an error they are finished first.
+
+    Raises:
+        WordstillError: A block cannot be read, or a process died.
+    """
+    if workers == 1:
+        for block in blocks:
+            yield block, make(block)
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    lifeline = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline)
+    )
+    try:
+        yield from _bounded(pool, blocks, workers + 1)
+    except (KeyboardInterrupt, GeneratorExit):
+        lifeline[1].close()
+        pool.shutdown(cancel_futures=True)
+        _remove_unfinished(make.folder)
+        raise
+    except BrokenProcessPool as error:
+        raise WordstillError(
+            "A worker process was ended from outside, perhaps for want of memory. What is finished is kept: "
+            f"start again with fewer workers than {workers} or smaller blocks."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for end in lifeline:
+            end.close()
+
+
+_worker: Callable[[Block], Tally]
+
+
+def _bounded(pool: ProcessPoolExecutor, blocks: Iterable[Block], limit: int) -> Iterator[Result]:
+    under_way: dict[Future[Tally], Block] = {}
+    for block in blocks:
+        under_way[pool.submit(_work, block)] = block
+        if len(under_way) >= limit:
+            yield from _finished(under_way)
+    while under_way:
+        yield from _finished(under_way)
+
+
+def _finished(under_way: dict[Future[Tally], Block]) -> Iterator[Result]:
+    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield under_way.pop(future), future.result()
+
+
+def _start_worker(
+    make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
+) -> None:
+    global _worker
+    _worker = make
+    # A forked process has the parent's end, too, and would keep its own lifeline open.
+    far_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent, lifeline), daemon=True).start()
+
+
+def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
+    """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
+    while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
+        pass
+    os._exit(1)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Delete what processes were writing when they were ended."""
+    for path in folder.glob(".*.tmp-*"):
+        path.unlink(missing_ok=True)
+
+
+def _work(block: Block) -> Tally:
+    return _worker(block)

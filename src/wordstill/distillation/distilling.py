@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign
+from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
-from wordstill.core.resume import CHECKPOINT, CheckpointFile, Progress, working_folder
+from wordstill.core.resume import CHECKPOINT, CheckpointFile, temporary_folder, working_folder
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.input_text import as_list, is_one_store, open_or_prepare
+from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
 from wordstill.corpus.sources import find_sources
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
-from wordstill.distillation.engine import Engine
+from wordstill.distillation.engine import Engine, Progress
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
@@ -38,7 +36,7 @@ def distill(
     methods: str | Sequence[str] | None = None,
     teacher: str | Path | None = None,
     config: DistillConfig | None = None,
-    resume: bool = False,
+    resume: bool | None = None,
     overwrite: bool = False,
     progress: bool = False,
     early_stopping: EarlyStopping | None = None,
@@ -49,12 +47,13 @@ def distill(
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
         out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with
-            several it has a folder for each. While the run goes on, its work is in ``OUT.partial``.
+            several it has a folder for each. Until it is complete, the work is in ``OUT.partial``, and a run
+            that was stopped continues from there.
         methods: What to make, by default ``still``.
         teacher: A model's name or folder, by default the embedded one.
         config: All settings, those of ``methods`` and ``teacher`` too.
-        resume: Go on with a run that was stopped; one that was not started yet is started.
-        overwrite: Replace an existing result, or throw away a stopped run.
+        resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
+        overwrite: Replace an existing result, and throw away a stopped run.
         progress: Show progress bars.
         early_stopping: Scores methods that learn step by step after each epoch: they stop when the score no
             longer rises, and the best table is the result.
@@ -65,7 +64,8 @@ def distill(
 
     Raises:
         UsageError: A setting is wrong or given twice, the output exists, or another run is writing it.
-        DataError: The text, a store or a checkpoint cannot be read, or the disk is full.
+        DataError: The text, a store or a checkpoint cannot be read, a stopped run had other settings, or the
+            disk is full.
         TeacherError: The model cannot be loaded or gives numbers that are not finite.
         TrainingError: A method's numbers have run away; the last good state is kept.
         Interrupted: Ctrl-C or SIGTERM came; the run can be resumed.
@@ -77,20 +77,18 @@ def distill(
     settings = _one_config(config, methods=methods, teacher=teacher)
     target = None if out is None else Path(out)
     if target is not None:
-        refuse_existing(target, overwrite=overwrite)
         refuse_foreign(target, REPLACEABLE)
+        restart = overwrite and not resume
+        place = working_folder(target, "distill", overwrite=overwrite, restart=restart, worth=CHECKPOINT)
     elif resume:
         raise UsageError("A run without an output saves nothing, so it cannot be resumed. Give out=.")
-    place: AbstractContextManager[str | Path] = (
-        TemporaryDirectory(prefix="wordstill-")
-        if target is None
-        else working_folder(target, resume=resume, overwrite=overwrite)
-    )
-    with place as folder:
+    else:
+        place = temporary_folder()
+    with place as work:
         loaded, corpus = load(
             inputs,
             settings,
-            Path(folder),
+            work.path,
             progress=progress,
             early_stopping=early_stopping,
             profiler=profiler,
@@ -99,14 +97,14 @@ def distill(
             loaded,
             corpus,
             config=settings,
-            work=None if target is None else Path(folder),
-            resume=resume,
+            work=None if target is None else work.path,
+            resume=True,
             progress=progress,
             early_stopping=early_stopping,
             profiler=profiler,
         )
         if target is not None:
-            write_artifacts(tables, target, overwrite=overwrite)
+            write_artifacts(tables, target, overwrite=work.overwrite)
     return tables
 
 

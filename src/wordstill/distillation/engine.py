@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
-from torch import Tensor
-
 from wordstill.core.progress import NullProfiler, Profiler, trim_heap
-from wordstill.core.resume import CheckpointFile, Progress
+from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.threads import OrderedPool, prefetch
 from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import Interrupted
 from wordstill.methods import Method
 from wordstill.teacher import DeviceBatch, Teacher, WordStates
-from wordstill.teacher.device import shared_cores
+from wordstill.teacher.device import shared_cores, to_arrays, to_tensors
 
 _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
 STATUS_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    stage: int = 0
+    """Number of the stage that is being read; the number of stages when all is read."""
+    position: Position = (0, 0)
+    words: int = 0
+    """Words read in this stage."""
+    cut: int = 0
+    """Sentences that were longer than the teacher's limit, in all stages."""
+
+    @classmethod
+    def saved(cls, position: Sequence[int], **counts: int) -> Progress:
+        """From a checkpoint, in which a tuple is a list."""
+        window, done = position
+        return cls(position=(window, done), **counts)
 
 
 class Engine:
@@ -133,7 +149,8 @@ class Engine:
         return time.monotonic()
 
     def _interrupted(self, stage: Stage, words: int) -> Interrupted:
-        return Interrupted(stage.title, words, stage.words, saved=self.checkpoint is not None)
+        title = f"reading {stage.title}"
+        return Interrupted(title, words, stage.words, "words", saved=self.checkpoint is not None)
 
     def _save(self, progress: Progress) -> None:
         if self.checkpoint is None:
@@ -146,34 +163,16 @@ class Engine:
             for label, method in self.methods.items()
             for key, tensor in method.state_dict().items()
         }
-        self.checkpoint.save(progress, states)
+        self.checkpoint.save(asdict(progress), to_arrays(states))
 
     def _restore(self) -> Progress:
-        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        saved = self.checkpoint.load(Progress.saved) if self.checkpoint is not None else None
         if saved is None:
             return Progress()
-        progress, states = saved
+        progress, arrays = saved
         for label, method in self.methods.items():
-            method.load_state_dict(_below(states, f"{label}/"))
+            method.load_state_dict(to_tensors(arrays, f"{label}/"))
         return progress
-
-
-@contextmanager
-def stop_requested() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        # Only the main thread can set handlers, and only it gets signals.
-        yield stop
-        return
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
-    try:
-        yield stop
-    finally:
-        for number, handler in zip(signals, before):
-            # A handler that was not set from Python is not known here.
-            signal.signal(number, handler or signal.SIG_DFL)
 
 
 class _Bar(Protocol):
@@ -201,8 +200,3 @@ def _bar(stage: Stage, progress: Progress, show: bool) -> AbstractContextManager
         disable=not show,
     )
     return bar
-
-
-def _below(states: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with a prefix, without it."""
-    return {key.removeprefix(prefix): value for key, value in states.items() if key.startswith(prefix)}

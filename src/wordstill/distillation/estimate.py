@@ -16,9 +16,8 @@ import torch
 
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.corpus import PrepareConfig
-from wordstill.corpus.input_text import is_one_store
 from wordstill.corpus.paragraphs import Block, read_paragraphs
-from wordstill.corpus.preparation import BLOCK_BYTES
+from wordstill.corpus.preparation import BLOCK_BYTES, is_one_store
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.sources import find_sources
 from wordstill.distillation.config import DistillConfig

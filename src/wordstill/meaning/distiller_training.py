@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.files import atomic_path
-from wordstill.core.resume import differences
+from wordstill.core.resume import differences, stop_requested
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.distillation.engine import stop_requested
 from wordstill.errors import DataError, UsageError
 from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
 from wordstill.meaning.state_cache import DeviceStates, TripleStates

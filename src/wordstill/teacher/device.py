@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from wordstill.errors import UsageError, unknown_name
 
@@ -57,6 +60,21 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     if wanted == "bfloat16" and device.type == "cpu":
         _refuse_deadly_bfloat16()
     return PRECISIONS[wanted]
+
+
+def to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Tensors of any device as arrays, for a checkpoint."""
+    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
+
+
+def to_tensors(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> dict[str, Tensor]:
+    """Arrays whose names begin with a prefix as tensors, named without it."""
+    # Mapped arrays are read-only, which tensors cannot be.
+    return {
+        name.removeprefix(prefix): torch.from_numpy(np.array(array))
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _usual_on_gpu() -> torch.dtype:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.corpus import PrepareConfig, input_text, prepare
-from wordstill.corpus.input_text import STORE, as_list, is_one_store, open_or_prepare
+from wordstill.corpus import PrepareConfig, preparation, prepare
+from wordstill.corpus.preparation import STORE, as_list, is_one_store, open_or_prepare
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.distilling import distill
 from wordstill.errors import DataError
@@ -33,7 +33,7 @@ def work(tmp_path: Path) -> Path:
 def test_text_is_prepared_once(text, work, monkeypatch):
     first = open_or_prepare(text, PLAIN, work, progress=False)
     assert first.path == work / STORE
-    monkeypatch.setattr(input_text, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
+    monkeypatch.setattr(preparation, "prepare", lambda *_, **__: pytest.fail("the text was prepared again"))
     assert open_or_prepare([str(text)], PLAIN, work, progress=False).hash == first.hash
 
 
@@ -58,7 +58,7 @@ def test_other_text_is_refused(text, work):
     longer = text.with_name("longer.txt")
     longer.write_text(text.read_text() + "More.")
     with pytest.raises(
-        DataError, match=r"was started with another text: .*text\.txt was \d+, now 'absent'.*longer"
+        DataError, match=r"was made with other settings: .*text\.txt was \d+, now 'absent'.*longer"
     ):
         open_or_prepare(longer, PLAIN, work, progress=False)
     with pytest.raises(DataError, match=r"settings\.filter was 'none', now 'x2static'"):
@@ -76,15 +76,14 @@ def test_a_damaged_store_is_told(text, work):
 
 
 def test_ctrl_c_while_preparing_can_be_resumed(short_text, saved_teacher, tmp_path, monkeypatch):
-    def interrupted(_: object, out: Path, *__: object, **___: object) -> None:
-        out.with_name("store.partial").mkdir()
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     config = DistillConfig(("ase",), TeacherConfig(str(saved_teacher), device="cpu"))
     with monkeypatch.context() as patch:
-        patch.setattr(input_text, "prepare", interrupted)
+        patch.setattr(preparation, "merge_shards", interrupted)
         with pytest.raises(KeyboardInterrupt):
             distill(short_text, tmp_path / "out", config=config)
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
-    resumed = distill(short_text, tmp_path / "out", config=config, resume=True)["ase"]
+    resumed = distill(short_text, tmp_path / "out", config=config)["ase"]
     assert (resumed.matrix == distill(short_text, config=config)["ase"].matrix).all()
