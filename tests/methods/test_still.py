@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from wordstill.errors import UsageError
-from wordstill.methods import still
 from wordstill.methods import still as module
 from wordstill.methods.still import Still, StillConfig
 
@@ -83,11 +82,9 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("rows_at_once", [None, 7])
-def test_it_is_the_equation(text, slow, settings, rows_at_once, monkeypatch):
-    if rows_at_once:
-        monkeypatch.setattr(still, "ROWS_AT_ONCE", rows_at_once)
-    check_equation(text, slow, settings)
+@pytest.mark.parametrize("rows_at_once", [module.ROWS_AT_ONCE, 7])
+def test_it_is_the_equation(text, slow, settings, rows_at_once):
+    check_equation(text, slow, settings, rows_at_once)
 
 
 def test_the_most_common_words_decide_what_is_kept(text, slow, monkeypatch):
@@ -97,10 +94,10 @@ def test_the_most_common_words_decide_what_is_kept(text, slow, monkeypatch):
     check_equation(text, slow, {"dim": 20})
 
 
-def check_equation(text, slow, settings):
+def check_equation(text, slow, settings, rows_at_once=module.ROWS_AT_ONCE):
     config = StillConfig(**{"layer": 3} | settings)
     given = ",".join(f"{name}={value}" for name, value in settings.items())
-    table = text.run(f"still:{given}").finish()
+    table = text.run(f"still:{given}").finish(rows_at_once=rows_at_once)
     expected = slow_still(text, slow, config)
     assert table.matrix.shape == expected.shape == (len(text.vocabulary), config.dim or 32)
     signs = np.sign((table.matrix * expected).sum(axis=0))
@@ -124,9 +121,9 @@ def test_each_direction_has_its_largest_coordinate_positive_so_that_signs_are_se
     np.testing.assert_allclose(first.matrix[:, leading], second.matrix[:, leading], atol=1e-4)
 
 
-def run(setup, batches, alone, **settings):
-    method = Still(StillConfig(layer=0, **settings), setup)
-    method.observe_isolated(alone)
+def run(context, batches, isolated, **settings):
+    method = Still(StillConfig(layer=0, **settings), context)
+    method.observe_isolated(isolated)
     for batch in batches:
         method.observe(batch)
     return method.finish()

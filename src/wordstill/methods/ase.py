@@ -57,27 +57,22 @@ class Ase(Method):
     def __init__(self, config: AseConfig, run: RunContext) -> None:
         super().__init__(config, run)
         rows, width, device = len(run.vocabulary), run.width, run.device
-        self.unseen = np.flatnonzero(run.vocabulary.counts == 0)
+        unseen = run.unseen
         self.states: RowSums | RowExtremes
         if config.context == "mean":
             self.states = RowSums(rows, width, device)
         else:
             self.states = RowExtremes(rows, width, device, config.context)
-        self.isolated = RowSums(len(self.unseen), width, device)
+        self.isolated = RowSums(len(unseen), width, device)
         self.parts = {"states": self.states, "alone": self.isolated}
-        # [V] row of each unseen word in the table of words alone, -1 for the others.
+        # [V] row of each unseen word in the table of isolated words, -1 for the others.
         self._isolated_row = torch.full((rows,), -1, dtype=torch.int64)
-        self._isolated_row[self.unseen] = torch.arange(len(self.unseen))
+        self._isolated_row[unseen] = torch.arange(len(unseen))
         self._isolated_row = self._isolated_row.to(device)
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """The one layer of the settings."""
-        return (self.config.layer,)
 
     def isolated_words(self) -> NDArray[np.int64]:
         """The words that never occur in the text."""
-        return self.unseen
+        return self.run.unseen
 
     def observe(self, states: WordStates) -> None:
         """Pool the states of the words of a text."""
@@ -92,10 +87,10 @@ class Ase(Method):
         self.isolated.add(rows[wanted], self._words(states), known[wanted])
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The pooled states; of words that never occur, the states alone."""
+        """The pooled states; of words that never occur, their isolated states."""
         vectors, seen = self.states.pooled(), self.states.counts > 0
-        vectors[self.unseen] = self.isolated.pooled()
-        seen[self.unseen] = self.isolated.counts > 0
+        vectors[self.run.unseen] = self.isolated.pooled()
+        seen[self.run.unseen] = self.isolated.counts > 0
         return self.table(vectors, seen, provenance)
 
     def _words(self, states: WordStates) -> Tensor:

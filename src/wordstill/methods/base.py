@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +39,11 @@ class RunContext:
     keeps_best: bool = False
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
 
+    @cached_property
+    def unseen(self) -> NDArray[np.int64]:
+        """Ids of the words of the vocabulary that never occur in the text."""
+        return np.flatnonzero(self.vocabulary.counts == 0)
+
 
 class Method(Configurable, ABC):
     """One way to distil. Subclasses name themselves with a version, so that a recipe keeps its meaning.
@@ -69,9 +75,9 @@ class Method(Configurable, ABC):
         """
 
     @property
-    @abstractmethod
     def layers(self) -> tuple[int, ...]:
-        """The layers of the teacher that this method looks at."""
+        """The layers of the teacher that this method looks at: the one of its settings by default."""
+        return (self.config.layer,)
 
     def isolated_words(self) -> NDArray[np.int64]:
         """Ids of the words that the teacher is to read in isolation, outside any text. None by default."""

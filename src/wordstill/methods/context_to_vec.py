@@ -83,12 +83,16 @@ class ContextToVec(WindowLearner):
         """One, or two side by side for two projections."""
         return 1 if self.config.tied else 2
 
-    def pairwise_rule(self) -> PairwiseRule | None:
-        """With the weights of both losses; None also where there are other losses."""
-        config, rule = self.config, super().pairwise_rule()
-        if rule is None or config.printed_sign or config.contextualised:
-            return None
-        return replace(rule, attraction=config.semantic, repulsion=config.contrastive)
+    @property
+    def is_pairwise(self) -> bool:
+        """Not with other losses either."""
+        return super().is_pairwise and not (self.config.printed_sign or self.config.contextualised)
+
+    def pairwise_rule(self) -> PairwiseRule:
+        """With the weights of both losses."""
+        return replace(
+            super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive
+        )
 
     def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""

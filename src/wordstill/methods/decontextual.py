@@ -1,4 +1,4 @@
-"""``decontextual``: each word alone through the teacher."""
+"""``decontextual``: the states of isolated words, without any context."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DecontextualConfig:
 
 
 class Decontextual(Method):
-    r"""The state of a word that stands alone.
+    r"""The state of an isolated word.
 
     .. math:: v_w = \mathrm{pool}_{i \in w}\; h_i(w)
 
@@ -55,11 +55,6 @@ class Decontextual(Method):
         self.isolated = RowSums(len(run.vocabulary), run.width, run.device)
         self.parts = {"alone": self.isolated}
 
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """The one layer of the settings."""
-        return (self.config.layer,)
-
     def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
         return np.arange(len(self.run.vocabulary), dtype=np.int64)
@@ -71,5 +66,5 @@ class Decontextual(Method):
         self.isolated.add(states.word_ids[known], words, known)
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The states alone."""
+        """The isolated states."""
         return self.table(self.isolated.pooled(), self.isolated.counts > 0, provenance)

@@ -1,4 +1,4 @@
-"""``still``: wordstill's own method, in closed form."""
+"""``still``: wordstill's own method, a closed form of states and contexts."""
 
 from __future__ import annotations
 
@@ -15,95 +15,12 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.linear_algebra import centred, principal_directions, ridge, symmetric_power, unit_rows
-from wordstill.methods.sums import Moments, RowSums, occurrences
+from wordstill.methods.sums import Moments, RowSums, occurrences, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 ROWS_AT_ONCE = 1 << 15
 RIDGE = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One kind of vector: how it is shrunk, centred, whitened and weighted."""
-
-    sums: RowSums
-    expected: slice
-    """Where its numbers stand among those that the regression expects."""
-    prior: float
-    mean: Tensor
-    whitening: Tensor
-    weight: float = 1.0
-    by_count: bool = False
-    """Whether the weight shrinks with the vector."""
-
-
-class StillParts:
-    """All parts of the vectors of some rows, before they are reduced.
-
-    Args:
-        method: What has been observed.
-        frequent: The words that means, covariances and the regression are fitted on [V].
-    """
-
-    def __init__(self, method: Still, frequent: Tensor) -> None:
-        self.method, self.width = method, method.run.width
-        sums = [method.states, method.contexts, *([] if method.lower is None else [method.lower])]
-        moments = Moments((len(sums) + 1) * self.width, frequent.device)
-        for rows in blocks_of(frequent):
-            observed = [each.pooled(rows).double() for each in (*sums, method.isolated)]
-            moments.add(torch.cat(observed, dim=1), torch.ones_like(rows))
-        mean, covariance = moments.mean(), moments.covariance()
-        seen, alone = slice(0, len(sums) * self.width), slice(len(sums) * self.width, None)
-        self.isolated_mean, self.expected_mean = mean[alone], mean[seen]
-        self.weights = ridge(covariance[alone, alone], covariance[alone, seen], RIDGE)
-        self.parts = list(self._parts(mean, covariance))
-
-    def __call__(self, rows: slice | Tensor) -> Tensor:
-        """[rows, parts x width] float64."""
-        method = self.method
-        counts = method.states.counts[rows, None].double()
-        readable = method.isolated.counts[rows, None] > 0
-        deviation = centred(method.isolated.pooled(rows).double(), self.isolated_mean)
-        expected = self.expected_mean + torch.where(readable, deviation, 0.0) @ self.weights
-        return torch.cat([_finished(part, rows, counts, expected) for part in self.parts], dim=1)
-
-    def _parts(self, mean: Tensor, covariance: Tensor) -> Iterator[Part]:
-        method, config = self.method, self.method.config
-        states, contexts, lower = (slice(n * self.width, (n + 1) * self.width) for n in range(3))
-
-        def of_states(sums: RowSums, place: slice, weight: float) -> Part:
-            whitening = symmetric_power(covariance[place, place], -config.state_exponent)
-            return Part(sums, place, config.state_prior, mean[place], whitening, weight)
-
-        yield of_states(method.states, states, 1.0)
-        whitening = symmetric_power(method.spread.covariance(), -config.context_exponent)
-        context_mean, weight = method.spread.mean(), config.context_weight
-        yield Part(
-            method.contexts, contexts, config.context_prior, context_mean, whitening, weight, by_count=True
-        )
-        if method.lower is not None:
-            yield of_states(method.lower, lower, config.lower_weight)
-
-
-def blocks(rows: int) -> Iterator[slice]:
-    """All rows of a table, block by block."""
-    return (slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE))
-
-
-def blocks_of(words: Tensor) -> tuple[Tensor, ...]:
-    """Numbers of the words [V] that are named, block by block."""
-    found: tuple[Tensor, ...] = torch.split(torch.nonzero(words).flatten(), ROWS_AT_ONCE)
-    return found
-
-
-def _finished(part: Part, rows: slice | Tensor, counts: Tensor, expected: Tensor) -> Tensor:
-    observed = part.sums.pooled(rows).double()
-    shrunk = (counts * observed + part.prior * expected[:, part.expected]) / (counts + part.prior)
-    vectors = unit_rows(centred(shrunk, part.mean) @ part.whitening)
-    return vectors * (part.weight * (counts / (counts + part.prior) if part.by_count else 1.0))
-
-
 ENOUGH_OCCURRENCES = 5
 COMMON_WORDS = 20_000
 Exponent: TypeAlias = Annotated[float, Range(0, 1)]
@@ -243,18 +160,20 @@ class Still(Method):
         known = states.known
         self.isolated.add(states.word_ids[known], states.words(self.config.layer), known)
 
-    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+    def finish(
+        self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE
+    ) -> WordVectors:
         """Shrink, whiten and reduce, block by block of words."""
         counts = self.states.counts
         frequent = self._frequent()
-        parts = StillParts(self, frequent)
+        parts = StillParts(self, frequent, rows_at_once)
         joint = Moments(self.config.parts * self.run.width, counts.device)
         common = _most_common(frequent, counts)
-        for chosen in blocks_of(common):
+        for chosen in _blocks_of(common, rows_at_once):
             joint.add(parts(chosen), torch.ones_like(chosen))
         centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
         vectors = torch.empty(len(counts), self.dim)
-        for rows in blocks(len(counts)):
+        for rows in row_blocks(len(counts), rows_at_once):
             vectors[rows] = ((parts(rows) - centre) @ directions).float().cpu()
         return self.table(vectors, (counts > 0) | (self.isolated.counts > 0), provenance)
 
@@ -263,6 +182,83 @@ class Still(Method):
         readable = self.isolated.counts > 0
         frequent = (self.states.counts >= ENOUGH_OCCURRENCES) & readable
         return frequent if int(frequent.sum()) > self.run.width else (self.states.counts > 0) & readable
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One kind of vector: how it is shrunk, centred, whitened and weighted."""
+
+    sums: RowSums
+    expected: slice
+    """Where its numbers stand among those that the regression expects."""
+    prior: float
+    mean: Tensor
+    whitening: Tensor
+    weight: float = 1.0
+    by_count: bool = False
+    """Whether the weight shrinks with the vector."""
+
+
+class StillParts:
+    """All parts of the vectors of some rows, before they are reduced.
+
+    Args:
+        method: What has been observed.
+        frequent: The words that means, covariances and the regression are fitted on [V].
+        rows_at_once: Size of the blocks that are in memory in float64.
+    """
+
+    def __init__(self, method: Still, frequent: Tensor, rows_at_once: int) -> None:
+        self.method, self.width = method, method.run.width
+        sums = [method.states, method.contexts, *([] if method.lower is None else [method.lower])]
+        moments = Moments((len(sums) + 1) * self.width, frequent.device)
+        for rows in _blocks_of(frequent, rows_at_once):
+            observed = [each.pooled(rows).double() for each in (*sums, method.isolated)]
+            moments.add(torch.cat(observed, dim=1), torch.ones_like(rows))
+        mean, covariance = moments.mean(), moments.covariance()
+        seen, isolated = slice(0, len(sums) * self.width), slice(len(sums) * self.width, None)
+        self.isolated_mean, self.expected_mean = mean[isolated], mean[seen]
+        self.weights = ridge(covariance[isolated, isolated], covariance[isolated, seen], RIDGE)
+        self.parts = list(self._parts(mean, covariance))
+
+    def __call__(self, rows: slice | Tensor) -> Tensor:
+        """[rows, parts x width] float64."""
+        method = self.method
+        counts = method.states.counts[rows, None].double()
+        readable = method.isolated.counts[rows, None] > 0
+        deviation = centred(method.isolated.pooled(rows).double(), self.isolated_mean)
+        expected = self.expected_mean + torch.where(readable, deviation, 0.0) @ self.weights
+        return torch.cat([_finished(part, rows, counts, expected) for part in self.parts], dim=1)
+
+    def _parts(self, mean: Tensor, covariance: Tensor) -> Iterator[Part]:
+        method, config = self.method, self.method.config
+        states, contexts, lower = (slice(n * self.width, (n + 1) * self.width) for n in range(3))
+
+        def of_states(sums: RowSums, place: slice, weight: float) -> Part:
+            whitening = symmetric_power(covariance[place, place], -config.state_exponent)
+            return Part(sums, place, config.state_prior, mean[place], whitening, weight)
+
+        yield of_states(method.states, states, 1.0)
+        whitening = symmetric_power(method.spread.covariance(), -config.context_exponent)
+        context_mean, weight = method.spread.mean(), config.context_weight
+        yield Part(
+            method.contexts, contexts, config.context_prior, context_mean, whitening, weight, by_count=True
+        )
+        if method.lower is not None:
+            yield of_states(method.lower, lower, config.lower_weight)
+
+
+def _blocks_of(words: Tensor, size: int) -> tuple[Tensor, ...]:
+    """Ids of the words that a mask [V] names, block by block."""
+    found: tuple[Tensor, ...] = torch.split(torch.nonzero(words).flatten(), size)
+    return found
+
+
+def _finished(part: Part, rows: slice | Tensor, counts: Tensor, expected: Tensor) -> Tensor:
+    observed = part.sums.pooled(rows).double()
+    shrunk = (counts * observed + part.prior * expected[:, part.expected]) / (counts + part.prior)
+    vectors = unit_rows(centred(shrunk, part.mean) @ part.whitening)
+    return vectors * (part.weight * (counts / (counts + part.prior) if part.by_count else 1.0))
 
 
 def _most_common(frequent: Tensor, counts: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Sums kept while the teacher reads: exact, independent of order, and mergeable between machines."""
+"""Accumulators of the methods: sums that do not depend on order and can be merged between machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 import torch
@@ -20,6 +20,13 @@ class Accumulator(Protocol):
     def merge(self, other: Accumulator) -> None:
         """Add what another one has seen."""
         ...
+
+
+class Unmergeable:
+    """A part of a learner. Its row table refuses to be merged, so this is never asked for the result."""
+
+    def merge(self, other: Accumulator) -> None:
+        """Leave everything as it is."""
 
 
 class RowSums:
@@ -138,6 +145,11 @@ class Moments:
         theirs = other.state_dict()
         for name, mine in self.state_dict().items():
             mine += theirs[name]
+
+
+def row_blocks(rows: int, size: int) -> Iterator[slice]:
+    """All rows of a table, block by block."""
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
 def occurrences(numbers: Tensor, size: int) -> Tensor:

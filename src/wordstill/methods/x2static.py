@@ -1,4 +1,4 @@
-"""``x2static``: a table trained so that a word's vector points at the contexts in which it stands."""
+"""``x2static``: word vectors trained to predict the sentences that hold the word."""
 
 from __future__ import annotations
 
@@ -22,34 +22,6 @@ from wordstill.methods.sums import occurrences
 from wordstill.teacher.states import WordStates
 
 Averaged = Literal["subwords", "words"]
-
-
-def sentence_contexts(
-    states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool
-) -> Tensor:
-    """[n, d] contexts of words, given by their numbers in the batch [n].
-
-    Args:
-        states: What the teacher said.
-        words: Whose contexts.
-        layer: Which layer's states.
-        averaged: What the mean is over.
-        leave_out: Leave out the word itself; its context is zeros where nothing is left.
-    """
-    if averaged == "words":
-        everything = len(states.word_ids)
-        return states.windows(layer, everything, everything, include_self=not leave_out)[words]
-    sentence = states.word_sentence[words]
-    means = states.sentences(layer)[sentence]
-    if not leave_out:
-        return means
-    batch = states.batch
-    size = (batch.sentence_end - batch.sentence_start)[sentence, None]
-    part = (batch.word_end - batch.word_start)[words, None]
-    rest = means * size - states.words(layer)[words] * part
-    return torch.where(size > part, rest / (size - part).clamp(min=1), 0.0)
-
-
 Start = Literal["zeros", "uniform"]
 
 
@@ -140,7 +112,7 @@ class X2Static(Learner):
         if config.whiten is not None:
             self.whitener = RunningWhitener(run.width, config.whiten, run.device)
             self.parts["whitener"] = self.whitener
-        step = self.pair_step(self.pairwise_rule())
+        step = self.pair_step()
         self.kernel_step = None if step is None else self.replayed(step)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
@@ -174,7 +146,7 @@ class X2Static(Learner):
             return
         positive = self.scores(self.rows, queries, words)
         negative = self.scores(self.rows, queries, negatives)
-        drawn = self.weights(negatives, words)
+        drawn = self.negative_weights(negatives, words)
         losses = pairwise(positive, negative, torch.ones_like(positive), drawn)
         self.positives.add(words)
         self.rows.step(*joined(queries, words, negatives, losses), self.learning_rate)
@@ -192,3 +164,29 @@ class X2Static(Learner):
 
     def _transform(self, contexts: Tensor) -> Tensor:
         return contexts if self.whitener is None else self.whitener.transform(contexts)
+
+
+def sentence_contexts(
+    states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool
+) -> Tensor:
+    """[n, d] contexts of words, given by their numbers in the batch [n].
+
+    Args:
+        states: What the teacher said.
+        words: Whose contexts.
+        layer: Which layer's states.
+        averaged: What the mean is over.
+        leave_out: Leave out the word itself; its context is zeros where nothing is left.
+    """
+    if averaged == "words":
+        everything = len(states.word_ids)
+        return states.windows(layer, everything, everything, include_self=not leave_out)[words]
+    sentence = states.word_sentence[words]
+    means = states.sentences(layer)[sentence]
+    if not leave_out:
+        return means
+    batch = states.batch
+    size = (batch.sentence_end - batch.sentence_start)[sentence, None]
+    part = (batch.word_end - batch.word_start)[words, None]
+    rest = means * size - states.words(layer)[words] * part
+    return torch.where(size > part, rest / (size - part).clamp(min=1), 0.0)

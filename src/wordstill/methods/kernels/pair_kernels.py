@@ -1,8 +1,9 @@
-"""What steps of plain pairs on a GPU have in common, whether negatives are shared or each query's own."""
+"""Pairwise steps as Triton kernels, with negatives that are shared or each query's own."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 import triton
@@ -73,6 +74,41 @@ class PairStep(ABC):
         gradient: Tensor | None,
     ) -> None:
         """Add up the gradients of all rows that are named, and do all else but updating them."""
+
+    def _arguments(
+        self,
+        queries: Tensor,
+        rows: Tensor,
+        negatives: Tensor,
+        present: Tensor | None,
+        gradient: Tensor | None,
+    ) -> dict[str, Any]:
+        """What both kernels are launched with."""
+        kernels, rule = self.kernels, self.rule
+        return {
+            "queries": queries,
+            "weights": kernels.weights,
+            "rows": rows,
+            "present": self.nothing if present is None else present.contiguous(),
+            "negatives": negatives,
+            "offsets": self.nothing if self.offsets is None else self.offsets,
+            "gradients": kernels.gradients,
+            "owners": kernels.owners,
+            "backwards": self.nothing if gradient is None else gradient,
+            "counts": self.counts,
+            "loss": self.loss,
+            "weight": rule.weight,
+            "attraction": rule.attraction,
+            "repulsion": rule.repulsion,
+            "SLOTS": rows.shape[1],
+            "WEIGHTED": present is not None,
+            "OFFSET": self.offsets is not None,
+            "MASK": rule.mask_accidental_hits,
+            "PER_WINDOW": rule.per_window,
+            "BACKWARDS": gradient is not None,
+            "DIM": kernels.dim,
+            "BLOCK": kernels.block,
+        }
 
 
 @triton.jit
@@ -148,35 +184,14 @@ class SharedStep(PairStep):
         gradient: Tensor | None,
     ) -> None:
         """Scores of negatives, then the positives and all slopes, then the gradients of negatives."""
-        kernels, rule = self.kernels, self.rule
+        kernels = self.kernels
         vectors = kernels.weights[negatives]
         slopes = queries @ vectors.T
         _learn_shared[(len(queries),)](
-            queries,
-            kernels.weights,
-            rows,
-            self.nothing if present is None else present.contiguous(),
-            negatives,
-            self.nothing if self.offsets is None else self.offsets,
-            slopes,
-            kernels.gradients,
-            kernels.owners,
-            self.nothing if gradient is None else gradient,
-            self.counts,
-            self.loss,
-            rule.weight,
-            rule.attraction,
-            rule.repulsion,
+            slopes=slopes,
             DRAWN=len(negatives),
-            SLOTS=rows.shape[1],
-            WEIGHTED=present is not None,
-            OFFSET=self.offsets is not None,
-            MASK=rule.mask_hits,
-            PER_WINDOW=rule.per_window,
-            BACKWARDS=gradient is not None,
-            DIM=kernels.dim,
-            BLOCK=kernels.block,
             NEGATIVES=min(LARGEST_BLOCK, triton.next_power_of_2(len(negatives))),
+            **self._arguments(queries, rows, negatives, present, gradient),
         )
         kernels.scatter(slopes.T @ queries, negatives, first=rows.numel())
         if gradient is not None:
@@ -251,32 +266,10 @@ class OwnStep(PairStep):
         gradient: Tensor | None,
     ) -> None:
         """One launch."""
-        kernels, rule = self.kernels, self.rule
         _learn_own[(len(queries),)](
-            queries,
-            kernels.weights,
-            rows,
-            self.nothing if present is None else present.contiguous(),
-            negatives,
-            self.nothing if self.offsets is None else self.offsets,
-            kernels.gradients,
-            kernels.owners,
-            self.nothing if gradient is None else gradient,
-            self.counts,
-            self.loss,
-            rule.weight,
-            rule.attraction,
-            rule.repulsion,
-            len(queries),
+            batch=len(queries),
             DRAWN=negatives.shape[1],
-            SLOTS=rows.shape[1],
-            WEIGHTED=present is not None,
-            OFFSET=self.offsets is not None,
-            MASK=rule.mask_hits,
-            PER_WINDOW=rule.per_window,
-            BACKWARDS=gradient is not None,
-            DIM=kernels.dim,
-            BLOCK=kernels.block,
+            **self._arguments(queries, rows, negatives, present, gradient),
         )
 
 

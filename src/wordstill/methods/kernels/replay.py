@@ -1,4 +1,4 @@
-"""Steps that are recorded once on a GPU and then started as a whole."""
+"""CUDA graphs: steps that are recorded once and then replayed as a whole."""
 
 from __future__ import annotations
 

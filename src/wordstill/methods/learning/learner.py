@@ -20,7 +20,7 @@ from wordstill.methods.kernels.replay import Replayed
 from wordstill.methods.learning.negatives import NegativeSampler, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser, RowTable
-from wordstill.methods.sums import Accumulator
+from wordstill.methods.sums import Unmergeable
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.vectors import WordVectors
 
@@ -64,65 +64,6 @@ class LearnerConfig(Config):
 
 
 BATCHES, WORDS, STEPS = range(3)
-
-
-class Moment(NamedTuple):
-    """How far a learner had come."""
-
-    steps: int
-    words: int
-    rate: float
-
-
-class Clock:
-    """Counters of batches, words and steps, on the host: reading them never waits for a GPU."""
-
-    def __init__(self) -> None:
-        self.counts = torch.zeros(3, dtype=torch.int64)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The counts [3]."""
-        return {"counts": self.counts}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
-
-
-class Positives:
-    """How often each word was a positive; words that never were have no vector."""
-
-    def __init__(self, rows: int, device: torch.device) -> None:
-        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
-
-    def add(self, rows: Tensor, present: Tensor | None = None) -> None:
-        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
-        times = torch.ones_like(rows) if present is None else present.long()
-        self.counts.index_add_(0, rows.flatten(), times.flatten())
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The counts [rows]."""
-        return {"counts": self.counts}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
-
-
-class Best:
-    """The best table so far by its score in early stopping, and its epoch; 0 before any."""
-
-    def __init__(self, like: Tensor) -> None:
-        self.weights = torch.zeros_like(like)
-        self.score = torch.full((1,), -torch.inf, dtype=torch.float64)
-        self.epoch = torch.zeros(1, dtype=torch.int64)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The table, its score and its epoch."""
-        return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner cannot be merged, and its table says so."""
-
-
 SEED_STRIDE = 0x9E3779B97F4A7C15
 
 
@@ -157,11 +98,6 @@ class Learner(Method):
         self._monitor = NonFiniteMonitor[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=run.device), 0
         self.learning_rate = torch.full((), config.rate, device=run.device)
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """The one layer of the settings."""
-        return (self.config.layer,)
 
     @property
     def scheduled_rate(self) -> float:
@@ -277,35 +213,37 @@ class Learner(Method):
         else:
             yield from (self.sampler.draw((size, count), generator) for size in sizes)
 
-    def pairwise_rule(self) -> PairwiseRule | None:
-        """What a step of plain pairs is; None where a step is another."""
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether a step has the loss of `pairwise_rule` and no other, so that kernels can take it."""
+        return True
+
+    def pairwise_rule(self) -> PairwiseRule:
+        """The settings of the pairwise loss."""
         return PairwiseRule(self._negative_weight, self.config.mask_hits)
 
-    def pair_step(self, rule: PairwiseRule | None) -> PairStep | None:
-        """A step by such a rule as kernels; None without a rule or a GPU."""
+    def pair_step(self) -> PairStep | None:
+        """A pairwise step as kernels; None without a GPU, or where a step has another loss."""
         kernels = self.rows.kernels
-        if rule is None or kernels is None:
+        if kernels is None or not self.is_pairwise:
             return None
         from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
 
-        kind = SharedStep if self.config.shared else OwnStep
+        kind, rule = SharedStep if self.config.shared else OwnStep, self.pairwise_rule()
         return kind(kernels, self.positives.counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     def replayed(self, step: Callable[..., None]) -> Callable[..., None]:
         """A step that a GPU can start as a whole; it must not hold the learner, or neither is ever freed."""
         return Replayed(step, self.config.batch) if self.run.device.type == "cuda" else step
 
-    def weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
+    def negative_weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].
 
         Shared negatives stand for ``negatives`` of each query.
         """
         shape = (len(positives), negatives.shape[-1])
         weights = torch.full(shape, self._negative_weight, device=negatives.device)
-        if self.config.mask_hits:
-            hits = negatives[..., None, :] == positives[:, :, None]
-            weights.masked_fill_(hits.any(dim=1), 0.0)
-        return weights
+        return mask_accidental_hits(weights, negatives, positives) if self.config.mask_hits else weights
 
     def scores(self, table: RowTable, queries: Tensor, rows: Tensor) -> Tensor:
         """[B, R] scores of rows [B, R] or [R], with the offset if there is one."""
@@ -326,6 +264,60 @@ class Learner(Method):
     @property
     def _batch_seed(self) -> int:
         return ((self.run.seed + 1) * SEED_STRIDE + int(self.clock.counts[BATCHES])) % 2**63
+
+
+class Moment(NamedTuple):
+    """How far a learner had come."""
+
+    steps: int
+    words: int
+    rate: float
+
+
+class Clock(Unmergeable):
+    """Counters of batches, words and steps, on the host: reading them never waits for a GPU."""
+
+    def __init__(self) -> None:
+        self.counts = torch.zeros(3, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [3]."""
+        return {"counts": self.counts}
+
+
+class Positives(Unmergeable):
+    """How often each word was a positive; words that never were have no vector."""
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+
+    def add(self, rows: Tensor, present: Tensor | None = None) -> None:
+        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
+        times = torch.ones_like(rows) if present is None else present.long()
+        self.counts.index_add_(0, rows.flatten(), times.flatten())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The counts [rows]."""
+        return {"counts": self.counts}
+
+
+class Best(Unmergeable):
+    """The best table so far by its score in early stopping, and its epoch; 0 before any."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.weights = torch.zeros_like(like)
+        self.score = torch.full((1,), -torch.inf, dtype=torch.float64)
+        self.epoch = torch.zeros(1, dtype=torch.int64)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The table, its score and its epoch."""
+        return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
+
+
+def mask_accidental_hits(weights: Tensor, negatives: Tensor, positives: Tensor) -> Tensor:
+    """Weights [B, N] with 0 where a negative, [B, N] or [N], is among the positives [B, P] of its query."""
+    hits = negatives[..., None, :] == positives[:, :, None]
+    return weights.masked_fill_(hits.any(dim=1), 0.0)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Random choices of learners: which targets are kept, and which words serve as negatives."""
+"""Negative sampling and subsampling of frequent words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NoiseSource = Literal["counts", "subsampled"]
 
 
 class NegativeSampler:
-    """Draws words of the vocabulary.
+    """Draws negatives from the vocabulary, and thins out frequent targets.
 
     Args:
         vocabulary: The words and their counts.
@@ -24,7 +24,7 @@ class NegativeSampler:
         source: ``counts`` as they are, or as they are once frequent targets are thinned out, which gives
             every word the same number of negatives for each positive at power 1.
         subsample: The threshold of that thinning.
-        device: Where draws are wanted.
+        device: Where negatives are drawn.
 
     Attributes:
         keep: Probability that an occurrence of each word stays a target [V], on the host.

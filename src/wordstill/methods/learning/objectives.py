@@ -1,4 +1,4 @@
-"""What learners minimise, as functions of scores: each gives the loss and how it changes with every score.
+"""Loss functions of the learners: each gives the loss and its gradient with respect to every score.
 
 Scores are inner products of a query (what the teacher says) with rows of the table, so a gradient with
 respect to a score is all that `RowTable` needs. B queries, P positive and N negative slots.
@@ -34,11 +34,11 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class PairwiseRule:
-    """What `pairwise` is told in a step whose negatives are shared by all examples."""
+    """Settings of a `pairwise` loss that a kernel computes."""
 
     weight: float
     """Of each negative."""
-    mask_hits: bool
+    mask_accidental_hits: bool
     """Leave out negatives that are a positive of the example."""
     per_window: bool = False
     """Multiply the weight of negatives by the sum of the weights of the example's positives."""

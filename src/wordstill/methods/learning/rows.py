@@ -1,4 +1,4 @@
-"""The one row-sparse step of all learners: gather, dot, scatter with repeated rows merged, update."""
+"""Sparse optimizer steps on rows of a table: gather, dot, scatter with repeated rows merged, update."""
 
 from __future__ import annotations
 

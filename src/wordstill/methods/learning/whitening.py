@@ -1,4 +1,4 @@
-"""Centring and whitening by what has been seen so far, for learners that cannot wait for the end."""
+"""Running whitening: centres and whitens by the vectors seen so far."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from wordstill.methods.linear_algebra import symmetric_power
-from wordstill.methods.sums import Accumulator, Moments
+from wordstill.methods.sums import Moments, Unmergeable
 
 FIRST_LOOK = 256
 LAST_LOOK = 1 << 17
 
 
-class RunningWhitener:
+class RunningWhitener(Unmergeable):
     """Multiplies vectors, less their mean, by a power of their inverse covariance.
 
     Both are estimated from all vectors seen, anew each time their number has doubled, and are left alone
@@ -65,9 +65,6 @@ class RunningWhitener:
         """The moments, the mean, the map, and when they are estimated again."""
         own = {"mean": self.mean, "map": self.map, "looks": self.looks}
         return own | {f"moments.{key}": value for key, value in self.moments.state_dict().items()}
-
-    def merge(self, other: Accumulator) -> None:
-        """Left alone: a learner that holds one cannot be merged, and says so."""
 
     def _estimate(self, seen: int) -> None:
         covariance = self.moments.covariance()

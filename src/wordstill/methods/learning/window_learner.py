@@ -1,4 +1,4 @@
-"""What learners with windows share: a word's projected state predicts rows of the words around it."""
+"""Skip-gram learners: a word's projected state predicts the words in a window around it."""
 
 from __future__ import annotations
 
@@ -148,15 +148,17 @@ class WindowLearner(Learner):
         if config.whiten is not None:
             self.whitener = RunningWhitener(run.width, config.whiten, device)
             self.parts["whitener"] = self.whitener
-        step = self.pair_step(self.pairwise_rule())
+        step = self.pair_step()
         self.kernel_step = None if step is None else self.replayed(projected(step, self.projection))
 
-    def pairwise_rule(self) -> PairwiseRule | None:
-        """None for other objectives, and for what the kernels do not have."""
-        config, rule = self.config, super().pairwise_rule()
-        if rule is None or config.objective != "pairwise" or config.clip is not None:
-            return None
-        return replace(rule, per_window=config.drawn_for == "window")
+    @property
+    def is_pairwise(self) -> bool:
+        """Not with other objectives, nor with gradient clipping."""
+        return self.config.objective == "pairwise" and self.config.clip is None
+
+    def pairwise_rule(self) -> PairwiseRule:
+        """Negatives may have the weight of the whole window."""
+        return replace(super().pairwise_rule(), per_window=self.config.drawn_for == "window")
 
     @property
     def parts_of_input(self) -> int:
@@ -254,7 +256,7 @@ class WindowLearner(Learner):
                 return pairwise(positive, negative, present, drawn)
 
     def _drawn(self, examples: Examples, negatives: Tensor) -> Tensor:
-        drawn = self.weights(negatives, examples.rows)
+        drawn = self.negative_weights(negatives, examples.rows)
         if self.config.drawn_for == "window":
             return drawn * examples.weights.sum(dim=1, keepdim=True)
         return drawn

@@ -1,4 +1,4 @@
-"""Which words predict which: the slots of a window around every centre."""
+"""Skip-gram windows: the slots around every centre."""
 
 from __future__ import annotations
 
