@@ -197,15 +197,15 @@ def test_signals_stop_after_a_batch_and_the_rest_is_read_later(path, number, whe
     assert len(stopped.teacher.calls) + len(again.teacher.calls) == 10
 
 
-def test_a_signal_after_the_last_batch_still_stops(path, monkeypatch):
+def test_a_signal_after_the_last_batch_still_stops(path):
     rig = Rig(path)
-    save = rig.engine._save
+    save = rig.engine.checkpoint.save
 
-    def interrupted(progress: Progress) -> None:
-        save(progress)
+    def interrupted(progress: Progress, states: dict[str, torch.Tensor]) -> None:
+        save(progress, states)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(rig.engine, "_save", interrupted)
+    rig.engine.checkpoint.save = interrupted
     with pytest.raises(Interrupted, match="text: 70 of 70 words done and saved"):
         rig.engine.run()
     again = Rig(path)
@@ -315,8 +315,9 @@ def test_a_state_that_has_run_away_is_not_saved(tmp_path):
     assert saved[1]["a/seen"].tolist() == [0, 1, 2, 3]
 
 
-def test_progress_says_how_methods_fare(monkeypatch, capsys):
-    monkeypatch.setattr("wordstill.distillation.engine.STATUS_SECONDS", 0.0)
-    Rig(None).engine.run(show_progress=True)
+def test_progress_says_how_methods_fare(capsys):
+    rig = Rig(None)
+    rig.engine.status_every = 0.0
+    rig.engine.run(show_progress=True)
     shown = capsys.readouterr().err
     assert "recorder-2 seen 7" in shown and "recorder-1 seen 7" in shown

@@ -151,7 +151,7 @@ def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, ha
 
 
 def test_bad_ranks_are_refused(text):
-    with pytest.raises(UsageError, match="rank must be at least 1; got 0"):
+    with pytest.raises(UsageError, match="rank must be 1 or more; got 0"):
         PrincipalConfig(layer=0, rank=0)
     with pytest.raises(UsageError, match="from 1 to 32, the teacher's width; got 33"):
         Principal(PrincipalConfig(layer=0, rank=33), text.context)

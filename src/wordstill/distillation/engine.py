@@ -21,7 +21,6 @@ from wordstill.teacher.device import shared_cores, to_arrays, to_tensors
 _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
-STATUS_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class Engine:
         stages: What to read, in order.
         checkpoint: Where to save the state; None saves nothing.
         every: Seconds between two checkpoints.
+        status_every: Seconds between two looks at the methods' status, for which a GPU is waited for.
         profiler: Measures where the time goes; None does not.
     """
 
@@ -63,9 +63,10 @@ class Engine:
         checkpoint: CheckpointFile | None = None,
         every: float = 120.0,
         profiler: Profiler | None = None,
+        status_every: float = 2.0,
     ) -> None:
         self.teacher, self.methods, self.stages = teacher, methods, stages
-        self.checkpoint, self.every = checkpoint, every
+        self.checkpoint, self.every, self.status_every = checkpoint, every, status_every
         self.profiler = profiler or NullProfiler()
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
@@ -139,8 +140,8 @@ class Engine:
             yield from self.profiler.each("teacher", pool.drain())
 
     def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
-        """Say how the methods fare, at most once in `STATUS_SECONDS`, since a GPU is waited for."""
-        if time.monotonic() - shown < STATUS_SECONDS:
+        """Show the status of the methods in the progress bar, from time to time."""
+        if time.monotonic() - shown < self.status_every:
             return shown
         status = {method.name: method.status() for method in stage.methods}
         several = sum(map(bool, status.values())) > 1

@@ -146,7 +146,7 @@ def test_patience_begins_when_something_is_found():
     model = torch.nn.Linear(1, 1)
     going_on = [search._look(epoch, model) for epoch in range(1, 9)]
     assert going_on == [True] * 7 + [False]
-    assert (search.epoch, search.score) == (6, 0.3)
+    assert (search.stopping.best_step, search.stopping.best) == (6, 0.3)
 
 
 def test_tags_are_predicted_in_the_order_of_the_sentences():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from wordstill.core.patience import Patience
 from wordstill.errors import TrainingError
 from wordstill.evaluation.data.examples import Published, Splits, Words, divide_in_order, tag_problem
 from wordstill.evaluation.data.loaded import LoadedDataset
@@ -235,15 +237,15 @@ def tag_test_part(
         for offset in range(config.seeds):
             search = _BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
             model = search.train(train, Choice(config.learning_rate, config.epochs, 0.0), seed + offset, bar)
-            bar.total -= (config.epochs - search.seen) * len(splits.train)
+            bar.total -= (config.epochs - search.stopping.step) * len(splits.train)
             predicted.append(coder.decode(learner.predict(model, test)))
-            epochs.append(search.epoch)
-            scores.append(search.score)
+            epochs.append(search.stopping.best_step)
+            scores.append(search.stopping.best)
     return predicted, {"epochs": epochs, "dev": scores}
 
 
 class _BestEpoch:
-    """Watches the development part, and keeps the weights of the best epoch."""
+    """Early stopping on the development part, which keeps the weights of the best epoch."""
 
     def __init__(
         self,
@@ -253,8 +255,8 @@ class _BestEpoch:
         gold: tuple[Words, ...],
         patience: int,
     ) -> None:
-        self.learner, self.coder, self.dev, self.gold, self.patience = learner, coder, dev, gold, patience
-        self.score, self.epoch, self.seen = 0.0, 0, 0
+        self.learner, self.coder, self.dev, self.gold = learner, coder, dev, gold
+        self.stopping = Patience(patience)
         self.weights: dict[str, Any] = {}
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Bar) -> nn.Module:
@@ -265,12 +267,12 @@ class _BestEpoch:
 
     def _look(self, epoch: int, model: nn.Module) -> bool:
         counts = self.coder.counts(self.gold, self.coder.decode(self.learner.predict(model, self.dev)))
-        score = float(score_of(counts))
-        self.seen = epoch
-        # Until the first span is found there is nothing to lose patience with.
-        if score > self.score or self.score == 0:
-            self.score, self.epoch, self.weights = score, epoch, copy.deepcopy(model.state_dict())
-        return epoch - self.epoch < self.patience
+        if self.stopping.best == 0:
+            # Until the first span is found there is nothing to lose patience with.
+            self.stopping.best = -math.inf
+        if self.stopping.update(float(score_of(counts)), epoch):
+            self.weights = copy.deepcopy(model.state_dict())
+        return not self.stopping.should_stop
 
 
 DIGIT = re.compile(r"\d")
