@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from experiments.meaning.development import choose, development
 from experiments.meaning.triples import sentences_of
 from experiments.record import TimedRecord
 from wordstill.errors import UsageError
 from wordstill.meaning import PRESETS, DistillerConfig, MeaningEncoder, TrainConfig, Triples, train_encoder
-from wordstill.meaning.distiller import RAW_SCALED, SCALINGS, Representation
+from wordstill.meaning.distiller import RAW_SCALED, Representation, Scaling
 from wordstill.teacher import Teacher
 
 PAPER = "paper"
@@ -24,7 +24,7 @@ DEVELOPMENT_SENTENCES = 200_000
 ABLATION = ", without negatives"
 CANDIDATES = ("meaning", "meaning-centred")
 KINDS = (*CANDIDATES, "context")
-SCALED_RAW = tuple(f"raw-{scaling}" for scaling in SCALINGS if scaling != "none")
+SCALED_RAW = tuple(f"raw-{scaling}" for scaling in get_args(Scaling) if scaling != "none")
 
 Encoders = dict[str, MeaningEncoder]
 

@@ -163,8 +163,8 @@ def test_rules_can_be_changed(cli, vectors, pairs, tmp_path):
     [
         (("--rule", "oov"), "must be NAME=VALUE"),
         (("--rule", "ov=skip"), "Did you mean 'oov'"),
-        (("--rule", "oov=drop"), "Unknown out-of-vocabulary rule"),
-        (("--rule", "max_vocab=many"), "max_vocab must be a number of words"),
+        (("--rule", "oov=drop"), "Unknown value of oov"),
+        (("--rule", "max_vocab=many"), "max_vocab: expected a whole number or all"),
         (("--suite", "paper"), "Did you mean 'papers'"),
         (("--protocol", "muze"), "Did you mean 'muse'"),
         (("--projection", "umap"), "Unknown projection 'umap'"),

@@ -6,7 +6,7 @@ from wordstill.corpus import PrepareConfig
 from wordstill.errors import UsageError
 
 WRONG = [
-    ({"format": "jsnl"}, r"input format 'jsnl'.*'jsonl'"),
+    ({"format": "jsnl"}, r"Unknown value of format 'jsnl'.*'jsonl'"),
     ({"errors": "ignore"}, r"'ignore'.*replace, strict"),
     ({"encoding": "utf-9"}, r"encoding 'utf-9'"),
     ({"filter": "non"}, r"filter 'non'.*'none'"),

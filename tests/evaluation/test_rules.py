@@ -22,11 +22,11 @@ def test_the_name_says_what_is_changed():
         ("oov", "must be NAME=VALUE"),
         ("ov=skip", "Did you mean 'oov'"),
         ("name=mine", "Unknown rule 'name'"),
-        ("oov=drop", "out-of-vocabulary rule 'drop'"),
-        ("max_vocab=many", "max_vocab must be a number of words, or all, but is 'many'"),
-        ("max_vocab=-3", "number of words"),
-        ("max_vocab=0", "at least 1"),
-        ("max_vocab=²", "number of words"),
+        ("oov=drop", "Unknown value of oov 'drop'"),
+        ("max_vocab=many", "max_vocab: expected a whole number or all, got 'many'"),
+        ("max_vocab=-3", "max_vocab must be 1 or more; got -3"),
+        ("max_vocab=0", "max_vocab must be 1 or more; got 0"),
+        ("max_vocab=²", "expected a whole number or all"),
     ],
 )
 def test_rules_that_cannot_be_right(rule, says):

@@ -112,7 +112,14 @@ def test_case(given, expected):
     assert in_the_case_of(Occurrence(given, 0, 4), "river") == expected
 
 
-@pytest.mark.parametrize("settings", [{"similarity": 1.5}, {"probability": -0.1}, {"candidates": 0}])
-def test_impossible_thresholds(settings):
-    with pytest.raises(UsageError, match="must be between"):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"similarity": 1.5}, "similarity must be above 0 and below 1; got 1.5"),
+        ({"probability": -0.1}, "probability must be 0 or more and below 1; got -0.1"),
+        ({"candidates": 0}, "candidates must be 1 or more; got 0"),
+    ],
+)
+def test_impossible_thresholds(settings, message):
+    with pytest.raises(UsageError, match=message):
         BuildConfig(**settings)

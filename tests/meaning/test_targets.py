@@ -80,7 +80,14 @@ def test_a_text_without_targets(corpus):
         corpus_targets(corpus, 10, TargetConfig(min_words=45, max_words=50, vocabulary=2, skipped=0.9))
 
 
-@pytest.mark.parametrize("settings", [{"min_words": 9, "max_words": 3}, {"vocabulary": 0}, {"skipped": 1.0}])
-def test_impossible_settings(settings):
-    with pytest.raises(UsageError, match="make no sense"):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_words": 9, "max_words": 3}, "max_words must be 9 or more; got 3"),
+        ({"vocabulary": 0}, "vocabulary must be 1 or more; got 0"),
+        ({"skipped": 1.0}, "skipped must be 0 or more and below 1; got 1.0"),
+    ],
+)
+def test_impossible_settings(settings, message):
+    with pytest.raises(UsageError, match=message):
         TargetConfig(**settings)

@@ -85,7 +85,7 @@ def test_a_split_of_ones_own(table):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"weighting": "max"}, "Unknown weighting 'max'"),
+        ({"weighting": "max"}, "Unknown value of weighting 'max'"),
         ({"smoothing": 0.0}, "smoothing must be above 0"),
         ({"smoothing": float("nan")}, "smoothing must be above 0"),
         ({"components": -1}, "components must be 0 or more"),

@@ -12,6 +12,7 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -56,7 +57,7 @@ class Range(NamedTuple):
         Raises:
             UsageError: It is not.
         """
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or not self._holds(value):
             raise UsageError(f"{name} must be {self}; got {value!r}.")
 
@@ -118,8 +119,13 @@ class FieldKind(NamedTuple):
             return
         if self.choices and value not in self.choices:
             raise unknown_name(f"value of {name}", str(value), self.choices)
-        if self.allowed is not None:
+        if self.allowed is not None and not isinstance(value, tuple):
             self.allowed.check(name, value)
+        elif self.allowed is not None:
+            if not value:
+                raise UsageError(f"{name} must be one or more numbers; got none.")
+            for number in value:
+                self.allowed.check(f"every number of {name}", number)
 
     def read(self, text: str, where: str, none: str = "none") -> Any:
         """The value that a text stands for.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
+from wordstill.core.settings import Config
 from wordstill.corpus.filters import get_filter
-from wordstill.errors import UsageError, unknown_name
+from wordstill.errors import UsageError
 
 InputFormat = Literal["auto", "text", "jsonl", "parquet", "mediawiki"]
 DecodingErrors = Literal["strict", "replace"]
 
 
 @dataclass(frozen=True)
-class PrepareConfig:
+class PrepareConfig(Config):
     """Settings of :func:`wordstill.corpus.prepare`; every field has a default that suits plain text."""
 
     format: InputFormat = "auto"
@@ -42,10 +43,7 @@ class PrepareConfig:
     """Character encoding of text and JSONL files."""
 
     def __post_init__(self) -> None:
-        if self.format not in get_args(InputFormat):
-            raise unknown_name("input format", self.format, get_args(InputFormat))
-        if self.errors not in get_args(DecodingErrors):
-            raise unknown_name("way with undecodable bytes", self.errors, get_args(DecodingErrors))
+        super().__post_init__()
         get_filter(self.filter)
         try:
             codecs.lookup(self.encoding)

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config, Range
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.corpus.phrases import PhraseTable, count_phrases
 from wordstill.corpus.segment import Segmenter, WordSegmenter
 from wordstill.corpus.store import Corpus
-from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.errors import DataError, UsageError
 
 KeyRule = Literal["lower", "none"]
 
@@ -92,13 +93,13 @@ def _form_words(corpus: Corpus) -> Iterator[tuple[int, list[str], NDArray[np.int
 
 
 @dataclass(frozen=True)
-class VocabularyConfig:
+class VocabularyConfig(Config):
     """Which words get a vector."""
 
-    min_count: int = 5
+    min_count: Annotated[int, Range(1)] = 5
     """Words that occur less often are left out."""
 
-    max_size: int | None = None
+    max_size: Annotated[int | None, Range(1)] = None
     """Keep only so many, the most frequent ones; None keeps all."""
 
     key: KeyRule = "lower"
@@ -106,14 +107,6 @@ class VocabularyConfig:
 
     words: tuple[str, ...] = ()
     """Words or phrases that must get a vector, however rare they are."""
-
-    def __post_init__(self) -> None:
-        if self.key not in ("lower", "none"):
-            raise unknown_name("key rule", self.key, ("lower", "none"))
-        if self.min_count < 1 or (self.max_size is not None and self.max_size < 1):
-            raise UsageError(
-                f"min_count and max_size must be at least 1; got {self.min_count} and {self.max_size}."
-            )
 
 
 class Vocabulary:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config, Range, field_kinds
 from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Protocol(Config):
     """How words are looked up, what happens to those not found, and which variant of a task is used."""
 
     name: str
@@ -40,7 +41,7 @@ class Protocol:
     case: Case = "fallback"
     """``fallback`` tries the word as published, then in lower case; ``exact`` and ``lower`` try only one;
     ``ignore`` takes the first word of the table that is the same in capitals."""
-    max_vocab: int | None = None
+    max_vocab: Annotated[int | None, Range(1)] = None
     """Only the first so many words of the table count as present; None for all."""
     analogy: Solver = "3cosadd"
     """How a question is answered: by the largest b - a + c, or b times c over a."""
@@ -48,7 +49,7 @@ class Protocol:
     """Which word of a question is looked for."""
     analogy_words: QuestionWords = "published"
     """Whether the words of questions are put in lower case first, or also lose their punctuation."""
-    analogy_vocab: int | None = None
+    analogy_vocab: Annotated[int | None, Range(1)] = None
     """As ``max_vocab``, for analogies only: for the words of questions and for answers."""
     relation: RelationMeasure = "cosine"
     """How a pair is compared with the typical pairs of a relation: cosine of differences of unit vectors, or
@@ -59,16 +60,6 @@ class Protocol:
     """How the vector of a sentence is made of those of its words."""
     average: Average = "corpora"
     """Whether every sub-corpus counts once, or as often as it has pairs."""
-
-    def __post_init__(self) -> None:
-        for field, choices in _CHOICES.items():
-            if getattr(self, field) not in get_args(choices):
-                kind = _KINDS.get(field, field.replace("_", " "))
-                raise unknown_name(kind, str(getattr(self, field)), get_args(choices))
-        for field in ("max_vocab", "analogy_vocab"):
-            value = getattr(self, field)
-            if value is not None and value < 1:
-                raise UsageError(f"{field} must be at least 1, or None for all words, but is {value}.")
 
     def rows(self, words: Iterable[str], vectors: WordVectors) -> NDArray[np.int64]:
         """The row of each word in the table, ``ABSENT`` for those that the rules do not find."""
@@ -122,18 +113,6 @@ def folded_rows(vectors: WordVectors, limit: int) -> dict[str, int]:
     return {word.upper(): row for row, word in reversed(list(enumerate(vectors.words[:limit])))}
 
 
-_CHOICES: Mapping[str, object] = {
-    "oov": Oov,
-    "case": Case,
-    "analogy": Solver,
-    "analogy_asks": Asked,
-    "analogy_words": QuestionWords,
-    "relation": RelationMeasure,
-    "clusters": Clusters,
-    "sentence": Sentence,
-    "average": Average,
-}
-_KINDS = {"oov": "out-of-vocabulary rule", "case": "case rule"}
 _PAIRED = ("similarity", "analogy", "relation")
 _OF_WORDS = (*_PAIRED, "categorisation")
 _WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging")
@@ -242,25 +221,17 @@ def changed_protocol(name: str, rules: Sequence[str]) -> Protocol:
         name: Of the protocol.
         rules: Texts such as ``oov=backoff`` or ``max_vocab=200000``.
     """
-    known = [field.name for field in fields(Protocol) if field.name != "name"]
+    kinds = {key: kind for key, kind in field_kinds(Protocol).items() if key != "name"}
     changed: dict[str, Any] = {}
     for rule in rules:
         key, equals, value = rule.partition("=")
         if not equals:
             raise UsageError(f"--rule {rule!r} must be NAME=VALUE, for example oov=backoff.")
-        if key not in known:
-            raise unknown_name("rule", key, known)
-        changed[key] = _number(value, key) if key.endswith("vocab") else value
+        if key not in kinds:
+            raise unknown_name("rule", key, kinds)
+        changed[key] = kinds[key].read(value, key, none=ALL_WORDS)
     base = resolve(name)
     if not changed:
         return base
     label = ", ".join(f"{key}={ALL_WORDS if value is None else value}" for key, value in changed.items())
     return replace(base, name=f"{name} with {label}", **changed)
-
-
-def _number(text: str, key: str) -> int | None:
-    if text == ALL_WORDS:
-        return None
-    if not text.isdecimal():
-        raise UsageError(f"{key} must be a number of words, or {ALL_WORDS}, but is {text!r}.")
-    return int(text)

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from wordstill.errors import UsageError, unknown_name
+from wordstill.core.settings import Config, Range
+from wordstill.errors import UsageError
 
 Representation: TypeAlias = Callable[[Tensor], Tensor]
 """Gives vectors [n, width] of states [n, layers, width]."""
@@ -39,7 +40,6 @@ CENTRED = "-centred"
 RAW_SCALED = "raw-scaled"
 """The mean of the layers after ``DistillerConfig.scaling``: what is reconstructed."""
 Scaling = Literal["none", "scaled", "standardised"]
-SCALINGS = ("none", "scaled", "standardised")
 SMALLEST = 1e-6
 CPU_ROWS = 256
 """Words that are distilled at once: what lies between the layers of so few stays near a processor."""
@@ -48,13 +48,13 @@ GPU_PAIRS = 1 << 17
 
 
 @dataclass(frozen=True)
-class DistillerConfig:
+class DistillerConfig(Config):
     """Shape of a distiller; the defaults are what development data chose (``training.PRESETS``)."""
 
-    heads: int = 8
-    feedforward: int = 1
+    heads: Annotated[int, Range(1)] = 8
+    feedforward: Annotated[int, Range(1)] = 1
     """Width of the inner layer, in widths of a state; 4 in the paper."""
-    dropout: float = 0.1
+    dropout: Annotated[float, Range(0, 1, below=True)] = 0.1
     layer_embeddings: bool = False
     """Whether a learned vector is added to the states of each layer. Without it, as in the paper, the
     distiller cannot tell the layers apart but by their states."""
@@ -62,15 +62,6 @@ class DistillerConfig:
     """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
     with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
     large ones do not make up the cosine; ``none`` is the paper's."""
-
-    def __post_init__(self) -> None:
-        if self.scaling not in SCALINGS:
-            raise unknown_name("scaling", self.scaling, SCALINGS)
-        if min(self.heads, self.feedforward) < 1 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"A distiller needs at least 1 head, a feedforward of at least 1 and a dropout below 1; got "
-                f"{self.heads}, {self.feedforward} and {self.dropout}."
-            )
 
 
 class Distiller(nn.Module):

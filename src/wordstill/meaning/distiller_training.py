@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from wordstill.core.files import atomic_path
 from wordstill.core.resume import differences, stop_requested
+from wordstill.core.settings import Config, Range
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import DataError, UsageError
 from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
@@ -182,38 +183,31 @@ def diagnose(distillers: Distillers, triples: Tensor) -> Diagnosis:
 VALIDATION_BATCH = 1024
 FEWEST = 20
 CENTRE_WORDS = 8192
+Count: TypeAlias = Annotated[int, Range(1)]
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Config):
     """How the distillers are trained; the defaults are the paper's but for what development data chose."""
 
-    batch: int = 128
-    learning_rate: float = 2e-4
+    batch: Count = 128
+    learning_rate: Annotated[float, Range(0, above=True)] = 2e-4
     """4e-5 in the paper."""
-    warm_up: int = 1000
+    warm_up: Annotated[int, Range(0)] = 1000
     """Steps over which the learning rate grows to its value."""
     weight_decay: float = 0.0
-    patience: int = 15
+    patience: Count = 15
     """Checks without improvement after which training stops."""
     min_delta: float = 1e-4
     """What counts as an improvement of the validation loss."""
-    checks_per_epoch: int = 10
-    validation: int = 10_000
+    checks_per_epoch: Count = 10
+    validation: Count = 10_000
     """Triples held out; at most a tenth of all."""
-    max_epochs: int = 100
+    max_epochs: Count = 100
     negatives: bool = True
     """False is the ablation, which degenerates."""
     seed: int = 0
     distiller: DistillerConfig = field(default_factory=DistillerConfig)
-
-    def __post_init__(self) -> None:
-        if min(self.batch, self.patience, self.checks_per_epoch, self.validation, self.max_epochs) < 1:
-            raise UsageError(
-                "batch, patience, checks_per_epoch, validation and max_epochs must be at least 1."
-            )
-        if self.learning_rate <= 0 or self.warm_up < 0:
-            raise UsageError("The learning rate must be above 0, and warm_up at least 0.")
 
 
 PRESETS: Mapping[str, TrainConfig] = {

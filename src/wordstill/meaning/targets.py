@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.ragged import Ints
+from wordstill.core.settings import Config, Range
 from wordstill.core.text_io import numbered_lines
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 from wordstill.corpus.segment import word_spans
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError
 from wordstill.meaning.occurrence import Occurrence
 
 
@@ -48,24 +50,21 @@ SENTENCES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
-class TargetConfig:
+class TargetConfig(Config):
     """Which words and sentences; the defaults are the paper's."""
 
-    min_words: int = 15
+    min_words: Annotated[int, Range(1)] = 15
     max_words: int = 50
     """Words of a sentence, marks counted."""
-    vocabulary: int = 50_000
+    vocabulary: Annotated[int, Range(1)] = 50_000
     """Targets are among so many of the most frequent words,"""
-    skipped: float = 0.001
+    skipped: Annotated[float, Range(0, 1, below=True)] = 0.001
     """without this part of them, the most frequent ones, which are mostly function words."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_words <= self.max_words or self.vocabulary < 1 or not 0 <= self.skipped < 1:
-            raise UsageError(
-                f"Sentences of {self.min_words} to {self.max_words} words with targets among "
-                f"{self.vocabulary} words less a part of {self.skipped} make no sense."
-            )
+        super().__post_init__()
+        Range(self.min_words).check("max_words", self.max_words)
 
 
 def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Occurrence]:

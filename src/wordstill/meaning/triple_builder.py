@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Config, Range
 from wordstill.corpus.segment import word_spans
-from wordstill.errors import UsageError
 from wordstill.meaning.masked import Candidate
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triples import Triple
@@ -134,27 +135,20 @@ NOT_ALIGNED = "no word of the paraphrase matches"
 
 
 @dataclass(frozen=True)
-class BuildConfig:
+class BuildConfig(Config):
     """When words count as having the same meaning, and which predictions count; the defaults are the paper's.
 
     The paper's cosine is for fastText; for another table take one that its synonyms reach and others do not.
     """
 
-    similarity: float = 0.6
+    similarity: Annotated[float, Range(0, 1, above=True, below=True)] = 0.6
     """Cosine of static vectors from which on two words have the same meaning, λ."""
-    probability: float = 0.003
+    probability: Annotated[float, Range(0, 1, below=True)] = 0.003
     """Least probability of a prediction, δ."""
-    candidates: int = 100
+    candidates: Annotated[int, Range(1)] = 100
     """How many predictions are looked at."""
     edit_distance: int = 3
     """Letters up to which a positive is nearly the same word and is replaced if that can be."""
-
-    def __post_init__(self) -> None:
-        if not (0 < self.similarity < 1 and 0 <= self.probability < 1 and self.candidates > 0):
-            raise UsageError(
-                f"similarity must be between 0 and 1, probability from 0 to 1 and candidates at least 1; got "
-                f"{self.similarity}, {self.probability} and {self.candidates}."
-            )
 
 
 class TripleBuilder:

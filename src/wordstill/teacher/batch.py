@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.ragged import Ints
-from wordstill.errors import UsageError
+from wordstill.core.settings import Config, Range
 
 
 def send(array: NDArray[np.integer], device: torch.device) -> Tensor:
@@ -31,10 +31,10 @@ Unit = Literal["paragraph", "sentence"]
 
 
 @dataclass(frozen=True)
-class BatchConfig:
+class BatchConfig(Config):
     """How much the teacher reads at one time."""
 
-    budget: int = 8192
+    budget: Annotated[int, Range(1)] = 8192
     """Subwords in a batch, padding counted."""
     limit: int = 512
     """Longest text in subwords, special tokens counted."""
@@ -42,10 +42,6 @@ class BatchConfig:
     """What the teacher reads as one text: a whole paragraph, or each sentence by itself."""
     packed: bool = False
     """Whether texts lie end to end, without padding."""
-
-    def __post_init__(self) -> None:
-        if self.budget < 1:
-            raise UsageError(f"A budget of {self.budget} subwords for a batch is too small; give at least 1.")
 
 
 @dataclass(frozen=True)

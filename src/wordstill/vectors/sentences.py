@@ -7,16 +7,16 @@ that a back-off gives a vector is as rare as the rarest of the table.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import UsageError, unknown_name
+from wordstill.core.settings import Config, Range
+from wordstill.errors import UsageError
 from wordstill.vectors.queries import NO_ROW
 
 if TYPE_CHECKING:
@@ -28,23 +28,15 @@ SENTENCES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class SentenceConfig:
+class SentenceConfig(Config):
     """Settings of `SentenceEncoder`."""
 
     weighting: Literal["mean", "sif"] = "sif"
     """How much each word counts: all the same, or a / (a + its share of the text)."""
-    smoothing: float = 1e-3
+    smoothing: Annotated[float, Range(0, above=True)] = 1e-3
     """The a of SIF: with less of it frequent words count less."""
-    components: int = 1
+    components: Annotated[int, Range(0)] = 1
     """How many directions that all sentences share are taken away; SIF only."""
-
-    def __post_init__(self) -> None:
-        if self.weighting not in ("mean", "sif"):
-            raise unknown_name("weighting", self.weighting, ("mean", "sif"))
-        if not 0 < self.smoothing < math.inf:
-            raise UsageError(f"smoothing must be above 0; got {self.smoothing}.")
-        if self.components < 0:
-            raise UsageError(f"components must be 0 or more; got {self.components}.")
 
 
 class SentenceEncoder:

@@ -119,15 +119,15 @@ def test_a_set_of_another_kind_is_refused(span_set):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"epochs": ()}, "epochs must be"),
-        ({"epochs": (0, 3)}, "epochs must be"),
+        ({"epochs": ()}, "epochs must be one or more numbers; got none"),
+        ({"epochs": (0, 3)}, "every number of epochs must be 1 or more; got 0"),
         ({"learning_rates": (0.0,)}, "learning_rates must be"),
         ({"seeds": 0}, "seeds must be"),
         ({"batch": 0}, "batch must be"),
-        ({"width": 2}, "width odd"),
+        ({"width": 2}, "width must be odd; got 2"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"limit": 0}, "limit must be"),
-        ({"scale": "big"}, "Unknown scale 'big'"),
+        ({"scale": "big"}, "Unknown value of scale 'big'"),
     ],
 )
 def test_wrong_settings_are_refused(wrong, message):

@@ -2,84 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, Literal, TypeAlias
 
-from wordstill.errors import UsageError, unknown_name
+from wordstill.core.settings import Config, Range
+from wordstill.errors import UsageError
 from wordstill.evaluation.trained.word_table import Scale
 
-OPTIMISERS = ("adam", "sgd")
+POSITIVE = Range(0, above=True)
+Count: TypeAlias = Annotated[int, Range(1)]
+Share: TypeAlias = Annotated[float, Range(0, 1, below=True)]
 
 
 @dataclass(frozen=True)
-class CnnConfig:
+class CnnConfig(Config):
     """The classifier of the X2Static paper, section 4.2."""
 
-    filters: int = 100
-    width: int = 3
+    filters: Count = 100
+    width: Count = 3
     """Words in a window, odd."""
-    dropout: float = 0.5
-    epochs: tuple[int, ...] = tuple(range(8, 17))
+    dropout: Share = 0.5
+    epochs: Annotated[tuple[int, ...], Range(1)] = tuple(range(8, 17))
     """Numbers of epochs to choose from on the development part."""
-    learning_rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
-    batch: int = 50
+    learning_rates: Annotated[tuple[float, ...], POSITIVE] = (1e-4, 3e-4, 1e-3)
+    batch: Count = 50
     """Sentences in a batch; the paper does not say."""
     tuned: bool = False
     """Whether the vectors are trained too; the paper does not say."""
     scale: Scale = "unit"
     """``unit`` brings every table to the same size by one factor; ``as-is`` leaves it."""
-    seeds: int = 5
+    seeds: Count = 5
     """Trainings with the chosen settings; their mean is the score."""
     split_seed: int = 0
     """Draws the parts of a set that has no published ones; the same for every table."""
-    limit: int | None = None
+    limit: Annotated[int | None, Range(1)] = None
     """At most so many sentences of each part, for a quick try; None for all."""
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        check_schedule(self.epochs, self.learning_rates, self.seeds, self.batch)
-        check_common(self.scale, self.dropout, self.limit)
-        if self.filters < 1 or self.width < 1 or self.width % 2 == 0:
-            raise UsageError(
-                f"filters must be at least 1 and width odd, but they are {self.filters} and {self.width}."
-            )
+        super().__post_init__()
+        if self.width % 2 == 0:
+            raise UsageError(f"width must be odd; got {self.width}.")
 
 
 @dataclass(frozen=True)
-class ProbeConfig:
+class ProbeConfig(Config):
     """Logistic regression on the mean vector of a sentence."""
 
-    strengths: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
+    strengths: Annotated[tuple[float, ...], POSITIVE] = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
     """Inverse strengths of the penalty to choose from on the development part."""
     iterations: int = 500
     split_seed: int = 0
     """As in ``CnnConfig``: the same parts."""
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.strengths or min(self.strengths) <= 0:
-            raise UsageError(f"strengths must be one or more positive numbers, but are {self.strengths}.")
-        check_common("unit", 0.0, self.limit)
+    limit: Annotated[int | None, Range(1)] = None
 
 
 @dataclass(frozen=True)
-class TaggerConfig:
+class TaggerConfig(Config):
     """A BiLSTM with a CRF and a character CNN, of the sizes of NCRF++ (Yang & Zhang 2018)."""
 
-    hidden: int = 200
+    hidden: Annotated[int, Range(2)] = 200
     """Of both directions together."""
     character_size: int = 30
     character_filters: int = 50
-    dropout: float = 0.5
-    epochs: int = 30
+    dropout: Share = 0.5
+    epochs: Count = 30
     """At most; the epoch that is best on the development part is scored."""
     patience: int = 5
     """Stop after so many epochs without a better one."""
-    optimiser: str = "adam"
+    optimiser: Literal["adam", "sgd"] = "adam"
     """``adam``, or ``sgd`` with the rate divided by 1 + 0.05 x epoch, as in NCRF++."""
-    learning_rate: float = 2e-3
-    batch: int = 32
+    learning_rate: Annotated[float, POSITIVE] = 2e-3
+    batch: Count = 32
     """Sentences in a batch."""
     clip: float = 5.0
     """Longest gradient."""
@@ -88,60 +82,31 @@ class TaggerConfig:
     digits_to_zero: bool = False
     """Whether every digit becomes 0 before a word is looked up."""
     scale: Scale = "unit"
-    seeds: int = 3
-    limit: int | None = None
+    seeds: Count = 3
+    limit: Annotated[int | None, Range(1)] = None
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        check_schedule((self.epochs,), (self.learning_rate,), self.seeds, self.batch)
-        check_common(self.scale, self.dropout, self.limit)
-        if self.optimiser not in OPTIMISERS:
-            raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
-        if self.hidden < 2 or self.hidden % 2:
-            raise UsageError(f"hidden must be an even number from 2 on, but is {self.hidden}.")
+        super().__post_init__()
+        if self.hidden % 2:
+            raise UsageError(f"hidden must be even; got {self.hidden}.")
 
 
 @dataclass(frozen=True)
-class FinetunedConfig:
+class FinetunedConfig(Config):
     """A language model that is trained further, with a linear layer on top."""
 
-    epochs: tuple[int, ...] = (3, 4, 5, 6)
-    learning_rates: tuple[float, ...] = (2e-5, 5e-5)
-    batch: int = 32
-    dropout: float = 0.1
+    epochs: Annotated[tuple[int, ...], Range(1)] = (3, 4, 5, 6)
+    learning_rates: Annotated[tuple[float, ...], POSITIVE] = (2e-5, 5e-5)
+    batch: Count = 32
+    dropout: Share = 0.1
     """Before the linear layer."""
     max_length: int = 128
     """Sub-words of a sentence that are read."""
-    seeds: int = 3
+    seeds: Count = 3
     split_seed: int = 0
-    limit: int | None = None
+    limit: Annotated[int | None, Range(1)] = None
     device: str = "auto"
-
-    def __post_init__(self) -> None:
-        check_schedule(self.epochs, self.learning_rates, self.seeds, self.batch)
-        check_common("unit", self.dropout, self.limit)
-
-
-def check_schedule(epochs: Sequence[int], learning_rates: Sequence[float], seeds: int, batch: int) -> None:
-    """Refuse settings of a training that cannot be right."""
-    if not epochs or min(epochs) < 1:
-        raise UsageError(f"epochs must be one or more numbers from 1 on, but are {tuple(epochs)}.")
-    if not learning_rates or min(learning_rates) <= 0:
-        raise UsageError(f"learning_rates must be one or more positive numbers, but are {learning_rates}.")
-    if seeds < 1:
-        raise UsageError(f"seeds must be at least 1, but is {seeds}.")
-    if batch < 1:
-        raise UsageError(f"batch must be at least 1, but is {batch}.")
-
-
-def check_common(scale: str, dropout: float, limit: int | None) -> None:
-    """Refuse settings that no task can work with."""
-    if scale not in get_args(Scale):
-        raise unknown_name("scale", scale, get_args(Scale))
-    if not 0 <= dropout < 1:
-        raise UsageError(f"dropout must be from 0 to less than 1, but is {dropout}.")
-    if limit is not None and limit < 1:
-        raise UsageError(f"limit must be at least 1, or None for all sentences, but is {limit}.")
 
 
 NCRFPP = TaggerConfig(
