@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from wordstill.core.settings import Config, Range
-from wordstill.methods import Method, Setup
+from wordstill.methods import Method, RunContext
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -29,9 +30,9 @@ class MeanDirection(Method):
     config_type: ClassVar[type[MeanDirectionConfig]] = MeanDirectionConfig
     config: MeanDirectionConfig
 
-    def __init__(self, config: MeanDirectionConfig, setup: Setup) -> None:
-        super().__init__(config, setup)
-        self.sums = RowSums(len(setup.vocabulary), setup.width, setup.device)
+    def __init__(self, config: MeanDirectionConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.sums = RowSums(len(run.vocabulary), run.width, run.device)
         self.parts = {"sums": self.sums}  # What checkpoints save.
 
     @property
@@ -45,6 +46,6 @@ class MeanDirection(Method):
         lengths = words.norm(dim=1, keepdim=True).clamp(min=1e-12)
         self.sums.add(states.word_ids[states.known], words / lengths**self.config.power)
 
-    def finish(self) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The means; words that never occurred are left out."""
-        return self.table(self.sums.pooled(), self.sums.counts > 0)
+        return self.table(self.sums.pooled(), self.sums.counts > 0, provenance)
