@@ -38,7 +38,7 @@ def _summary(vectors: WordVectors) -> str:
 def _usage(vectors: WordVectors) -> str:
     example = next((word for word in vectors.words if word.isalpha()), None)
     lines = [
-        "from wordstill.vectors.table import WordVectors",
+        "from wordstill.vectors import WordVectors",
         "",
         'vectors = WordVectors.load("path/to/this/folder")',
         f"vectors[{example!r}]",
