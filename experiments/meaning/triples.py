@@ -121,7 +121,7 @@ class Making:
                 path,
                 config_of(self.options),
                 paraphraser=trip,
-                report=show,
+                progress=True,
                 enough=enough,
                 seconds=seconds,
             )
@@ -201,8 +201,3 @@ def round_trip(options: argparse.Namespace) -> RoundTrip:
         for name in (options.there, options.back)
     )
     return RoundTrip(*pair)
-
-
-def show(done: int, total: int) -> None:
-    """Print the progress."""
-    print(f"\r{done:,} of {total:,} targets", end="\n" if done == total else "", flush=True)

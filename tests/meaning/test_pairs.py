@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import json
 import signal
 
 import numpy as np
 import pytest
 
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import Triples
-from wordstill.meaning import make_triples as pairs
 from wordstill.meaning.make_triples import PairConfig, make_triples
 from wordstill.meaning.masked import whole_words
 from wordstill.meaning.state_cache import StateCache
@@ -105,11 +103,10 @@ def test_a_paraphraser(masked, table, file, tmp_path):
         )
 
 
-def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs, "BLOCK", 8)
+def test_what_was_stopped_is_resumed_and_gives_the_same_file(masked, table, file, tmp_path):
     sources = Sources(sources_of(file).targets, None, "text")
     whole = tmp_path / "whole.jsonl"
-    make_triples(sources, masked, table, whole, CONFIG, paraphraser=Swapped())
+    make_triples(sources, masked, table, whole, CONFIG, paraphraser=Swapped(), block=8)
 
     class Stopping(Swapped):
         def paraphrase(self, sentences):
@@ -118,24 +115,21 @@ def test_what_was_stopped_goes_on_and_gives_the_same_file(masked, table, file, t
             return super().paraphrase(sentences)
 
     out = tmp_path / "triples.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        make_triples(sources, masked, table, out, CONFIG, paraphraser=Stopping())
+    with pytest.raises(Interrupted, match=r"making triples: 16 of \d+ targets done and saved"):
+        make_triples(sources, masked, table, out, CONFIG, paraphraser=Stopping(), block=8)
     assert not out.exists()
     assert len(list((tmp_path / "triples.jsonl.partial").glob("*.jsonl"))) == 2
     rest = Swapped()
-    seen = []
-    make_triples(sources, masked, table, out, CONFIG, paraphraser=rest, report=lambda *now: seen.append(now))
-    assert rest.calls == len(seen) - 2
-    assert seen[-1] == (len(sources.targets), len(sources.targets))
+    make_triples(sources, masked, table, out, CONFIG, paraphraser=rest, block=8)
+    assert rest.calls == -(-len(sources.targets) // 8) - 2
     assert out.read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize("limit", [{"enough": 3}, {"seconds": 0.0}])
-def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monkeypatch, limit):
-    monkeypatch.setattr(pairs, "BLOCK", 8)
+def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, limit):
     sources = sources_of(file)
     whole = make_triples(sources, masked, table, tmp_path / "whole.jsonl", CONFIG)
-    triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG, **limit)
+    triples = make_triples(sources, masked, table, tmp_path / "triples.jsonl", CONFIG, block=8, **limit)
     header = triples.header
     assert 0 < len(triples) < len(whole)
     assert header["targets"] % 8 == 0
@@ -144,13 +138,14 @@ def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, monk
     assert not (tmp_path / "triples.jsonl.partial").exists()
 
 
-def test_other_settings_do_not_go_on(masked, table, file, tmp_path):
+def test_other_settings_are_refused(masked, table, file, tmp_path, monkeypatch):
     sources = sources_of(file)
     out = tmp_path / "triples.jsonl"
-    partial = tmp_path / "triples.jsonl.partial"
-    partial.mkdir()
-    (partial / "pairs.json").write_text(json.dumps({"mode": "round-trip"}))
-    with pytest.raises(DataError, match="mode was 'round-trip', now 'given'"):
+    with monkeypatch.context() as patch:
+        patch.setattr("wordstill.meaning.make_triples._join", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make_triples(Sources(sources.targets, None, "text"), masked, table, out, CONFIG)
+    with pytest.raises(DataError, match=r"mode was 'substituted', now 'given'.*--overwrite"):
         make_triples(sources, masked, table, out, CONFIG)
     make_triples(sources, masked, table, out, CONFIG, overwrite=True)
     with pytest.raises(UsageError, match="exists already"):
@@ -163,6 +158,7 @@ def test_no_triple_at_all(masked, file, tmp_path):
         DataError, match=r"None of 40 targets gave a triple \(the target has no static vector: 40"
     ):
         make_triples(sources_of(file), masked, nothing, tmp_path / "t.jsonl", CONFIG)
+    assert not (tmp_path / "t.jsonl.partial").exists()
 
 
 def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(
@@ -218,12 +214,9 @@ def test_damaged_triples(triples, tmp_path, change, message):
         Triples.read(path)
 
 
-def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
-    from wordstill.meaning import state_cache
-
-    monkeypatch.setattr(state_cache, "BLOCK", 5)
+def test_states_are_read_once(triples, tiny_teacher, tmp_path):
     reader = StateReader(tiny_teacher("bert-uncased"))
-    states = StateCache.build(tmp_path / "cache", reader, triples)
+    states = StateCache.build(tmp_path / "cache", reader, triples, block=5)
     assert len(states) == len(triples)
     assert states.dropped == 0
     rows = states.rows(np.array([3, 0]))
@@ -234,21 +227,18 @@ def test_states_are_read_once(triples, tiny_teacher, tmp_path, monkeypatch):
     assert again.rows(slice(None)).equal(states.rows(slice(None)))
 
 
-def test_reading_goes_on_where_it_stopped(triples, tiny_teacher, tmp_path, monkeypatch):
-    from wordstill.meaning import state_cache
-
-    monkeypatch.setattr(state_cache, "BLOCK", 5)
+def test_a_stopped_reading_is_resumed(triples, tiny_teacher, tmp_path):
     reader = StateReader(tiny_teacher("bert-uncased"))
     whole = StateCache.build(tmp_path / "whole", reader, triples)
-    with pytest.raises(KeyboardInterrupt):
-        StateCache.build(tmp_path / "cache", _Unwilling(reader, after=2), triples)
+    with pytest.raises(Interrupted, match=r"reading states: 10 of \d+ triples done and saved"):
+        StateCache.build(tmp_path / "cache", _Unwilling(reader, after=2), triples, block=5)
     resumed = StateCache.build(tmp_path / "cache", reader, triples)
     assert resumed.rows(slice(None)).equal(whole.rows(slice(None)))
 
 
 def test_states_of_another_teacher_are_refused(triples, tiny_teacher, tmp_path):
     StateCache.build(tmp_path / "cache", StateReader(tiny_teacher("bert-uncased")), triples)
-    with pytest.raises(DataError, match="another teacher or of other triples: teacher was"):
+    with pytest.raises(DataError, match=r"other settings: teacher was .*delete the folder"):
         StateCache.build(tmp_path / "cache", StateReader(tiny_teacher("bert-cased")), triples)
     (tmp_path / "cache" / "cache.json").write_text("{")
     with pytest.raises(DataError, match="is damaged"):

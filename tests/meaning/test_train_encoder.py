@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triple, Triples, train_encoder
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triples import write_triples
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.loading import fingerprint
+from wordstill.teacher.spans import StateReader
 
 # Random states have no meaning to be told from a context.
 pytestmark = pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution")
@@ -97,3 +99,27 @@ def test_a_training_shorter_than_its_warm_up_says_so(teacher, triples, tmp_path)
     config = replace(CONFIG, warm_up=1000)
     with pytest.warns(UserWarning, match="ended after 8 steps, before the 1000 were over"):
         train_encoder(triples, teacher, tmp_path / "encoder", config)
+
+
+def test_a_stopped_training_is_resumed_to_the_same_weights(triples, teacher, tmp_path, monkeypatch, capsys):
+    whole, _ = train_encoder(triples, teacher, tmp_path / "whole", CONFIG)
+    out, step = tmp_path / "meaning", torch.optim.AdamW.step
+
+    def stopping(self, *arguments, **more):
+        signal.raise_signal(signal.SIGINT)
+        return step(self, *arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", stopping)
+        with pytest.raises(Interrupted, match="training: 1 of 8 steps done and saved") as caught:
+            train_encoder(triples, teacher, out, CONFIG)
+    assert caught.value.kept_in == tmp_path / "meaning.partial"
+    with pytest.raises(DataError, match=r"config\.seed was 0, now 1.*--overwrite"):
+        train_encoder(triples, teacher, out, replace(CONFIG, seed=1))
+    with pytest.raises(DataError, match=r"other settings: layers was .*--overwrite"):
+        train_encoder(triples, teacher, out, CONFIG, layers="all")
+    monkeypatch.setattr(StateReader, "states", lambda *_: pytest.fail("the states were read again"))
+    resumed, _ = train_encoder(triples, teacher, out, CONFIG, progress=True)
+    assert resumed.fingerprint == whole.fingerprint
+    assert "training: 100%" in capsys.readouterr().err
+    assert not (tmp_path / "meaning.partial").exists()

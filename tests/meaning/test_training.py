@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.distiller import DistillerConfig
 from wordstill.meaning.distiller_training import TrainConfig, train
 
@@ -89,7 +89,7 @@ def test_a_stopped_training_goes_on_with_the_same_bits(triples, tmp_path, after)
     stopped = InMemory(triples.states)
     stopped.stop_after = after
     file = tmp_path / "training.safetensors"
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match=r"Stopped while training: \d+ of 48 steps done and saved"):
         train(stopped, QUICK, checkpoint=file)
     assert file.exists()
     resumed = train(triples, QUICK, checkpoint=file)
@@ -100,7 +100,7 @@ def test_a_stopped_training_goes_on_with_the_same_bits(triples, tmp_path, after)
 def test_a_checkpoint_of_other_settings_is_refused(triples, tmp_path):
     file = tmp_path / "training.safetensors"
     train(triples, replace(QUICK, max_epochs=1), checkpoint=file, every=0.0)
-    with pytest.raises(DataError, match=r"another training: config\.batch was 32, now 16"):
+    with pytest.raises(DataError, match=r"other settings: config\.batch was 32, now 16"):
         train(triples, replace(QUICK, max_epochs=1, batch=16), checkpoint=file)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.baselines.word_stream import WordText
+from wordstill.core.progress import count_bar
 from wordstill.core.settings import SEEDS, Config, Configurable, Range
 from wordstill.errors import TrainingError
 
@@ -32,11 +33,7 @@ class Meter:
     """
 
     def __init__(self, title: str, total: int, unit: str, *, show: bool) -> None:
-        from tqdm import tqdm
-
-        self._bar: Any = tqdm(
-            total=total, desc=title, unit=f" {unit}", unit_scale=True, smoothing=0.05, disable=not show
-        )
+        self._bar = count_bar(title, total, unit, show=show)
         self._looked = time.monotonic()
         self.done, self.total = 0, total
 

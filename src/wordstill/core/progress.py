@@ -1,4 +1,4 @@
-"""Profiling a run part by part, and keeping its heap small."""
+"""Progress bars, profiling a run part by part, and keeping its heap small."""
 
 from __future__ import annotations
 
@@ -8,9 +8,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+
+
+def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -> Any:
+    """A bar of tqdm with the rate and the time left; ``done`` is what a stopped run has done already."""
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total,
+        initial=done,
+        desc=title,
+        unit=f" {unit}",
+        unit_scale=True,
+        smoothing=0.05,
+        disable=not show,
+    )
 
 
 class Profiler:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
+from typing import Any
 
-from wordstill.core.progress import NullProfiler, Profiler, trim_heap
+from wordstill.core.progress import NullProfiler, Profiler, count_bar, trim_heap
 from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.threads import OrderedPool, prefetch
 from wordstill.distillation.stages import Position, Stage
@@ -99,7 +99,7 @@ class Engine:
         coming = stage.batches.since(progress.position)
         loaded = ((after, self.teacher.to_device(batch)) for after, batch in coming)
         with (
-            _bar(stage, progress, show) as bar,
+            count_bar(stage.title, stage.words, "words", show=show, done=progress.words) as bar,
             closing(prefetch(loaded)) as batches,
             closing(self._read(batches, stage.layers)) as read,
         ):
@@ -139,7 +139,7 @@ class Engine:
                 yield from ready
             yield from self.profiler.each("teacher", pool.drain())
 
-    def _show_status(self, stage: Stage, bar: _Bar, shown: float) -> float:
+    def _show_status(self, stage: Stage, bar: Any, shown: float) -> float:
         """Show the status of the methods in the progress bar, from time to time."""
         if time.monotonic() - shown < self.status_every:
             return shown
@@ -174,30 +174,3 @@ class Engine:
         for label, method in self.methods.items():
             method.load_state_dict(to_tensors(arrays, f"{label}/"))
         return progress
-
-
-class _Bar(Protocol):
-    """What is needed of a progress bar."""
-
-    def update(self, n: float) -> object:
-        """Count more words."""
-        ...
-
-    def set_postfix_str(self, s: str, refresh: bool) -> object:
-        """Show a few words behind the bar."""
-        ...
-
-
-def _bar(stage: Stage, progress: Progress, show: bool) -> AbstractContextManager[_Bar]:
-    from tqdm import tqdm
-
-    bar: AbstractContextManager[_Bar] = tqdm(
-        total=stage.words,
-        initial=progress.words,
-        desc=stage.title,
-        unit=" words",
-        unit_scale=True,
-        smoothing=0.05,
-        disable=not show,
-    )
-    return bar

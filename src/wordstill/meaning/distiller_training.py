@@ -1,4 +1,4 @@
-"""Saving a training in the middle, with everything that the next step depends on."""
+"""Training of the distillers on states of triples, with early stopping, checkpoints and a diagnosis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.files import atomic_path
-from wordstill.core.resume import differences, stop_requested
+from wordstill.core.progress import count_bar
+from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range
-from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
 from wordstill.meaning.state_cache import DeviceStates, TripleStates
+from wordstill.teacher.device import to_arrays, to_tensors
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -37,77 +37,10 @@ class Progress:
     """Checks since the last improvement."""
     history: list[tuple[int, float]] = field(default_factory=list)
 
-
-class TrainingCheckpoint:
-    """One file with weights, the best weights, the optimiser's moments and the random generators.
-
-    Args:
-        path: Where it is.
-        recipe: What determines the result, as JSON; a training with another one is refused.
-    """
-
-    def __init__(self, path: Path, recipe: str) -> None:
-        self.path, self.recipe = path, recipe
-
-    def save(
-        self,
-        progress: Progress,
-        distillers: Distillers,
-        optimizer: torch.optim.Optimizer,
-        best: dict[str, Tensor],
-    ) -> None:
-        """Write the state, then take the place of the last one."""
-        tensors = {f"weights/{name}": weight for name, weight in distillers.state_dict().items()}
-        tensors |= {f"best/{name}": weight for name, weight in best.items()}
-        for name, parameter in distillers.named_parameters():
-            tensors |= {f"{moment}/{name}": optimizer.state[parameter][moment] for moment in MOMENTS}
-        tensors["random/cpu"] = torch.get_rng_state()
-        if next(distillers.parameters()).is_cuda:
-            tensors["random/cuda"] = torch.cuda.get_rng_state()
-        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
-        metadata = {"progress": json.dumps(asdict(progress)), "recipe": self.recipe}
-        with atomic_path(self.path) as temporary:
-            write_tensors(temporary, arrays, metadata)
-
-    def restore(
-        self, distillers: Distillers, optimizer: torch.optim.Optimizer, best: dict[str, Tensor]
-    ) -> Progress | None:
-        """Put everything back as it was saved; None where nothing was.
-
-        Raises:
-            DataError: The file is damaged, or of another training.
-        """
-        if not self.path.exists():
-            return None
-        try:
-            arrays, metadata = map_tensors(self.path)
-            different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
-            progress = Progress(**json.loads(metadata["progress"]))
-        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"The checkpoint {self.path} is damaged ({error}). Delete it.") from error
-        if different:
-            raise DataError(
-                f"The checkpoint {self.path} belongs to another training: {different}. "
-                "Resume with the same settings and triples, or start again with --overwrite."
-            )
-        progress.history = [(step, value) for step, value in progress.history]
-        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-        device = next(distillers.parameters()).device
-        distillers.load_state_dict(_below(tensors, "weights/"))
-        best.update({name: weight.to(device) for name, weight in _below(tensors, "best/").items()})
-        for name, parameter in distillers.named_parameters():
-            moments = {moment: tensors[f"{moment}/{name}"].to(device) for moment in MOMENTS}
-            # The fused optimiser of GPUs counts its steps there.
-            step = torch.tensor(float(progress.step), device=device)
-            optimizer.state[parameter] = {"step": step, **moments}
-        torch.set_rng_state(tensors["random/cpu"])
-        if "random/cuda" in tensors and device.type == "cuda":
-            torch.cuda.set_rng_state(tensors["random/cuda"])
-        return progress
-
-
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    @classmethod
+    def saved(cls, history: list[list[float]], **counts: Any) -> Progress:
+        """From a checkpoint, in which a tuple is a list."""
+        return cls(history=[(int(step), value) for step, value in history], **counts)
 
 
 DEGENERATE = 0.95
@@ -246,6 +179,7 @@ def train(
     checkpoint: Path | None = None,
     every: float = 60.0,
     seconds: float | None = None,
+    progress: bool = False,
 ) -> Trained:
     """Train distillers on states of triples until the validation loss no longer falls.
 
@@ -253,22 +187,23 @@ def train(
         states: The triples.
         config: How; None takes the preset ``default``.
         device: Where to train.
-        checkpoint: File to save the training in and to go on from if it is there.
+        checkpoint: File to save the training in, and to resume from if it is there.
         every: Seconds between two savings.
         seconds: Stop after so much time at the latest; None trains on while the loss falls.
+        progress: Show a progress bar with the validation loss.
 
     Raises:
         UsageError: There are too few triples.
         DataError: The checkpoint belongs to other states or settings, or the loss is not finite.
-        KeyboardInterrupt: The user stopped; the training is saved.
+        Interrupted: Ctrl-C or SIGTERM came; the training is saved if it has a checkpoint.
     """
     config = config or TrainConfig()
     if len(states) < FEWEST:
         raise UsageError(f"Training needs at least {FEWEST} triples, got {len(states)}. Make more pairs.")
     with _own_randomness(config.seed, torch.device(device)):
         run = _Run(states, config, torch.device(device))
-        file = None if checkpoint is None else TrainingCheckpoint(checkpoint, run.recipe())
-        return run.until_done(file, every, seconds)
+        file = None if checkpoint is None else CheckpointFile(checkpoint, run.recipe())
+        return run.until_done(file, every, seconds, show=progress)
 
 
 class _Run:
@@ -298,11 +233,16 @@ class _Run:
         facts = {"config": asdict(self.config), "triples": len(states), "probe": float(probe)}
         return json.dumps({**facts, "shape": list(states.shape), "device": self.states.device.type})
 
-    def until_done(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> Trained:
-        if file is not None:
-            self.progress = file.restore(self.distillers, self.optimizer, self.best) or self.progress
+    def until_done(
+        self, file: CheckpointFile | None, every: float, seconds: float | None, *, show: bool
+    ) -> Trained:
+        saved = None if file is None else file.load(Progress.saved)
+        if saved is not None:
+            self._restore(*saved)
         started, first_step = time.monotonic(), self.progress.step
-        self._train(file, every, seconds)
+        total = self.config.max_epochs * self.steps_per_epoch
+        with count_bar("training", total, "steps", show=show, done=first_step) as bar:
+            self._train(file, every, seconds, bar)
         if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
             self._check()
         self.distillers.load_state_dict(self.best)
@@ -316,23 +256,53 @@ class _Run:
             (time.monotonic() - started) / max(epochs, 1e-9),
         )
 
-    def _train(self, file: TrainingCheckpoint | None, every: float, seconds: float | None) -> None:
+    def _train(self, file: CheckpointFile | None, every: float, seconds: float | None, bar: Any) -> None:
         started = saved = time.monotonic()
         with stop_requested() as stop:
             for numbers in self._batches():
                 self._step(numbers)
+                bar.update(1)
                 checked = self.progress.step % self.check_every == 0
                 if checked:
                     self._check()
+                    bar.set_postfix_str(f"validation loss {self.progress.history[-1][1]:.4f}", refresh=False)
                 due = checked and time.monotonic() - saved >= every
                 if file is not None and (due or stop.is_set()):
-                    file.save(self.progress, self.distillers, self.optimizer, self.best)
+                    file.save(asdict(self.progress), to_arrays(self._state()))
                     saved = time.monotonic()
                 if stop.is_set():
-                    raise KeyboardInterrupt
+                    step, saves = self.progress.step, file is not None
+                    raise Interrupted("training", step, bar.total, "steps", saved=saves)
                 late = seconds is not None and time.monotonic() - started >= seconds
                 if late or self.progress.waited >= self.config.patience:
                     return
+
+    def _state(self) -> dict[str, Tensor]:
+        """All that the next step depends on: weights, the best ones, the optimizer, the random generators."""
+        tensors = {f"weights/{name}": weight for name, weight in self.distillers.state_dict().items()}
+        tensors |= {f"best/{name}": weight for name, weight in self.best.items()}
+        for name, parameter in self.distillers.named_parameters():
+            tensors |= {f"{moment}/{name}": self.optimizer.state[parameter][moment] for moment in MOMENTS}
+        tensors["random/cpu"] = torch.get_rng_state()
+        if self.states.device.type == "cuda":
+            tensors["random/cuda"] = torch.cuda.get_rng_state()
+        return tensors
+
+    def _restore(self, progress: Progress, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put everything back as it was saved."""
+        device, self.progress = self.states.device, progress
+        self.distillers.load_state_dict(to_tensors(arrays, "weights/"))
+        self.best = {name: weight.to(device) for name, weight in to_tensors(arrays, "best/").items()}
+        moments = {moment: to_tensors(arrays, f"{moment}/") for moment in MOMENTS}
+        for name, parameter in self.distillers.named_parameters():
+            # The fused optimizer of GPUs counts its steps there.
+            step = torch.tensor(float(progress.step), device=device)
+            own = {moment: tensors[name].to(device) for moment, tensors in moments.items()}
+            self.optimizer.state[parameter] = {"step": step, **own}
+        random = to_tensors(arrays, "random/")
+        torch.set_rng_state(random["cpu"])
+        if "cuda" in random and device.type == "cuda":
+            torch.cuda.set_rng_state(random["cuda"])
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
         """Batches from where the training is, in an order that depends on the seed and the epoch only."""

@@ -1,4 +1,4 @@
-"""From a file of triples to a saved encoder: states, training, artefact, in a folder that can be resumed."""
+"""From a file of triples to a saved encoder: states, training, artifact, all of it resumable."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from wordstill.core.files import refuse_existing, remove
+from wordstill.core.resume import CHECKPOINT, working_folder
 from wordstill.errors import DataError
 from wordstill.meaning.distiller_training import TrainConfig, Trained, train
 from wordstill.meaning.encoder import MeaningEncoder
-from wordstill.meaning.state_cache import StateCache
+from wordstill.meaning.state_cache import StateCache, state_settings
 from wordstill.meaning.triples import Triples
 from wordstill.teacher import Teacher
 from wordstill.teacher.spans import StateReader
 
-STATES, CHECKPOINT = "states", "training.safetensors"
+STATES = "states"
 
 
 def train_encoder(
@@ -31,8 +31,9 @@ def train_encoder(
     other_teacher: bool = False,
     overwrite: bool = False,
     seconds: float | None = None,
+    progress: bool = False,
 ) -> tuple[MeaningEncoder, Trained]:
-    """Train distillers over a teacher and save them; a call that was stopped goes on where it was.
+    """Train distillers over a teacher and save them; the same call resumes one that was stopped.
 
     Args:
         triples: What to learn from.
@@ -42,34 +43,34 @@ def train_encoder(
         layers: Which layers to distil.
         states: Folder for the teacher's states, kept for further trainings; None throws them away.
         other_teacher: Whether the teacher may be another than the masked model that the triples come from.
-        overwrite: Whether to replace a folder, and to throw away what a call with other settings has done.
+        overwrite: Whether to replace a folder, and to throw away what a stopped call has done.
         seconds: Train no longer than this.
+        progress: Show progress bars.
 
     Raises:
-        DataError: The triples are those of another teacher, or what is in the folders is.
-        UsageError: The folder exists, or there are too few triples.
+        DataError: The triples are those of another teacher, or a stopped call had other settings.
+        UsageError: The folder exists, another run is writing it, or there are too few triples.
+        Interrupted: Ctrl-C or SIGTERM came; states and training are kept.
     """
     config, path = config or TrainConfig(), Path(out)
-    refuse_existing(path, overwrite=overwrite)
     reader = StateReader(teacher, layers)
     if not other_teacher:
         refuse_other_teacher(triples, reader)
-    work = path.with_name(f"{path.name}.partial")
-    if overwrite:
-        remove(work)
-    cache = StateCache.build(states or work / STATES, reader, triples)
-    work.mkdir(parents=True, exist_ok=True)
-    trained = train(cache, config, device=teacher.device, checkpoint=work / CHECKPOINT, seconds=seconds)
-    encoder = MeaningEncoder(
-        teacher,
-        trained.distillers,
-        layers,
-        provenance=_provenance(triples, cache, config, trained),
-    )
-    encoder.save(path, overwrite=overwrite)
-    # The rows of the cache are mapped; the folder goes only when nothing needs them any more.
-    del cache
-    remove(work)
+    with working_folder(path, "meaning train", state_settings(reader, triples), overwrite=overwrite) as work:
+        cache = StateCache.build(states or work.path / STATES, reader, triples, progress=progress)
+        trained = train(
+            cache,
+            config,
+            device=teacher.device,
+            checkpoint=work.path / CHECKPOINT,
+            seconds=seconds,
+            progress=progress,
+        )
+        provenance = _provenance(triples, cache, config, trained)
+        encoder = MeaningEncoder(teacher, trained.distillers, layers, provenance=provenance)
+        encoder.save(path, overwrite=work.overwrite)
+        # The rows of the cache are mapped; the folder goes only when nothing needs them any more.
+        del cache
     _warn_of_a_short_training(trained.facts()["steps"], config)
     trained.diagnosis.warn()
     return encoder, trained

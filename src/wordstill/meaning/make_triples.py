@@ -1,7 +1,7 @@
-"""Blocks of triples on disk until all are made: a call that was stopped goes on where it was.
+"""Training triples from targets: made block by block, and joined into one file when all are made.
 
-pairs.json        the settings of the blocks
-000004096.jsonl   the block that begins with that target: a line of counts of dropped targets, then triples
+A block in the working folder is a file such as ``000004096.jsonl``, named after its first target: a line of
+counts of dropped targets, then triples.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wordstill.core.files import atomic_file, refuse_existing, remove
-from wordstill.core.resume import differences
-from wordstill.errors import DataError, UsageError
+from wordstill.core.files import atomic_file, remove
+from wordstill.core.progress import count_bar
+from wordstill.core.resume import working_folder
+from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources, TargetConfig
 from wordstill.meaning.translation import Paraphraser
@@ -29,108 +29,8 @@ from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCos
 from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
 from wordstill.vectors import WordVectors
 
-RECORD = "pairs.json"
-
 Block = tuple[list[str], Mapping[str, int]]
 """Lines of triples, and how many targets gave none, by reason."""
-
-
-class PairBlocks:
-    """The folder of blocks.
-
-    Args:
-        folder: Where it is; it is made where there is none.
-        facts: The settings, for the record and for the header of the joined file.
-        overwrite: Whether to throw away blocks of other settings.
-
-    Raises:
-        DataError: The blocks that are there are of other settings.
-    """
-
-    def __init__(self, folder: Path, facts: Mapping[str, Any], *, overwrite: bool = False) -> None:
-        self.folder, self.facts = folder, facts
-        different = self._difference()
-        if different and not overwrite:
-            raise DataError(
-                f"{folder} holds pairs that were begun with other settings: {different}. Use the same ones "
-                "to go on, or --overwrite (overwrite=True) to begin again."
-            )
-        if different:
-            remove(folder)
-        if not self._record.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            _write(self._record, [json.dumps(facts, ensure_ascii=False)])
-
-    @property
-    def _record(self) -> Path:
-        return self.folder / RECORD
-
-    def _difference(self) -> str:
-        """In what the settings of the blocks that are there differ; nothing where there are none."""
-        if not self._record.exists():
-            return ""
-        try:
-            return differences(json.loads(self._record.read_bytes()), self.facts)
-        except (OSError, ValueError, AttributeError) as error:
-            return f"it is damaged ({error})"
-
-    def add(self, first: int, make: Callable[[], Block]) -> int:
-        """How many triples the block from a target on has; it is made if it is not there."""
-        path = self.folder / f"{first:09d}.jsonl"
-        if not path.exists():
-            lines, dropped = make()
-            _write(path, [json.dumps(dropped), *lines])
-        return len(_read(path)[0])
-
-    def join(self, out: Path, targets: int) -> None:
-        """Write all blocks into one file, with a header that counts, and remove them.
-
-        Args:
-            out: The file to make.
-            targets: How many targets were looked at.
-
-        Raises:
-            DataError: No target gave a triple.
-        """
-        blocks = sorted(self.folder.glob("*.jsonl"))
-        dropped: Counter[str] = Counter()
-        positives: Counter[str] = Counter()
-        for lines, counts in map(_read, blocks):
-            dropped.update(counts)
-            positives.update(json.loads(line)["how"] for line in lines)
-        if not positives:
-            reasons = "; ".join(f"{reason}: {number:,}" for reason, number in dropped.most_common())
-            raise DataError(f"None of {targets:,} targets gave a triple ({reasons}). Lower the thresholds.")
-        header = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "triples": positives.total(),
-            **self.facts,
-            "targets": targets,
-            "positives": dict(positives),
-            "dropped": dict(dropped.most_common()),
-        }
-        with atomic_file(out) as handle:
-            handle.write(_encoded([json.dumps(header, ensure_ascii=False)]))
-            for lines, _ in map(_read, blocks):
-                handle.write(_encoded(lines))
-        remove(self.folder)
-
-
-def _read(path: Path) -> Block:
-    first, *lines = path.read_text(encoding="utf-8").split("\n")
-    return [line for line in lines if line], json.loads(first)
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with atomic_file(path) as handle:
-        handle.write(_encoded(lines))
-
-
-def _encoded(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
 BLOCK, GPU_BLOCK = 2048, 16384
 """Targets in a block. A GPU wants many sentences of one length at once."""
 
@@ -162,11 +62,12 @@ def make_triples(
     *,
     paraphraser: Paraphraser | None = None,
     overwrite: bool = False,
-    report: Callable[[int, int], None] | None = None,
+    progress: bool = False,
+    block: int | None = None,
     enough: int | None = None,
     seconds: float | None = None,
 ) -> Triples:
-    """Make triples and write them to a file; a call that was stopped goes on where it was.
+    """Make triples and write them to a file; the same call resumes one that was stopped.
 
     Without ready-made paraphrases and without a paraphraser, positives are made by substitution alone.
 
@@ -177,32 +78,37 @@ def make_triples(
         out: The file to make; ``OUT.partial`` holds the blocks that are done.
         config: Settings; None takes the paper's.
         paraphraser: Says sentences in other words, such as a round trip.
-        overwrite: Whether to replace a file, and to throw away what a call with other settings has done.
-        report: Told after each block how many targets are done, and of how many.
+        overwrite: Whether to replace a file, and to throw away what a stopped call has done.
+        progress: Show a progress bar.
+        block: Targets in a block; None takes 2,048 on a CPU and 16,384 on a GPU.
         enough: No more targets are taken once there are so many triples.
         seconds: No more targets are taken once so much time has passed.
 
     Raises:
-        UsageError: The file exists, or the translators are for another language.
-        DataError: What is done belongs to other settings, or no triple came of all targets.
+        UsageError: The file exists, another run is writing it, or the translators are for another language.
+        DataError: A stopped call had other settings, or no triple came of all targets.
+        Interrupted: Ctrl-C or SIGTERM came; the blocks that are done are kept.
     """
     config, path = config or PairConfig(), Path(out)
-    refuse_existing(path, overwrite=overwrite)
     if sources.paraphrases is not None and paraphraser is not None:
         raise UsageError("Paraphrases are given already; leave the translators out.")
     maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
-    size = BLOCK if masked.device.type == "cpu" else GPU_BLOCK
+    size = block or (BLOCK if masked.device.type == "cpu" else GPU_BLOCK)
     facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}
-    blocks = PairBlocks(path.with_name(f"{path.name}.partial"), facts, overwrite=overwrite)
     total, done, triples, started = len(sources.targets), 0, 0, time.monotonic()
-    while done < total:
-        first, done = done, min(done + size, total)
-        triples += blocks.add(first, partial(maker.block, first, done))
-        if report is not None:
-            report(done, total)
-        if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
-            break
-    blocks.join(path, done)
+    with working_folder(path, "meaning pairs", facts, overwrite=overwrite) as work:
+        try:
+            with count_bar("triples", total, "targets", show=progress) as bar:
+                while done < total:
+                    last = min(done + size, total)
+                    triples += _block(work.path, maker, done, last)
+                    bar.update(last - done)
+                    done = last
+                    if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
+                        break
+        except KeyboardInterrupt:
+            raise Interrupted("making triples", done, total, "targets") from None
+        _join(work.path, path, facts, done)
     return Triples.read(path)
 
 
@@ -249,6 +155,56 @@ class _Maker:
         if self.sources.paraphrases is not None:
             return [self.sources.paraphrases[row] for row in rows]
         return [None] * len(rows)
+
+
+def _block(folder: Path, maker: _Maker, first: int, last: int) -> int:
+    """How many triples a block has; it is made if it is not there."""
+    path = folder / f"{first:09d}.jsonl"
+    if not path.exists():
+        lines, dropped = maker.block(first, last)
+        with atomic_file(path) as handle:
+            handle.write(_encoded([json.dumps(dropped), *lines]))
+    return len(_read(path)[0])
+
+
+def _join(folder: Path, out: Path, facts: Mapping[str, Any], targets: int) -> None:
+    """Write the blocks of the first targets into one file, with a header that counts.
+
+    Raises:
+        DataError: No target gave a triple.
+    """
+    blocks = [path for path in sorted(folder.glob("*.jsonl")) if int(path.stem) < targets]
+    dropped: Counter[str] = Counter()
+    positives: Counter[str] = Counter()
+    for lines, counts in map(_read, blocks):
+        dropped.update(counts)
+        positives.update(json.loads(line)["how"] for line in lines)
+    if not positives:
+        remove(folder)
+        reasons = "; ".join(f"{reason}: {number:,}" for reason, number in dropped.most_common())
+        raise DataError(f"None of {targets:,} targets gave a triple ({reasons}). Lower the thresholds.")
+    header = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "triples": positives.total(),
+        **facts,
+        "targets": targets,
+        "positives": dict(positives),
+        "dropped": dict(dropped.most_common()),
+    }
+    with atomic_file(out) as handle:
+        handle.write(_encoded([json.dumps(header, ensure_ascii=False)]))
+        for lines, _ in map(_read, blocks):
+            handle.write(_encoded(lines))
+
+
+def _read(path: Path) -> Block:
+    first, *lines = path.read_text(encoding="utf-8").split("\n")
+    return [line for line in lines if line], json.loads(first)
+
+
+def _encoded(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _reached(value: float, limit: float | None) -> bool:

@@ -6,7 +6,6 @@ cache.json   whose states they are, and how many are there
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.files import atomic_file, disk_errors
-from wordstill.core.resume import differences
-from wordstill.errors import DataError
+from wordstill.core.files import disk_errors
+from wordstill.core.progress import count_bar
+from wordstill.core.resume import keep_record, locked, write_record
+from wordstill.errors import Interrupted
 from wordstill.meaning.triples import ROLES, Triple, Triples
 from wordstill.teacher.spans import StateReader
 
@@ -46,23 +46,41 @@ class StateCache:
         ]
 
     @classmethod
-    def build(cls, folder: Path, reader: StateReader, triples: Triples) -> StateCache:
-        """Read the states of triples; what an earlier call has read for the same ones is kept.
+    def build(
+        cls,
+        folder: Path,
+        reader: StateReader,
+        triples: Triples,
+        *,
+        block: int = BLOCK,
+        progress: bool = False,
+    ) -> StateCache:
+        """Read the states of triples, so many at once; what an earlier call has read of them is kept.
 
         Raises:
+            UsageError: Another run is reading states into the folder.
             DataError: The folder holds states of another teacher or of other triples, or the disk is full.
+            Interrupted: Ctrl-C or SIGTERM came; the blocks that were read are kept.
         """
-        facts = _facts(reader, triples)
-        record = _record(folder, facts)
-        if record is None:
-            record = {**facts, "read": 0, "rows": 0, "dropped": 0}
-            with disk_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                shape = (len(triples), len(ROLES), *reader.shape)
-                np.lib.format.open_memmap(folder / STATES, mode="w+", dtype=np.int16, shape=shape)
-            _write(folder, record)
-        while record["read"] < len(triples):
-            record = _extend(folder, record, reader, triples[record["read"] : record["read"] + BLOCK])
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder, folder):
+            remedy = "delete the folder or choose another"
+            record = keep_record(folder / RECORD, state_settings(reader, triples), remedy)
+            if "read" not in record:
+                with disk_errors(folder):
+                    shape = (len(triples), len(ROLES), *reader.shape)
+                    np.lib.format.open_memmap(folder / STATES, mode="w+", dtype=np.int16, shape=shape)
+                record = write_record(folder / RECORD, {**record, "read": 0, "rows": 0, "dropped": 0})
+            done, total = record["read"], len(triples)
+            with count_bar("states", total, "triples", show=progress, done=done) as bar:
+                try:
+                    while done < total:
+                        record = _extend(folder, record, reader, triples[done : done + block])
+                        bar.update(record["read"] - done)
+                        done = record["read"]
+                except KeyboardInterrupt:
+                    raise Interrupted("reading states", done, total, "triples") from None
         return cls(folder, record)
 
     def __len__(self) -> int:
@@ -83,7 +101,8 @@ class StateCache:
         return torch.from_numpy(np.array(self._bits[numbers])).view(torch.bfloat16)
 
 
-def _facts(reader: StateReader, triples: Triples) -> dict[str, Any]:
+def state_settings(reader: StateReader, triples: Triples) -> dict[str, Any]:
+    """What determines the states of triples."""
     return {
         "schema": SCHEMA,
         "teacher": reader.teacher.identity,
@@ -91,23 +110,6 @@ def _facts(reader: StateReader, triples: Triples) -> dict[str, Any]:
         "layers": list(reader.layers),
         "triples": triples.hash,
     }
-
-
-def _record(folder: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
-    path = folder / RECORD
-    if not path.exists():
-        return None
-    try:
-        record: dict[str, Any] = json.loads(path.read_bytes())
-        different = differences({key: record.get(key) for key in facts}, facts)
-    except (OSError, ValueError, AttributeError) as error:
-        raise DataError(f"{path} is damaged ({error}). Delete {folder} to read the states again.") from error
-    if different:
-        raise DataError(
-            f"The states in {folder} are of another teacher or of other triples: {different}. "
-            "Delete the folder, or choose another."
-        )
-    return record
 
 
 def _extend(
@@ -123,19 +125,15 @@ def _extend(
         table = np.lib.format.open_memmap(folder / STATES, mode="r+")
         table[first : first + count] = bits.numpy()
         table.flush()
-    record = {
-        **record,
-        "read": record["read"] + len(block),
-        "rows": first + count,
-        "dropped": record["dropped"] + len(block) - count,
-    }
-    _write(folder, record)
-    return record
-
-
-def _write(folder: Path, record: dict[str, Any]) -> None:
-    with atomic_file(folder / RECORD) as handle:
-        handle.write(json.dumps(record, indent=2).encode())
+    return write_record(
+        folder / RECORD,
+        {
+            **record,
+            "read": record["read"] + len(block),
+            "rows": first + count,
+            "dropped": record["dropped"] + len(block) - count,
+        },
+    )
 
 
 GPU_SHARE = 0.5

@@ -87,7 +87,7 @@ def command(
     """Make training triples: a word, the same meaning in other words, another word in its place.
 
     Positives come from ready-made paraphrases, from translating there and back, or, with neither, from
-    replacing the word alone. A command that was stopped goes on where it was when it is given again.
+    replacing the word alone. The same command resumes a run that was stopped.
     """
     with needs_models("wordstill meaning pairs"):
         from wordstill.meaning.make_triples import PairConfig, make_triples
@@ -104,19 +104,16 @@ def command(
     trip = _round_trip(there, back, device, dtype)
     start = time.monotonic()
     sources = _sources(store, paraphrases, config)
-    from tqdm import tqdm
-
-    with tqdm(total=len(sources.targets), unit=" targets", disable=not wants_progress(progress)) as bar:
-        triples = make_triples(
-            sources,
-            model,
-            table,
-            out,
-            config,
-            paraphraser=trip,
-            overwrite=overwrite,
-            report=lambda done, _: bar.update(done - bar.n),
-        )
+    triples = make_triples(
+        sources,
+        model,
+        table,
+        out,
+        config,
+        paraphraser=trip,
+        overwrite=overwrite,
+        progress=wants_progress(progress),
+    )
     _report(triples, out, time.monotonic() - start, sample)
 
 

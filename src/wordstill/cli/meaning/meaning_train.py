@@ -12,7 +12,15 @@ import typer
 
 from wordstill.cli.failures import needs_models
 from wordstill.cli.formatting import show_facts, show_next, time_text
-from wordstill.cli.options import Device, Dtype, NewFolder, Overwrite, output_folder
+from wordstill.cli.options import (
+    Device,
+    Dtype,
+    NewFolder,
+    Overwrite,
+    ShowProgress,
+    output_folder,
+    wants_progress,
+)
 from wordstill.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -51,6 +59,7 @@ def command(
     device: Device = "auto",
     dtype: Dtype = "auto",
     overwrite: Overwrite = False,
+    progress: ShowProgress = None,
     preset: Annotated[
         str,
         typer.Option(
@@ -105,7 +114,7 @@ def command(
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
 
-    A command that was stopped goes on where it was when it is given again.
+    The same command resumes a run that was stopped.
     """
     with needs_models("wordstill meaning train"):
         from wordstill.meaning import PRESETS, Triples, train_encoder
@@ -145,6 +154,7 @@ def command(
         states=states,
         other_teacher=other_teacher,
         overwrite=overwrite,
+        progress=wants_progress(progress),
     )
     _report(trained, out, time.monotonic() - start)
 
