@@ -24,8 +24,10 @@ from wordstill.corpus.segment import word_spans
 from wordstill.evaluation.data.locate import locate
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.evaluation.statistics import Floats, resampled_correlations, spearman
+from wordstill.evaluation.tasks.in_context import PairCosines, word_cosines
 from wordstill.meaning import Occurrence
-from wordstill.meaning.context_tasks import Representations, cosines, occurrence_vectors, predict
+from wordstill.meaning.context_encoder import StateEncoder
+from wordstill.meaning.distiller import Representation
 from wordstill.teacher.spans import StateReader
 
 SENSES, SENSE_PARTS = "wic", ("train", "dev")
@@ -43,7 +45,7 @@ class Judged(NamedTuple):
 
 
 def development(
-    reader: StateReader, representations: Representations, sentences: Iterable[str]
+    reader: StateReader, representations: Mapping[str, Representation], sentences: Iterable[str]
 ) -> dict[str, Judged]:
     """All sets by name.
 
@@ -55,10 +57,9 @@ def development(
     sets = {name: _pairs(name) for name in WORDS}
     needed = {word for pairs in sets.values() for word in (*pairs.first, *pairs.second)}
     occurrences = occurrences_of(needed, sentences, CONTEXTS)
-    judged = {SENSES: _senses(reader, representations)}
-    return judged | {
-        name: _words(reader, representations, pairs, occurrences) for name, pairs in sets.items()
-    }
+    encoder = StateEncoder(reader, representations)
+    judged = {SENSES: _senses(encoder)}
+    return judged | {name: _words(encoder, pairs, occurrences) for name, pairs in sets.items()}
 
 
 def occurrences_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, list[Occurrence]]:
@@ -80,33 +81,25 @@ def occurrences_of(words: set[str], sentences: Iterable[str], count: int) -> dic
     return {word: occurrences for word, occurrences in found.items() if len(occurrences) == count}
 
 
-def _senses(reader: StateReader, representations: Representations) -> Judged:
+def _senses(encoder: StateEncoder) -> Judged:
     located = locate(SENSES)
     parts = located.reader(located.path).parts
-    predicted = predict(reader, representations, [pair for part in SENSE_PARTS for pair in parts[part]])
-    values = {name: np.where(predicted.found, one, -1.0) for name, one in predicted.cosines.items()}
-    return Judged(predicted.gold, values)
+    pairs = word_cosines(encoder, [pair for part in SENSE_PARTS for pair in parts[part]])
+    return Judged(pairs.gold, {name: pairs.kept(name, -1.0) for name in encoder.names})
 
 
 def _words(
-    reader: StateReader,
-    representations: Representations,
-    pairs: WordPairs,
-    occurrences: Mapping[str, Sequence[Occurrence]],
+    encoder: StateEncoder, pairs: WordPairs, occurrences: Mapping[str, Sequence[Occurrence]]
 ) -> Judged:
     kept = [row for row, pair in enumerate(zip(pairs.first, pairs.second)) if occurrences.keys() >= set(pair)]
     sides = [
         [occurrence for row in kept for occurrence in occurrences[side[row]]]
         for side in (pairs.first, pairs.second)
     ]
-    vectors, found = occurrence_vectors(reader, representations, sides[0] + sides[1])
-    half = len(sides[0])
-    usable = _by_pair(found[:half] & found[half:]).all(axis=1)
-    values = {
-        name: _by_pair(cosines(matrix[:half], matrix[half:])).mean(axis=1)[usable]
-        for name, matrix in vectors.items()
-    }
-    return Judged(np.asarray(pairs.gold)[kept][usable], values)
+    every = PairCosines.of(*encoder.occurrences(sides[0] + sides[1]), np.repeat(pairs.gold[kept], CONTEXTS))
+    usable = _by_pair(every.found).all(axis=1)
+    values = {name: _by_pair(one).mean(axis=1)[usable] for name, one in every.cosines.items()}
+    return Judged(pairs.gold[kept][usable], values)
 
 
 def _by_pair(values: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -25,7 +25,7 @@ MODULE = "experiments.meaning.measure"
 
 
 def main() -> None:
-    """Measure, print the table and write the result."""
+    """Measure, print the tables and write the result."""
     options = arguments()
     if options.only_targets is not None:
         triple_making.write_sources(triple_making.sources_of(options), options.only_targets)
@@ -49,8 +49,7 @@ def main() -> None:
     representations = tasks.all_representations(options, encoders, vectors, record)
     with record.timed("tasks"):
         reader = encoders[distillers.PAPER].reader
-        result = tasks.evaluated(options, reader, representations, record)
-    print(result.markdown())
+        tasks.evaluated(options, reader, representations, record)
     record.facts["encoding, beside reading the states"] = tasks.encoding_costs(encoders, triples)
     record.write()
 

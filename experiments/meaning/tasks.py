@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from itertools import islice
 
 import torch
@@ -11,8 +12,12 @@ import torch
 from experiments.meaning.distillers import ABLATION, PAPER, SCALED_RAW, Encoders, distilled, raw
 from experiments.meaning.triples import sentences_of
 from experiments.record import TimedRecord
+from wordstill.evaluation import Score
+from wordstill.evaluation.data.catalog import YEARS
+from wordstill.evaluation.report.tables import markdown
+from wordstill.evaluation.suite import IN_CONTEXT, evaluate_in_context
 from wordstill.meaning import MeaningEncoder, Triples
-from wordstill.meaning.context_suite import TASKS, YEARS, Evaluation, EvaluationConfig, evaluate
+from wordstill.meaning.context_encoder import StateEncoder
 from wordstill.meaning.distiller import Representation
 from wordstill.meaning.liu import LiuTransform
 from wordstill.teacher.spans import StateReader
@@ -28,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tasks")
     group.add_argument("--task", action="append", help="run only these tasks")
     group.add_argument("--limit", type=int, help="pairs of each sentence task")
-    group.add_argument("--unit", default=EvaluationConfig.unit)
+    group.add_argument("--unit", default="subwords")
     group.add_argument(
         "--liu-sentences", type=int, default=20_000, help="sentences for Liu et al. 2020; 0 for none"
     )
@@ -51,12 +56,11 @@ def evaluated(
     reader: StateReader,
     representations: dict[str, Representation],
     record: TimedRecord,
-) -> Evaluation:
-    """All tasks, each written when it is done.
+) -> None:
+    """All tasks, each printed and written when it is done.
 
     Cosines of words, which take long, only for what the paper's table has, and the chosen.
     """
-    config = EvaluationConfig(options.unit, options.limit)
     values_of: dict[str, dict[str, float]] = {}
     record.facts["figures"] = values_of
     names = (PAPER, PAPER + ABLATION, record.facts["chosen"], record.facts["chosen"] + ABLATION)
@@ -68,15 +72,26 @@ def evaluated(
     }
     few = {name: represent for name, represent in representations.items() if name in shown}
     # The years together: their mean is a score too.
-    groups = [[task] for task in TASKS if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]
+    groups = [[task] for task in IN_CONTEXT if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]
     for group in groups:
-        tasks = [task for task in group if task in (options.task or TASKS)]
+        tasks = [task for task in group if task in (options.task or IN_CONTEXT)]
         if tasks:
-            found = evaluate(reader, few if tasks == [WORDS] else representations, tasks, config)
-            for name, values in found.as_dict().items():
-                values_of.setdefault(name, {}).update(values)
+            encoder = StateEncoder(reader, few if tasks == [WORDS] else representations)
+            found = evaluate_in_context(encoder, tasks, unit=options.unit, limit=options.limit)
+            print(markdown(found), flush=True)
+            for name, scores in found.scores.items():
+                values_of.setdefault(name, {}).update(fractions(scores))
             record.write()
-    return Evaluation(values_of)
+
+
+def fractions(scores: Mapping[str, Score]) -> dict[str, float]:
+    """The scores of a representation and those beside them, as fractions of one."""
+    values = {name: score.value for name, score in scores.items()}
+    for name, score in scores.items():
+        values |= {f"{name}-{part.name}": part.value for part in score.parts}
+    if all(values.get(name) is not None for name in YEARS):
+        values["sts-mean"] = sum(values[name] or 0.0 for name in YEARS) / len(YEARS)
+    return {name: value / 100 for name, value in values.items() if value is not None}
 
 
 def encoding_costs(encoders: Encoders, triples: Triples) -> dict[str, float]:

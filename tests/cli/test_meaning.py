@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
@@ -149,30 +151,49 @@ def test_the_usual_kind_is_that_of_the_library():
     assert DEFAULT_KIND == library.DEFAULT_KIND
 
 
-def test_evaluating(cli, world, thresholds, tmp_path, monkeypatch):
+def test_evaluating(cli, triples, usim, tmp_path, monkeypatch):
     from wordstill.errors import DataError
-    from wordstill.meaning import context_suite
+    from wordstill.evaluation.report import tables
 
-    monkeypatch.setattr(context_suite, "TASKS", ("usim",))
-    monkeypatch.setattr(
-        context_suite, "_run", lambda task, reader, found, config: {name: {"usim": 0.5} for name in found}
-    )
-    triples = tmp_path / "t.jsonl"
-    options = ("--masked", world / "masked", "--vectors", world / "vectors", *thresholds)
-    cli("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", triples)
-    cli("meaning", "train", triples, "--heads", 4, "--max-epochs", 1, "--out", tmp_path / "meaning")
-    shown = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "scores.json")
+    cheap = ("--other-teacher", "--heads", 4, "--max-epochs", 1, "--device", "cpu", "--dtype", "float32")
+    cli("meaning", "train", triples, *cheap, "--out", tmp_path / "meaning")
+    command = ("meaning", "evaluate", tmp_path / "meaning", "--task", "usim")
+    shown = cli(*command, "--out", tmp_path / "scores.json")
     assert shown.code == 0, shown.err
-    assert "| meaning | 50.0 |" in shown.out
-    assert json.loads((tmp_path / "scores.json").read_text())["raw-centred"] == {"usim": 0.5}
+    assert shown.out.startswith("| set | measure | raw | meaning | context |") and "6/6" in shown.out
+    content = json.loads((tmp_path / "scores.json").read_text())
+    (score,) = content["tables"]["raw-centred"]["scores"]
+    assert (score["dataset"], score["coverage"]) == ("usim", {"used": 6, "total": 6})
+    assert content["comparisons"][0]["second"] == "raw"
 
-    def reader_gone(result):
+    def reader_gone(evaluation, published):
         assert (tmp_path / "again.json").exists()
         raise DataError("nobody reads this")
 
-    monkeypatch.setattr(context_suite.Evaluation, "markdown", reader_gone)
-    again = cli("meaning", "evaluate", tmp_path / "meaning", "--out", tmp_path / "again.json")
+    monkeypatch.setattr(tables, "markdown", reader_gone)
+    again = cli(*command, "--out", tmp_path / "again.json")
     assert (again.code, again.out) == (1, "") and "nobody reads this" in again.err
+
+
+@pytest.fixture
+def usim(tmp_path, monkeypatch):
+    """Six made-up pairs in place of the published ones."""
+    from wordstill.evaluation.data.catalog import DATASETS
+    from wordstill.evaluation.data.context_sets import read_usim
+    from wordstill.evaluation.data.registry import DatasetFile
+
+    sentences = ("the old house", "the small old house", "nobody knows the house", "the house stands")
+    pairs = [(one, other) for one in sentences for other in sentences if one < other]
+    lines = [
+        f"{text}\t{text.split().index('house')}\t{number % 4}\thouse.n {text}\n"
+        for number, pair in enumerate(pairs)
+        for text in pair
+    ]
+    (tmp_path / "usim.txt").write_text("".join(lines))
+    checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
+    file = DatasetFile("usim.txt", read_usim, checksums={"usim.txt": checksum})
+    monkeypatch.setitem(DATASETS, "usim", replace(DATASETS["usim"], copies=(file,)))
+    monkeypatch.setenv("WORDSTILL_DATA", str(tmp_path))
 
 
 PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.similarity_sets import WordPairs
 from wordstill.vectors import WordVectors
 

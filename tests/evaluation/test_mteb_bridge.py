@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import MissingExtra
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.mteb_bridge import StaticEncoder
 from wordstill.evaluation.protocol import Protocol

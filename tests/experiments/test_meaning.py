@@ -15,7 +15,9 @@ from experiments.meaning import distillers, measure
 from experiments.meaning import tasks as task_running
 from experiments.meaning import triples as triple_making
 from wordstill.corpus import PrepareConfig, prepare
-from wordstill.meaning.context_suite import Evaluation
+from wordstill.evaluation import Evaluation, Protocol, Score
+from wordstill.evaluation.score import Coverage
+from wordstill.evaluation.statistics import Interval
 from wordstill.vectors import WordVectors
 
 ROOT = Path(__file__).parents[2]
@@ -60,11 +62,16 @@ def stub_data(monkeypatch):
         cosines = {name: gold + size[name] * (noise + 0.1 * own[name]) for name in representations}
         return {"wic": development_data.Judged(gold, cosines)}
 
-    def evaluate(reader, representations, tasks, config):
-        return Evaluation({name: dict.fromkeys(tasks, 0.5) for name in representations})
+    def evaluate(encoder, tasks, *, unit, limit):
+        rules, interval = Protocol("default"), Interval(49.0, 51.0)
+        scores = {
+            task: Score("toy", task, "accuracy", 50.0, interval, Coverage(9, 9), 9, rules, "test", "0")
+            for task in tasks
+        }
+        return Evaluation(dict.fromkeys(encoder.names, scores), rules, 0)
 
     monkeypatch.setattr(distillers, "development", development)
-    monkeypatch.setattr(task_running, "evaluate", evaluate)
+    monkeypatch.setattr(task_running, "evaluate_in_context", evaluate)
 
 
 @pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 SAMPLE_WORDS = 5
-SAMPLE_NEIGHBORS = 4
+SAMPLE_NEIGHBOURS = 4
 SHORTEST = 4
 """Letters of a word that is shown: shorter ones are mostly function words."""
 
@@ -39,7 +39,7 @@ def show_result(
     samples = content_words(table)
     if samples:
         typer.echo(f"\nNearest words in {label}:")
-        found = table.neighbors(samples, SAMPLE_NEIGHBORS)
+        found = table.neighbours(samples, SAMPLE_NEIGHBOURS)
         show_facts(
             {word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored}
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ ABSENT = -1
 @dataclass(frozen=True)
 class Protocol(Config):
     """How words are looked up, what happens to those not found, and which variant of a task is used."""
+
+    covered: ClassVar[str] = "items with every word in the table"
 
     name: str
     oov: Oov = "skip"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -86,12 +86,16 @@ class Evaluation:
     @property
     def a8(self) -> dict[str, float]:
         """The mean of the eight usual similarity sets, for those tables that have a score for all eight."""
+        return self.mean(EIGHT)
+
+    def mean(self, sets: Sequence[str]) -> dict[str, float]:
+        """The mean over some sets, for those tables that have a score for all of them."""
         means = {}
         for table, scores in self.scores.items():
-            values = [scores[name].value for name in EIGHT if name in scores]
+            values = [scores[name].value for name in sets if name in scores]
             found = [value for value in values if value is not None]
-            if len(found) == len(EIGHT):
-                means[table] = sum(found) / len(EIGHT)
+            if len(found) == len(sets):
+                means[table] = sum(found) / len(sets)
         return means
 
     def comparisons(self, baseline: str | None = None) -> list[Comparison]:

@@ -247,6 +247,22 @@ def make_score(
     )
 
 
+def correlation_problem(coverage: Coverage, items: ItemScores) -> str | None:
+    """Why the correlation of some pairs has no value, or None if it has one."""
+    used, total = coverage
+    assert items.gold is not None
+    gold, cosines = items.gold[items.scored], items.predicted[items.scored]
+    if used == 0:
+        return f"none of the {total} pairs is covered"
+    if used < FEWEST_ITEMS:
+        return f"only {used} of the {total} pairs covered; a correlation needs at least {FEWEST_ITEMS}"
+    if np.ptp(gold) == 0:
+        return "the human scores of the covered pairs are all the same"
+    if np.ptp(cosines) == 0:
+        return "the cosines of the covered pairs are all the same"
+    return None
+
+
 def points(value: float) -> float | None:
     """A fraction of one in points; None where it is not defined."""
     return None if value != value else POINTS * value

@@ -1,20 +1,30 @@
-"""Scoring one or many tables of vectors on many data sets."""
+"""Scoring tables of vectors, or the representations of an encoder of words in context, on many data sets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from wordstill.errors import DataError, UsageError
-from wordstill.evaluation.data.catalog import DATASETS, DEFAULT_SUITE, suite_sets
+from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.evaluation.data.catalog import DATASETS, DEFAULT_SUITE, YEARS, suite_sets
 from wordstill.evaluation.data.locate import DATA_VARIABLE, available
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.result import Evaluation, TableFacts
+from wordstill.evaluation.score import Score
 from wordstill.evaluation.statistics import checked_seed
-from wordstill.evaluation.tasks.base import make_task
+from wordstill.evaluation.tasks.base import make_task, resolve_name, task_class
+from wordstill.evaluation.tasks.in_context import ContextEncoder, ContextTask, Unit, context_protocol
 from wordstill.vectors import WordVectors
 
 SINGLE_TABLE = "vectors"
+IN_CONTEXT: Mapping[str, str] = {
+    **{name: name for name in ("usim", "wic", "cosimlex", "scws")},
+    **{name: f"{name}:context-sts" for name in YEARS},
+    "paws-wiki": "paws-wiki",
+    "paws-words": "paws-wiki:word-cosines",
+}
+"""Tasks in context by their short names, in the order of the report."""
 
 
 def evaluate(
@@ -49,6 +59,44 @@ def evaluate(
     }
     facts = {name: TableFacts.of(table) for name, table in tables.items()}
     return Evaluation(scores, rules, seed, missing, facts)
+
+
+def evaluate_in_context(
+    encoder: ContextEncoder,
+    tasks: Sequence[str] | None = None,
+    seed: int = 0,
+    *,
+    unit: Unit = "subwords",
+    limit: int | None = None,
+) -> Evaluation:
+    """Score the representations of an encoder on words in context, sentences and paraphrases.
+
+    Args:
+        encoder: Reads each text once for all its representations.
+        tasks: Names of ``IN_CONTEXT``, or ``SET:KIND``; None for all of ``IN_CONTEXT``.
+        seed: Of the bootstrap.
+        unit: What is averaged for a sentence.
+        limit: Most pairs of each sentence task, for a quick look; None takes all.
+    """
+    rules, seed = context_protocol(unit, limit), checked_seed(seed)
+    scores: dict[str, dict[str, Score]] = {name: {} for name in encoder.names}
+    # All sets are read before any is scored.
+    for task in [_context_task(name) for name in tasks or IN_CONTEXT]:
+        for name, rows in task.run(encoder, rules, seed).items():
+            scores[name].update(rows)
+    return Evaluation(scores, rules, seed)
+
+
+def _context_task(name: str) -> ContextTask[Any]:
+    if name not in IN_CONTEXT and ":" not in name:
+        raise unknown_name("task", name, IN_CONTEXT)
+    kind, dataset = resolve_name(IN_CONTEXT.get(name, name))
+    found = task_class(kind)
+    if not issubclass(found, ContextTask):
+        raise UsageError(
+            f"The task {kind!r} scores tables of vectors: wordstill evaluate VECTORS --set {name}"
+        )
+    return found(dataset)
 
 
 def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordVectors]:

@@ -26,7 +26,7 @@ from wordstill.vectors.queries import (
     rows_of_groups,
     search,
 )
-from wordstill.vectors.search import SCORE_BYTES, best_rows, unit_rows
+from wordstill.vectors.search import best_rows, unit_rows
 
 if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
@@ -46,14 +46,7 @@ GROUP_BYTES = 1 << 20
 SMALLEST_BLOCK = 1024
 
 
-def analogies(
-    table: WordVectors,
-    questions: Sequence[Question],
-    topn: int,
-    rule: Rule,
-    *,
-    score_bytes: int = SCORE_BYTES,
-) -> list[Scored]:
+def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule: Rule) -> list[Scored]:
     """The best answers to each question (a, b, c), none of them one of its own words.
 
     With cosines of unit vectors:
@@ -84,7 +77,7 @@ def analogies(
     a, b, c = means[0::3], means[1::3], means[2::3]
     if rule != "3cosmul":
         # The sum of cosines with b, -a and c is the product with b - a + c.
-        return search(table, _complete(_relation(a, b, rule), c, rule), topn, asked, score_bytes=score_bytes)
+        return search(table, _complete(_relation(a, b, rule), c, rule), topn, asked)
     unit, units = table.unit, [unit_rows(part) for part in (a, b, c)]
 
     def score(some: slice, rows: slice) -> Single:
@@ -92,7 +85,7 @@ def analogies(
         first, second, third = (_cosines(part[some] @ block, rule) for part in units)
         return _complete(_relation(first, second, rule), third, rule)
 
-    return named(table, best_rows(score, (len(a), len(unit)), topn, asked, score_bytes=score_bytes))
+    return named(table, best_rows(score, (len(a), len(unit)), topn, asked))
 
 
 def solve(

@@ -209,7 +209,7 @@ def test_sets_in_context(data_folder):
 
 def test_paraphrases_have_no_header(data_folder):
     parts = read("paws-wiki")
-    assert [int(part.gold.sum()) for part in parts.values()] == [3539, 3536]
+    assert [int(part.gold.sum()) for part in parts.parts.values()] == [3539, 3536]
 
 
 def test_lexicons_keep_all_lines_of_a_word(data_folder):

@@ -7,7 +7,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.category_sets import Categories, read_own_categories
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.categorization import LINKAGES, CategorizationTask
 from wordstill.vectors import WordVectors

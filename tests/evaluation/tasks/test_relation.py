@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.analogy_sets import read_relations
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.relation import RelationTask
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from wordstill.errors import DataError
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs, StsReader, read_own_sentences
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.sts import SIF_WEIGHT, StsTask

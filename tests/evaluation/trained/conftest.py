@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordstill.evaluation.data.examples import Examples, Published
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.vectors import WordVectors
 
 GOOD = [f"good{number}" for number in range(20)]

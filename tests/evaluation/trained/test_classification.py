@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import MissingExtra, UsageError
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.score import Coverage
 from wordstill.evaluation.trained.classification import ClassificationTask, ProbeTask
 from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig

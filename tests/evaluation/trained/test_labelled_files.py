@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_by_class
-from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.text_sets import FileOfEachClass, LabelFirst, read_own_labelled
+from wordstill.evaluation.trained.classification import ClassificationTask
 
 SIZES = {
     "mr": ((10662,), {"negative": 5331, "positive": 5331}),
@@ -24,7 +24,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_published_sets(data_folder, name):
-    published = LoadedDataset.load(name, "classification").content
+    published = ClassificationTask(name).dataset.content
     sizes, classes = SIZES[name]
     parts = [part for part in (published.train, published.dev, published.test) if part is not None]
     assert tuple(map(len, parts)) == sizes
@@ -71,7 +71,7 @@ def test_an_own_file(tmp_path):
     assert published.train.sentences == (("a", "b", "c"), ("d", "e"))
 
 
-WORDS = st.lists(st.from_regex(r"\S{1,5}", fullmatch=True), min_size=1, max_size=5)
+WORDS = st.lists(st.from_regex(r"[^\s\0]{1,5}", fullmatch=True), min_size=1, max_size=5)
 LABELS = st.from_regex(r"[a-z0-9:]{1,8}", fullmatch=True)
 
 

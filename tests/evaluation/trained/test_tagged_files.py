@@ -6,8 +6,8 @@ import pytest
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_in_order
-from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.data.text_sets import Columns, Treebank, read_own_tagged
+from wordstill.evaluation.trained.tagging import TaggingTask
 
 SIZES = {
     "conll2000": (((8936, 211727), (2012, 47377)), 22),
@@ -19,7 +19,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_published_sets(data_folder, name):
-    published = LoadedDataset.load(name, "tagging").content
+    published = TaggingTask(name).dataset.content
     sizes, tags = SIZES[name]
     parts = [part for part in (published.train, published.dev, published.test) if part is not None]
     assert tuple((len(part), sum(map(len, part.sentences))) for part in parts) == sizes

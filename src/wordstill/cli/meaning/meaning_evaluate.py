@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -11,7 +10,7 @@ from wordstill.cli.meaning.meaning_options import EncoderOptions, EncoderPath
 from wordstill.cli.options import Overwrite, ReportFile
 
 if TYPE_CHECKING:
-    from wordstill.teacher.spans import Unit
+    from wordstill.evaluation.tasks.in_context import Unit
 
 EXAMPLES = """\
 Example: wordstill meaning evaluate meaning
@@ -45,21 +44,24 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
-    from wordstill.core.files import atomic_file, refuse_existing
+    from wordstill.core.files import refuse_existing
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
     model = options.load(encoder)
-    from wordstill.meaning.context_suite import EvaluationConfig, evaluate
+    from wordstill.evaluation.report.tables import markdown, parts_markdown
+    from wordstill.evaluation.suite import evaluate_in_context
+    from wordstill.meaning.context_encoder import StateEncoder
 
-    representations = model.representations()
-    result = evaluate(
-        model.reader, representations, task or None, EvaluationConfig(cast("Unit", unit), limit)
+    found = model.representations()
+    # First, so that the others are compared with it.
+    representations = {"raw": found.pop("raw"), **found}
+    result = evaluate_in_context(
+        StateEncoder(model.reader, representations), task or None, unit=cast("Unit", unit), limit=limit
     )
     try:
         if out is not None:
-            with atomic_file(out) as handle:
-                handle.write(json.dumps(result.as_dict(), indent=2).encode())
-            typer.echo(f"Written: {out}", err=True)
+            typer.echo(f"Written: {result.save(out, overwrite=overwrite)}", err=True)
     finally:
-        typer.echo(result.markdown(), nl=False)
+        typer.echo(markdown(result, published=True))
+        typer.echo(parts_markdown(result), nl=False)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ DEFAULT_SECTION = "all"
 @dataclass(frozen=True, eq=False)
 class Questions:
     """Questions in the order of their file."""
+
+    holds: ClassVar[str] = "questions"
 
     words: tuple[tuple[str, str, str, str], ...]
     section: NDArray[np.int64]
@@ -119,6 +122,8 @@ class Relation:
 @dataclass(frozen=True)
 class Relations:
     """All sub-categories, the official training part first."""
+
+    holds: ClassVar[str] = "relations"
 
     relations: tuple[Relation, ...]
 

@@ -36,6 +36,8 @@ EIGHT = (
     "men",
 )
 """The similarity sets whose mean is quoted most often."""
+YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
+"""The sets of STS, whose mean is quoted too."""
 
 _RELATIONAL = ("google", "msr", "semeval2012")
 _CONCEPTS = ("ap", "battig", "esslli-1a", "esslli-2c")
@@ -48,8 +50,8 @@ def _of(*kinds: str) -> tuple[str, ...]:
 SUITES: Mapping[str, tuple[str, ...]] = {
     "similarity": _of("similarity"),
     "intrinsic": _of("similarity", "analogy", "relation", "categorisation"),
-    "sentences": _of("sts"),
-    "papers": (*EIGHT, *_RELATIONAL, *_CONCEPTS, *_of("sts")),
+    "sentences": YEARS,
+    "papers": (*EIGHT, *_RELATIONAL, *_CONCEPTS, *YEARS),
     "trained": ("cr", "mr", "mpqa", "subj", "trec", "sst5", "conll2000", "ud-ewt", "ptb-sample", "wnut17"),
     "probe": tuple(f"{name}:probe" for name in ("cr", "mr", "mpqa", "subj", "trec", "sst5")),
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import filled_lines, guess_delimiter, own_lines, split_fields
@@ -15,6 +16,8 @@ from wordstill.evaluation.data.registry import Dataset, DatasetFile
 @dataclass(frozen=True)
 class Categories:
     """Words in the order and with the repetitions of their file: a word may stand in several classes."""
+
+    holds: ClassVar[str] = "words with classes"
 
     words: tuple[str, ...]
     labels: tuple[str, ...]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number
@@ -48,6 +49,8 @@ Pairs = tuple[ContextPair, ...]
 @dataclass(frozen=True)
 class ContextParts:
     """Pairs by part: ``train``, ``dev`` and ``test``, ``context1`` and ``context2``, or ``all``."""
+
+    holds: ClassVar[str] = "words in context"
 
     parts: dict[str, Pairs]
 
@@ -195,7 +198,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "CC BY-NC 4.0 (from the project page; not in the files)",
         "Wenxin-Jiang/CS577-NLP@17fb8ca9",
         (DatasetFile("context/WiC", read_wic, "HW2/WiC_dataset"),),
-        task=None,
+        task="context-senses",
         home="https://pilehvar.github.io/wic/",
         caveat="The answers of the test part are there.",
     ),
@@ -207,7 +210,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "not stated",
         "qianchu/adjust_cwe@5ec4d09b",
         (DatasetFile("context/Usim/usim_en.txt", read_usim, "eval_data/usim/usim_en.txt"),),
-        task=None,
+        task="context-pairs",
         home="https://aclanthology.org/J13-3003/",
         caveat="Usim-2 only, tokenised, with the mean rating; two lines for each pair.",
     ),
@@ -225,7 +228,7 @@ CONTEXT: tuple[Dataset, ...] = (
                 "data/cosimlex_dataset/cosimlex_en.csv",
             ),
         ),
-        task=None,
+        task="context-change",
         home="https://competitions.codalab.org/competitions/20905",
         caveat="340 pairs in two contexts each; tabs in spite of the name .csv.",
     ),
@@ -241,7 +244,7 @@ CONTEXT: tuple[Dataset, ...] = (
                 "context/SCWS/ratings.txt", read_scws, "evaluation_data/ehuang_sim_wcontext/SCWS/ratings.txt"
             ),
         ),
-        task=None,
+        task="context-pairs",
         home="https://ai.stanford.edu/~ehhuang/",
     ),
     _lexicon(

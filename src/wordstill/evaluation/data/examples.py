@@ -13,6 +13,7 @@ Words = tuple[str, ...]
 Target = TypeVar("Target", str, Words)
 """A label for the whole sentence, or a tag for each of its words."""
 
+LABELS, TAGS = "labels", "tags"
 SHARES = (0.6, 0.2, 0.2)
 DEV_SHARE = SHARES[1] / (SHARES[0] + SHARES[1])
 DOCUMENT_SHARES = (0.8, 0.1, 0.1)
@@ -50,6 +51,11 @@ class Published(Generic[Target]):
     test: Examples[Target] | None = None
     documents: tuple[int, ...] = ()
     """Where each document of ``train`` begins, for a set that must not be divided inside one."""
+
+    @property
+    def holds(self) -> str:
+        """Whether sentences have the targets, or words."""
+        return LABELS if isinstance(self.train.targets[0], str) else TAGS
 
     def sentences(self) -> list[Words]:
         """The sentences of all parts."""

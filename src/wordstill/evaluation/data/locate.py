@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.resources
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from wordstill.core.files import sha256_of, user_cache
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
+from wordstill.evaluation.data.similarity_sets import read_own_pairs
 
 DATA_VARIABLE = "WORDSTILL_DATA"
 
-OWN_READERS: Mapping[str, str] = {
-    "similarity": "wordstill.evaluation.data.similarity_sets:read_own_pairs",
-    "analogy": "wordstill.evaluation.data.analogy_sets:read_own_questions",
-    "categorisation": "wordstill.evaluation.data.category_sets:read_own_categories",
-    "sts": "wordstill.evaluation.data.sentence_sets:read_own_sentences",
-    "classification": "wordstill.evaluation.data.text_sets:read_own_labelled",
-    "probe": "wordstill.evaluation.data.text_sets:read_own_labelled",
-    "parent": "wordstill.evaluation.data.text_sets:read_own_labelled",
-    "tagging": "wordstill.evaluation.data.text_sets:read_own_tagged",
-}
-"""What reads a user's own file, by the kind of task."""
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedDataset(Generic[Content]):
+    """A data set that was read, with where it came from."""
+
+    name: str
+    content: Content
+    source: str
+    sha256: str
+
+    @property
+    def holds(self) -> str:
+        """What the set has, in a word or two."""
+        return str(getattr(self.content, "holds", "data for other uses"))
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Located:
     reader: Callable[[Path], Any]
 
 
-def locate(name: str | Path, kind: str = "similarity") -> Located:
+def locate(name: str | Path, own_reader: Callable[[Path], Any] = read_own_pairs) -> Located:
     """Find a set of the registry by name, or a user's own file by path.
 
     A set of the registry is looked for in ``$WORDSTILL_DATA``, then inside gensim's package where that has
@@ -52,11 +57,11 @@ def locate(name: str | Path, kind: str = "similarity") -> Located:
 
     Args:
         name: The name or the path.
-        kind: As what an own file is read: the name of a task.
+        own_reader: Reads an own file.
     """
     # A path is a file, whatever sets are called.
     if isinstance(name, Path) or name not in DATASETS:
-        return _own_file(str(name), kind)
+        return _own_file(str(name), own_reader)
     dataset = DATASETS[name]
     found = next((place for place in _places(dataset) if place.complete), None)
     if found is None:
@@ -162,25 +167,15 @@ def _missing(dataset: Dataset) -> DataError | MissingExtra:
     )
 
 
-def _own_file(name: str, kind: str) -> Located:
+def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
     path = Path(name).expanduser()
     if path.is_file():
-        return Located(name, path, f"file:{name}", _checksum(path), _own_reader(kind))
+        return Located(name, path, f"file:{name}", _checksum(path), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
         raise DataError(
             f"There is no file {str(path)!r}. Give the name of a data set or the path of a file of your own."
         )
     raise unknown_name("data set", name, DATASETS, "The path of your own file can be given too.")
-
-
-def _own_reader(kind: str) -> Callable[[Path], Any]:
-    if kind not in OWN_READERS:
-        raise UsageError(
-            f"A file of your own cannot be read for the task {kind!r}; it can for {', '.join(OWN_READERS)}."
-        )
-    module, _, function = OWN_READERS[kind].partition(":")
-    reader: Callable[[Path], Any] = getattr(importlib.import_module(module), function)
-    return reader
 
 
 def _checksum(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ OWN_CORPUS = "all"
 class SentencePairs:
     """Scored pairs, sub-corpus after sub-corpus."""
 
+    holds: ClassVar[str] = "scored pairs of sentences"
+
     first: tuple[str, ...]
     second: tuple[str, ...]
     gold: NDArray[np.float64]
@@ -29,6 +32,18 @@ class SentencePairs:
 
     def __len__(self) -> int:
         return len(self.first)
+
+
+@dataclass(frozen=True)
+class ParaphraseParts:
+    """Pairs with the score 1 for paraphrases and 0 for others, by part: ``dev`` and ``test``."""
+
+    holds: ClassVar[str] = "paraphrases"
+
+    parts: dict[str, SentencePairs]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts.values()))
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ def read_own_sentences(path: Path) -> SentencePairs:
     return _collect(rows, (OWN_CORPUS,), path)
 
 
-def read_paraphrases(folder: Path) -> dict[str, SentencePairs]:
+def read_paraphrases(folder: Path) -> ParaphraseParts:
     """PAWS-Wiki, which has no header line here: the parts ``dev`` and ``test``, with the label as score."""
     parts = {}
     for part in ("dev", "test"):
@@ -66,7 +81,7 @@ def read_paraphrases(folder: Path) -> dict[str, SentencePairs]:
                 raise DataError(f"{place}: expected the label 0 or 1 but got {label!r}.")
             rows.append((first, second, float(label), 0))
         parts[part] = _collect(rows, (part,), path)
-    return parts
+    return ParaphraseParts(parts)
 
 
 def _corpus(folder: Path, corpus: str) -> list[tuple[str, str, float]]:
@@ -172,7 +187,7 @@ SENTENCES: tuple[Dataset, ...] = (
         "free use with acknowledgement to Google LLC (upstream LICENSE)",
         "hoangdzung/simmat@7e55b810",
         (DatasetFile("paraphrase/PAWS-Wiki", read_paraphrases, "data/final"),),
-        task=None,
+        task="paraphrase",
         home="https://github.com/google-research-datasets/paws",
         caveat="dev and test only, 8,000 pairs each, without the upstream header line.",
     ),

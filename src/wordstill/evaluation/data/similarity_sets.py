@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ LEMMA_SUFFIXES = ("-n", "-v", "-j")
 @dataclass(frozen=True, eq=False)
 class WordPairs:
     """Pairs in the order and with the repetitions of their file."""
+
+    holds: ClassVar[str] = "scored pairs of words"
 
     first: tuple[str, ...]
     second: tuple[str, ...]

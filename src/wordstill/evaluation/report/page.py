@@ -20,6 +20,7 @@ from wordstill.evaluation.report.tables import (
     layer_rows,
     markdown,
     notes,
+    part_rows,
     title,
 )
 from wordstill.evaluation.result import Evaluation
@@ -265,25 +266,11 @@ def _layers(evaluation: Evaluation) -> str:
 
 
 def _parts(evaluation: Evaluation) -> str:
-    blocks = []
-    for name in evaluation.sets:
-        by_table = {
-            table: {(part.name, part.metric): part for part in score.parts}
-            for table, score in zip(evaluation.scores, column(evaluation, name))
-            if score is not None
-        }
-        keys = list(dict.fromkeys(key for parts in by_table.values() for key in parts))
-        if not keys:
-            continue
-        rows = [["part", "measure", *by_table]]
-        for key in keys:
-            found = (parts.get(key) for parts in by_table.values())
-            values = (
-                f"{part.value:.1f} ({part.n:,})" if part and part.value is not None else "–" for part in found
-            )
-            rows.append([*key, *values])
-        blocks.append(details(title(name), html_table(rows, words=2)))
-    return "".join(blocks)
+    head = ["part", "measure", *evaluation.scores]
+    blocks = {name: part_rows(evaluation, name) for name in evaluation.sets}
+    return "".join(
+        details(title(name), html_table([head, *rows], words=2)) for name, rows in blocks.items() if rows
+    )
 
 
 def _neighbors(neighbors: Neighbors) -> str:

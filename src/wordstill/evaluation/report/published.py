@@ -150,6 +150,31 @@ _WANG = _rows(
     BERT + skip-gram                          | 72.8 75.3 66.6 49.4 42.3 76.2 57.3 75.8 20.9
     """,
 )
+_ARASE_WORDS = _rows(
+    ARASE,
+    3,
+    "default",
+    "usim wic cosimlex-1 cosimlex-2 scws",
+    """
+    BERT-large                                | 59.66 66.57 76.38 73.32 72.55
+    Liu et al. 2020                           | 63.83 67.50 77.10 72.58 75.72
+    meaning vectors                           | 63.05 67.29 75.76 73.58 75.94
+    context vectors                           | 41.47 62.21 64.85 51.06 29.14
+    """,
+)
+_ARASE_PARAPHRASES = _rows(
+    ARASE,
+    5,
+    "default",
+    "paws-wiki",
+    """
+    no to all                                 | 55.80
+    fastText                                  | 53.89
+    BERT-large                                | 55.76
+    Liu et al. 2020                           | 55.80
+    meaning vectors                           | 56.71
+    """,
+)
 _ARASE = _rows(
     ARASE,
     4,
@@ -208,7 +233,9 @@ PUBLISHED: tuple[PublishedRow, ...] = (
     *_X2STATIC_LARGE,
     *_X2STATIC_CLASSES,
     *_WANG,
+    *_ARASE_WORDS,
     *_ARASE,
+    *_ARASE_PARAPHRASES,
     *_CONTEXT,
     *_CONTEXT_CONCEPTS,
 )

@@ -5,54 +5,57 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from wordstill.evaluation.data.catalog import DATASETS, EIGHT
+from wordstill.evaluation.data.catalog import DATASETS, EIGHT, YEARS
 from wordstill.evaluation.report.published import best_published
 from wordstill.evaluation.result import Evaluation
 from wordstill.evaluation.score import Score
 from wordstill.evaluation.studies import LayerStudy
-from wordstill.evaluation.tasks.base import TRAINING
+from wordstill.evaluation.tasks.base import TASKS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 A8_TITLE = "Mean of the eight (A8)"
+MEANS = {A8_TITLE: EIGHT, "Mean of STS 2012 to 2016": YEARS}
 PUBLISHED_TITLE = "best published"
 NO_SCORE = "–"
 NAMES = 2
 """Columns before the first score: the set and the measure."""
+UNRANKED = ("mean cosine",)
 SAME_ITEMS = 0.01
 """Scores are over the same items if their numbers of items differ by no more than this share."""
 
 
 def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]:
-    """The main table: the head, then a row for each set, then the mean of the eight."""
+    """The main table: the head, then a row for each set, then the means that are usually quoted."""
     more = [PUBLISHED_TITLE] if published else []
     rows = [["set", "measure", *evaluation.scores, *more]]
     for name in evaluation.sets:
         row = [title(name), _measure(evaluation, name), *map(cell, column(evaluation, name))]
         rows.append([*row, best_cell(name)] if published else row)
-    means = evaluation.a8
-    if means:
-        shown = (
-            f"{means[name]:.1f} {_covered(evaluation, name)}" if name in means else NO_SCORE
-            for name in evaluation.scores
-        )
-        rows.append([A8_TITLE, "mean", *shown, *(NO_SCORE for _ in more)])
+    for label, sets in MEANS.items():
+        if means := evaluation.mean(sets):
+            shown = (
+                f"{means[table]:.1f} {_covered(evaluation, table, sets)}" if table in means else NO_SCORE
+                for table in evaluation.scores
+            )
+            rows.append([label, "mean", *shown, *(NO_SCORE for _ in more)])
     return rows
 
 
 def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
     """The row and column in ``cells`` of the best score of each set.
 
-    A set has none where scores are over different items of it: the best may be over the easiest ones.
+    A set has none where scores are over different items of it: the best may be over the easiest ones. Nor
+    has one whose measure says how vectors lie, not how good they are.
     """
     best = set()
     for row, name in enumerate(evaluation.sets, start=1):
         scored = {
             number: score
             for number, score in enumerate(column(evaluation, name), start=NAMES)
-            if score is not None and score.value is not None
+            if score is not None and score.value is not None and score.metric not in UNRANKED
         }
         if len(scored) > 1 and _same_items(list(scored.values())):
             highest = max(score.value or 0.0 for score in scored.values())
@@ -63,11 +66,11 @@ def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
 def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
     sentences = [
-        "Score × 100, [95 % bootstrap interval over items], items with every word in the table / all items."
+        f"Score × 100, [95 % bootstrap interval over items], {evaluation.protocol.covered} / all items."
     ]
     if "sts" in evaluation.tasks:
         sentences.append("A pair of sentences is covered if the table has a word of each.")
-    if not {*TRAINING, "probe"}.isdisjoint(evaluation.tasks):
+    if any(kind in TASKS and TASKS[kind].trains for kind in evaluation.tasks):
         sentences.append(
             "Of tasks that train, ± is the standard deviation over seeds, and coverage is of running words."
         )
@@ -140,6 +143,23 @@ def difference_rows(evaluation: Evaluation) -> list[list[str]]:
     return rows
 
 
+def part_rows(evaluation: Evaluation, name: str) -> list[list[str]]:
+    """The scores beside the main one of a set: part, measure, and a cell for each table."""
+    by_table = [
+        {} if score is None else {(part.name, part.metric): part for part in score.parts}
+        for score in column(evaluation, name)
+    ]
+    rows = []
+    for key in dict.fromkeys(key for parts in by_table for key in parts):
+        found = (parts.get(key) for parts in by_table)
+        values = (
+            f"{part.value:.1f} ({part.n:,})" if part and part.value is not None else NO_SCORE
+            for part in found
+        )
+        rows.append([*key, *values])
+    return rows
+
+
 def layer_rows(study: LayerStudy) -> list[list[str]]:
     """A study of layers."""
     overall = f"layer {study.layers[study.overall]}, best overall on the development halves"
@@ -170,9 +190,9 @@ def _same_items(scores: list[Score]) -> bool:
     return max(sizes, default=0) - min(sizes, default=0) <= SAME_ITEMS * max(sizes, default=0)
 
 
-def _covered(evaluation: Evaluation, table: str) -> str:
-    """The coverage of the eight sets together."""
-    covered = [evaluation.scores[table][name].coverage for name in EIGHT]
+def _covered(evaluation: Evaluation, table: str, sets: Sequence[str]) -> str:
+    """The coverage of some sets together."""
+    covered = [evaluation.scores[table][name].coverage for name in sets]
     return f"{sum(one.used for one in covered)}/{sum(one.total for one in covered)}"
 
 
@@ -233,10 +253,15 @@ def layer_table(study: LayerStudy) -> Table:
 
 def markdown(evaluation: Evaluation, *, published: bool = False) -> str:
     """The same table in Markdown, with the rules under it."""
-    head, *rows = _written(evaluation, _md, lambda text: f"**{text}**", published=published)
-    rule = ["---"] * NAMES + ["---:"] * (len(head) - NAMES)
-    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-    return "\n".join([*lines, "", notes(evaluation, published=published), ""])
+    rows = _written(evaluation, _md, lambda text: f"**{text}**", published=published)
+    return f"{_md_table(rows, NAMES)}\n{notes(evaluation, published=published)}\n"
+
+
+def parts_markdown(evaluation: Evaluation) -> str:
+    """The scores beside the main ones in Markdown; nothing where there are none."""
+    rows = [[title(name), *row] for name in evaluation.sets for row in part_rows(evaluation, name)]
+    head = ["set", "part", "measure", *evaluation.scores]
+    return _md_table([[_md(text) for text in row] for row in (head, *rows)], NAMES + 1) if rows else ""
 
 
 def latex(evaluation: Evaluation, *, published: bool = False) -> str:
@@ -284,6 +309,12 @@ def _rich(rows: Sequence[Sequence[str]], names: int, title: str | None = None, c
     for row in body:
         shown.add_row(*row)
     return shown
+
+
+def _md_table(rows: Sequence[Sequence[str]], names: int) -> str:
+    head, *body = rows
+    rule = ["---"] * names + ["---:"] * (len(head) - names)
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *body))
 
 
 def _md(text: str) -> str:

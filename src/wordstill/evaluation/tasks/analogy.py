@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluation.data.analogy_sets import Questions
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.analogy_sets import Questions, read_own_questions
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
 from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
+from wordstill.evaluation.tasks.base import Task
 from wordstill.vectors.analogies import solve
 
 if TYPE_CHECKING:
@@ -27,26 +26,17 @@ SYNTACTIC = "gram"
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-class AnalogyTask:
+class AnalogyTask(Task[Questions]):
     """The share of questions whose answer is the nearest word.
 
     A question is covered if the table has all four words. Under the rule ``skip`` only those count; under
     ``mean`` and ``zero`` every question counts, and one whose answer is not in the table is wrong.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file of questions, or a loaded set.
     """
 
     kind = "analogy"
     metric = "accuracy"
-
-    def __init__(self, dataset: str | Path | LoadedDataset[Questions]) -> None:
-        self.dataset = LoadedDataset[Questions].load(dataset, self.kind)
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (Questions.holds,)
+    own_reader = staticmethod(read_own_questions)
 
     def words(self) -> tuple[str, ...]:
         """The words of all questions."""
@@ -64,8 +54,7 @@ class AnalogyTask:
         total = len(self.dataset.content)
         coverage = Coverage(int(known.sum()), total)
         problem = None if coverage.used else f"none of the {total} questions is covered"
-        origin = self.dataset.origin(self.kind, self.metric, protocol)
-        return make_score(origin, items, coverage, problem, seed, self._parts(items))
+        return make_score(self.source(protocol), items, coverage, problem, seed, self._parts(items))
 
     def _parts(self, items: ItemScores) -> tuple[Part, ...]:
         content = self.dataset.content

@@ -1,70 +1,146 @@
 """What a task is, and the table of tasks.
 
-A task belongs to one data set. It is made with the set's name (or the path of a user's own file) and scores
-any number of tables. A new kind of task is a class that fits ``Task``, a row of ``TASKS`` and one of
-``contents.NEEDS``; a set says in the registry by which kind it is scored, and ``NAME:KIND`` asks for another
-one that takes what the set has.
+A task belongs to one data set: it is made with the set's name, or with the path of a user's own file, and
+scores any number of tables. A new task is one class and one row: a subclass of ``Task``, which says what its
+sets must hold and how a user's own file is read, in ``TASKS`` or as an entry point of the group
+``wordstill.tasks``. A set says in the registry which task scores it; ``NAME:KIND`` asks for another one.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from typing import Protocol as Interface
 
-from wordstill.errors import UsageError, unknown_name
+from wordstill.core.plugins import Registry
+from wordstill.errors import MissingExtra, UsageError
 from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.data.locate import LoadedDataset, locate
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.score import Score
+from wordstill.evaluation.score import Score, Source
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
+Content = TypeVar("Content")
 
-class Task(Interface):
-    """Scores tables on one data set."""
+
+class Reader(Interface):
+    """Reads a file; mypy would take a plain callable on a class for a method."""
+
+    def __call__(self, path: Path, /) -> Any:
+        """What the file holds."""
+        ...
+
+
+class DatasetTask(ABC, Generic[Content]):
+    """What every task has: the data set that it belongs to.
+
+    Args:
+        dataset: The name of a set of the registry, the path of an own file, or a loaded set.
+        progress: Show a bar with the rate and the time left while the task trains.
+    """
+
+    kind: ClassVar[str]
+    """Its name in ``TASKS``."""
+    needs: ClassVar[tuple[str, ...]]
+    """What a set must hold; any one of several."""
+    own_reader: ClassVar[Reader | None] = None
+    """Reads a user's own file; None where there can be none."""
+    trains: ClassVar[bool] = False
+
+    def __init__(self, dataset: str | Path | LoadedDataset[Content], *, progress: bool = False) -> None:
+        self.progress = progress
+        if isinstance(dataset, LoadedDataset):
+            self.dataset = dataset
+        else:
+            place = locate(dataset, type(self).own_reader or self._refuse_own_file)
+            self.dataset = LoadedDataset(place.name, place.reader(place.path), place.source, place.sha256)
+        self._check_content()
+
+    @property
+    @abstractmethod
+    def metric(self) -> str:
+        """What its score measures."""
 
     @property
     def name(self) -> str:
         """The name of the data set."""
-        ...
+        return self.dataset.name
 
+    def source(self, protocol: Protocol) -> Source:
+        """What a score says of where it comes from."""
+        dataset = self.dataset
+        return Source(self.kind, dataset.name, self.metric, protocol, dataset.source, dataset.sha256)
+
+    def _check_content(self) -> None:
+        has = self.dataset.holds
+        if has in self.needs:
+            return
+        alike = Task if isinstance(self, Task) else DatasetTask
+        fitting = [
+            repr(task.kind) for task in _importable_tasks() if issubclass(task, alike) and has in task.needs
+        ]
+        remedy = f"Score it by {' or '.join(fitting)}." if fitting else "No task of evaluate scores that."
+        raise UsageError(
+            f"The data set {self.name!r} has no {' or '.join(self.needs)}, which the task {self.kind!r} "
+            f"needs; it has {has}. {remedy}"
+        )
+
+    def _refuse_own_file(self, path: Path) -> Content:
+        readable = ", ".join(task.kind for task in _importable_tasks() if task.own_reader is not None)
+        raise UsageError(
+            f"A file of your own cannot be read for the task {self.kind!r}; it can for {readable}."
+        )
+
+
+class Task(DatasetTask[Content]):
+    """Scores tables on one data set."""
+
+    @abstractmethod
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; equal seeds give equal results.
 
         The seed is that of the bootstrap, and of everything that a task draws or trains. What the table lacks
-        is no error: the score then has a ``problem`` and no score.
+        is no error: the score then has a ``problem`` and no value.
         """
-        ...
 
+    @abstractmethod
     def words(self) -> tuple[str, ...]:
         """The words that the task looks up, as they are published."""
-        ...
 
 
 # Named, not imported: tasks that train need packages that the others do not.
-TASKS: Mapping[str, str] = {
-    "similarity": "wordstill.evaluation.tasks.similarity:SimilarityTask",
-    "analogy": "wordstill.evaluation.tasks.analogy:AnalogyTask",
-    "relation": "wordstill.evaluation.tasks.relation:RelationTask",
-    "categorisation": "wordstill.evaluation.tasks.categorization:CategorizationTask",
-    "sts": "wordstill.evaluation.tasks.sts:StsTask",
-    "classification": "wordstill.evaluation.trained.classification:ClassificationTask",
-    "probe": "wordstill.evaluation.trained.classification:ProbeTask",
-    "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
-    "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
-}
-"""The class of each kind, as ``module:class``; it is called with the name of a set or a path."""
+TASKS: Registry[type[DatasetTask[Any]]] = Registry(
+    "kind of task",
+    "wordstill.tasks",
+    {
+        "similarity": "wordstill.evaluation.tasks.similarity:SimilarityTask",
+        "analogy": "wordstill.evaluation.tasks.analogy:AnalogyTask",
+        "relation": "wordstill.evaluation.tasks.relation:RelationTask",
+        "categorisation": "wordstill.evaluation.tasks.categorization:CategorizationTask",
+        "sts": "wordstill.evaluation.tasks.sts:StsTask",
+        "classification": "wordstill.evaluation.trained.classification:ClassificationTask",
+        "probe": "wordstill.evaluation.trained.classification:ProbeTask",
+        "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
+        "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
+        "context-pairs": "wordstill.evaluation.tasks.in_context:ContextPairsTask",
+        "context-senses": "wordstill.evaluation.tasks.in_context:ContextSensesTask",
+        "context-change": "wordstill.evaluation.tasks.in_context:ContextChangeTask",
+        "context-sts": "wordstill.evaluation.tasks.in_context:ContextStsTask",
+        "paraphrase": "wordstill.evaluation.tasks.in_context:ParaphraseTask",
+        "word-cosines": "wordstill.evaluation.tasks.in_context:WordCosinesTask",
+    },
+    DatasetTask,
+)
 
 OWN_FILE_KIND = "similarity"
 
-TRAINING = ("classification", "tagging", "parent")
-"""Kinds that train long enough to have a bar."""
 
-
-def make_task(name: str | Path, *, progress: bool = False) -> Task:
+def make_task(name: str | Path, *, progress: bool = False) -> Task[Any]:
     """The task of a data set.
 
     Args:
@@ -72,13 +148,26 @@ def make_task(name: str | Path, *, progress: bool = False) -> Task:
             file of the user's own; or the path of a file of pairs.
         progress: Show a bar with the rate and the time left while the task trains.
     """
-    kind, given = _resolve(name)
-    if kind not in TASKS:
-        raise unknown_name("kind of task", kind, TASKS)
-    module, _, attribute = TASKS[kind].partition(":")
-    make = getattr(importlib.import_module(module), attribute)
-    task: Task = make(given, progress=progress) if kind in TRAINING else make(given)
-    return task
+    kind, given = resolve_name(name)
+    found = task_class(kind)
+    if not issubclass(found, Task):
+        raise UsageError(
+            f"The task {kind!r} scores words in context, which a table of vectors does not have. Score an "
+            "encoder: wordstill meaning evaluate ENCODER"
+        )
+    return found(given, progress=progress)
+
+
+def task_class(kind: str) -> type[DatasetTask[Any]]:
+    """The class of a kind of task.
+
+    Raises:
+        MissingExtra: It trains, and a package that this needs is not installed.
+    """
+    try:
+        return TASKS.find(kind)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "distill", f"The task {kind!r}") from error
 
 
 def words_of(name: str | Path) -> tuple[str, ...]:
@@ -86,7 +175,13 @@ def words_of(name: str | Path) -> tuple[str, ...]:
     return make_task(name).words()
 
 
-def _resolve(name: str | Path) -> tuple[str, str | Path]:
+def _importable_tasks() -> Iterator[type[DatasetTask[Any]]]:
+    for kind in TASKS:
+        with suppress(MissingExtra):
+            yield task_class(kind)
+
+
+def resolve_name(name: str | Path) -> tuple[str, str | Path]:
     """The kind of the task, and what it is made with."""
     if isinstance(name, Path):
         return OWN_FILE_KIND, name

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra
-from wordstill.evaluation.data.category_sets import Categories
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.category_sets import Categories, read_own_categories
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
+from wordstill.evaluation.tasks.base import Task
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -32,26 +31,16 @@ LINKAGES = (
 )
 
 
-class CategorizationTask:
+class CategorizationTask(Task[Categories]):
     """Purity: the share of words that are in a cluster where their class is the most frequent one.
 
     There are as many clusters as classes. The interval is over words, the clusters being kept.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file of words and classes, or a loaded
-            set.
     """
 
     kind = "categorisation"
     metric = "purity"
-
-    def __init__(self, dataset: str | Path | LoadedDataset[Categories]) -> None:
-        self.dataset = LoadedDataset[Categories].load(dataset, self.kind)
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (Categories.holds,)
+    own_reader = staticmethod(read_own_categories)
 
     def words(self) -> tuple[str, ...]:
         """The words of all classes."""
@@ -75,8 +64,9 @@ class CategorizationTask:
             for name, labels in content.coarser.items():
                 coarse = purity_items(_codes(labels)[used], block, protocol, seed)
                 parts.append(Part(name, self.metric, points(float(coarse.mean())), len(coarse)))
-        origin = self.dataset.origin(self.kind, self.metric, protocol)
-        return make_score(origin, ItemScores("mean", pure), coverage, problem, seed, tuple(parts))
+        return make_score(
+            self.source(protocol), ItemScores("mean", pure), coverage, problem, seed, tuple(parts)
+        )
 
 
 def purity_items(classes: Labels, block: Floats, protocol: Protocol, seed: int) -> Floats:

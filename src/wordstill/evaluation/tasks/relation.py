@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.evaluation.data.analogy_sets import Pair, Relation, Relations
-from wordstill.evaluation.data.loaded import LoadedDataset
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats, spearman
+from wordstill.evaluation.tasks.base import Task
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -22,27 +21,17 @@ TRAINING = 10
 FEWEST_RELATIONS = 2
 
 
-class RelationTask:
+class RelationTask(Task[Relations]):
     """The mean over relations of Spearman's correlation between scores of pairs and human ratings.
 
     A relation is the mean difference of the vectors of its typical pairs; a pair is scored by how its own
     difference compares with that. Beside it stands the accuracy on the answers that the ratings were made
     from: which of four pairs is the best example, and which the worst.
-
-    Args:
-        dataset: The name of a set of the registry, or a loaded set.
     """
 
     kind = "relation"
     metric = "spearman"
-
-    def __init__(self, dataset: str | Path | LoadedDataset[Relations]) -> None:
-        self.dataset = LoadedDataset[Relations].load(dataset, self.kind)
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (Relations.holds,)
 
     def words(self) -> tuple[str, ...]:
         """The words of all pairs."""
@@ -63,9 +52,8 @@ class RelationTask:
             sum(len(one.pairs) for one in relations),
         )
         choices = [_choice_accuracy(one, score) for one, score in zip(relations, scores)]
-        origin = self.dataset.origin(self.kind, self.metric, protocol)
         problem = _problem(coverage, items)
-        return make_score(origin, items, coverage, problem, seed, _parts(items, choices))
+        return make_score(self.source(protocol), items, coverage, problem, seed, _parts(items, choices))
 
 
 def _scores(relation: Relation, found: Lookup, protocol: Protocol) -> Floats:

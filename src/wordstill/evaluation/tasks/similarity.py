@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluation.data.loaded import LoadedDataset
-from wordstill.evaluation.data.similarity_sets import WordPairs
+from wordstill.evaluation.data.similarity_sets import WordPairs, read_own_pairs
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, ItemScores, Score, make_score
+from wordstill.evaluation.score import Coverage, ItemScores, Score, correlation_problem, make_score
 from wordstill.evaluation.statistics import Floats
+from wordstill.evaluation.tasks.base import Task
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -21,23 +20,13 @@ if TYPE_CHECKING:
 COSINE_DECIMALS = 12
 
 
-class SimilarityTask:
-    """Spearman's correlation between cosines and human scores.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file of pairs, or pairs that were read.
-    """
+class SimilarityTask(Task[WordPairs]):
+    """Spearman's correlation between cosines and human scores."""
 
     kind = "similarity"
     metric = "spearman"
-
-    def __init__(self, dataset: str | Path | LoadedDataset[WordPairs]) -> None:
-        self.dataset = LoadedDataset[WordPairs].load(dataset, self.kind)
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (WordPairs.holds,)
+    own_reader = staticmethod(read_own_pairs)
 
     def words(self) -> tuple[str, ...]:
         """The words of all pairs."""
@@ -51,8 +40,7 @@ class SimilarityTask:
         keys = tuple("\t".join(sorted((a.lower(), b.lower()))) for a, b in zip(pairs.first, pairs.second))
         items = ItemScores("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
         coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.content))
-        source = self.dataset.origin(self.kind, self.metric, protocol)
-        return make_score(source, items, coverage, _problem(coverage, items), seed)
+        return make_score(self.source(protocol), items, coverage, correlation_problem(coverage, items), seed)
 
     def similarities(self, vectors: WordVectors, protocol: str | Protocol = "default") -> Floats:
         """The cosine of every pair of the set, NaN for those that the protocol leaves out, shape (pairs,)."""
@@ -75,19 +63,3 @@ class SimilarityTask:
         cosines: Floats = np.round(np.einsum("pd,pd->p", first, second), COSINE_DECIMALS)
         left_out = 0.0 if protocol.oov == "zero" else np.nan
         return np.where(self._both(found, found.usable), cosines, left_out)
-
-
-def _problem(coverage: Coverage, items: ItemScores) -> str | None:
-    """Why there is no score, or None if there is one."""
-    used, total = coverage
-    assert items.gold is not None
-    gold, cosines = items.gold[items.scored], items.predicted[items.scored]
-    if used == 0:
-        return f"none of the {total} pairs is covered"
-    if used < FEWEST_ITEMS:
-        return f"only {used} of the {total} pairs covered; a correlation needs at least {FEWEST_ITEMS}"
-    if np.ptp(gold) == 0:
-        return "the human scores of the covered pairs are all the same"
-    if np.ptp(cosines) == 0:
-        return "the cosines of the covered pairs are all the same"
-    return None

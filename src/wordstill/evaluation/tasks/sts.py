@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.evaluation.data.loaded import LoadedDataset
-from wordstill.evaluation.data.sentence_sets import SentencePairs
+from wordstill.evaluation.data.sentence_sets import SentencePairs, read_own_sentences
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import (
@@ -26,6 +24,7 @@ from wordstill.evaluation.score import (
     points,
 )
 from wordstill.evaluation.statistics import Floats
+from wordstill.evaluation.tasks.base import Task
 from wordstill.vectors.sentences import (
     common_directions,
     sif_weights,
@@ -42,26 +41,17 @@ SIF_WEIGHT = 1e-3
 DECIMALS = 12
 
 
-class StsTask:
+class StsTask(Task[SentencePairs]):
     """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores.
 
     A sentence is the mean of the vectors of its words, or SIF of `wordstill.vectors.sentences` with
     a = 0.001, less the common component of the set's sentences.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file of sentences, or a loaded set.
     """
 
     kind = "sts"
     metric = "pearson"
-
-    def __init__(self, dataset: str | Path | LoadedDataset[SentencePairs]) -> None:
-        self.dataset = LoadedDataset[SentencePairs].load(dataset, self.kind)
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (SentencePairs.holds,)
+    own_reader = staticmethod(read_own_sentences)
 
     def words(self) -> tuple[str, ...]:
         """The words of all sentences."""
@@ -82,8 +72,7 @@ class StsTask:
         items = ItemScores("pearson", predicted, content.gold, content.corpus, weighted=weighted)
         coverage = Coverage(int((sentences.known[:pairs] & sentences.known[pairs:]).sum()), pairs)
         parts = (*_parts(items, content.corpora), _known_words(sentences))
-        origin = self.dataset.origin(self.kind, self.metric, protocol)
-        return make_score(origin, items, coverage, _problem(coverage, items), seed, parts)
+        return make_score(self.source(protocol), items, coverage, _problem(coverage, items), seed, parts)
 
 
 @dataclass(frozen=True, eq=False)

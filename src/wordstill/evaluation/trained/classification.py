@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra, TrainingError
-from wordstill.evaluation.data.examples import Published, Splits, class_problem, divide_by_class
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.examples import LABELS, Published, class_problem, divide_by_class
+from wordstill.evaluation.data.locate import LoadedDataset
+from wordstill.evaluation.data.text_sets import read_own_labelled
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig
-from wordstill.evaluation.trained.fitting import require_training
+from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig, require_training
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TrainedScore
 from wordstill.evaluation.trained.word_table import Ids, Scale, Sentences, WordTable, distinct_words
 
@@ -85,17 +86,14 @@ def _fitted(features: Floats, labels: Ids, strength: float, config: ProbeConfig)
 Matrix = NDArray[np.float32]
 
 
-class _SentenceTask(ABC):
+class _SentenceTask(Task[Published[str]]):
     """What both classifiers share: the parts, the vectors, the score."""
 
-    kind: str
     metric = "accuracy"
-    dataset: LoadedDataset[Published[str]]
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
+    needs = (LABELS,)
+    own_reader = staticmethod(read_own_labelled)
+    trains = True
+    config: CnnConfig | ProbeConfig
 
     def words(self) -> tuple[str, ...]:
         """Every different word of the set."""
@@ -103,7 +101,8 @@ class _SentenceTask(ABC):
 
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
         """Score a table; the seed is the first of training and that of the bootstrap."""
-        rules, splits = resolve(protocol), self._splits()
+        rules, split_seed = resolve(protocol), self.config.split_seed
+        splits = divide_by_class(self.dataset.content, split_seed).thinned(self.config.limit, split_seed)
         sentences = [sentence for part in splits for sentence in part.sentences]
         table = WordTable.of(distinct_words(sentences), vectors, rules, leave_out=True, scale=self._scale())
         frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
@@ -116,9 +115,6 @@ class _SentenceTask(ABC):
         except TrainingError as error:
             return frame.without_score(str(error))
         return targets.score(frame, predicted, settings, seed)
-
-    @abstractmethod
-    def _splits(self) -> Splits[str]: ...
 
     @abstractmethod
     def _scale(self) -> Scale: ...
@@ -152,12 +148,8 @@ class ClassificationTask(_SentenceTask):
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset = LoadedDataset[Published[str]].load(dataset, self.kind)
-        self.config = config or CnnConfig()
-        self.progress = progress
-
-    def _splits(self) -> Splits[str]:
-        return labelled_splits(self.dataset, self.config.split_seed, self.config.limit)
+        super().__init__(dataset, progress=progress)
+        self.config: CnnConfig = config or CnnConfig()
 
     def _scale(self) -> Scale:
         return self.config.scale
@@ -192,13 +184,14 @@ class ProbeTask(_SentenceTask):
     kind = "probe"
 
     def __init__(
-        self, dataset: str | Path | LoadedDataset[Published[str]], config: ProbeConfig | None = None
+        self,
+        dataset: str | Path | LoadedDataset[Published[str]],
+        config: ProbeConfig | None = None,
+        *,
+        progress: bool = False,
     ) -> None:
-        self.dataset = LoadedDataset[Published[str]].load(dataset, self.kind)
-        self.config = config or ProbeConfig()
-
-    def _splits(self) -> Splits[str]:
-        return labelled_splits(self.dataset, self.config.split_seed, self.config.limit)
+        super().__init__(dataset, progress=progress)
+        self.config: ProbeConfig = config or ProbeConfig()
 
     def _scale(self) -> Scale:
         return "unit"
@@ -210,8 +203,3 @@ class ProbeTask(_SentenceTask):
         labels = targets.numbers
         predicted, settings = probe((train, labels[0]), (dev, labels[1]), test, self.config)
         return [predicted], settings
-
-
-def labelled_splits(dataset: LoadedDataset[Published[str]], seed: int, limit: int | None) -> Splits[str]:
-    """The three parts of a set, thinned out where that is asked for."""
-    return divide_by_class(dataset.content, seed).thinned(limit, seed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from wordstill.core.settings import Config, Range
-from wordstill.errors import UsageError
+from wordstill.errors import MissingExtra, UsageError
 from wordstill.evaluation.trained.word_table import Scale
 
 POSITIVE = Range(0, above=True)
@@ -107,6 +108,17 @@ class FinetunedConfig(Config):
     split_seed: int = 0
     limit: Annotated[int | None, Range(1)] = None
     device: str = "auto"
+
+
+def require_training(feature: str) -> None:
+    """Refuse to begin where a package is lacking.
+
+    Raises:
+        MissingExtra: It names the first package that is not installed.
+    """
+    for package in ("torch", "transformers", "tokenizers"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(package, "distill", feature)
 
 
 NCRFPP = TaggerConfig(

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from wordstill.errors import TeacherError, TrainingError
 from wordstill.evaluation.data.examples import (
+    LABELS,
+    TAGS,
     Published,
     Splits,
     Words,
@@ -23,11 +25,13 @@ from wordstill.evaluation.data.examples import (
     divide_in_order,
     tag_problem,
 )
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
+from wordstill.evaluation.data.text_sets import read_own_labelled
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage
-from wordstill.evaluation.trained.config import FinetunedConfig
-from wordstill.evaluation.trained.fitting import on_device, on_gpu, require_training
+from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.trained.config import FinetunedConfig, require_training
+from wordstill.evaluation.trained.fitting import on_device, on_gpu
 from wordstill.evaluation.trained.tags import are_spans
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
 from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words, length_sorted
@@ -200,7 +204,7 @@ def _targets_of(part: FinetunedRows, places: Ids) -> Ids:
     return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
 
 
-class FinetunedTask:
+class FinetunedTask(Task[Published[Any]]):
     """Accuracy (of spans: F1) of the language model that vectors were distilled from.
 
     Args:
@@ -212,6 +216,10 @@ class FinetunedTask:
     """
 
     kind = "parent"
+    needs = (LABELS, TAGS)
+    # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
+    own_reader = staticmethod(read_own_labelled)
+    trains = True
 
     def __init__(
         self,
@@ -221,21 +229,14 @@ class FinetunedTask:
         teacher: str | None = None,
         progress: bool = False,
     ) -> None:
-        # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
-        self.dataset = LoadedDataset[Published[Any]].load(dataset, self.kind)
+        super().__init__(dataset, progress=progress)
         self.config = config or FinetunedConfig()
         self.teacher = teacher
-        self.progress = progress
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
 
     @property
     def tagged(self) -> bool:
         """Whether words have the targets, not sentences."""
-        return not isinstance(self.dataset.content.train.targets[0], str)
+        return self.dataset.holds == TAGS
 
     @property
     def metric(self) -> str:

@@ -1,8 +1,7 @@
-"""Packages that only training needs."""
+"""Training small models: settings chosen on the development part, then one training for each seed."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,21 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from wordstill.errors import MissingExtra, TrainingError
-
-TRAINING = ("torch", "transformers", "tokenizers")
-
-
-def require_training(feature: str) -> None:
-    """Refuse to begin where a package is lacking.
-
-    Raises:
-        MissingExtra: It names the first package that is not installed.
-    """
-    for package in TRAINING:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtra(package, "distill", feature)
-
+from wordstill.errors import TrainingError
 
 Part = TypeVar("Part", contravariant=True)
 Data = TypeVar("Data")

@@ -17,10 +17,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.core.patience import Patience
 from wordstill.errors import TrainingError
-from wordstill.evaluation.data.examples import Published, Splits, Words, divide_in_order, tag_problem
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, divide_in_order, tag_problem
+from wordstill.evaluation.data.locate import LoadedDataset
+from wordstill.evaluation.data.text_sets import read_own_tagged
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.trained.config import TaggerConfig
+from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.trained.config import TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
 from wordstill.evaluation.trained.fitting import (
     Bar,
@@ -29,7 +31,6 @@ from wordstill.evaluation.trained.fitting import (
     on_device,
     on_gpu,
     progress_bar,
-    require_training,
 )
 from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, score_of
 from wordstill.evaluation.trained.trained_score import Frame, TrainedScore
@@ -278,7 +279,7 @@ class _BestEpoch:
 DIGIT = re.compile(r"\d")
 
 
-class TaggingTask:
+class TaggingTask(Task[Published[Words]]):
     """F1 of spans, or the accuracy of tags where they are no spans, of a BiLSTM with a CRF.
 
     Spans are learnt as BIOES. Each seed is trained on the training part, and its epoch that is best on the
@@ -293,6 +294,9 @@ class TaggingTask:
     """
 
     kind = "tagging"
+    needs = (TAGS,)
+    own_reader = staticmethod(read_own_tagged)
+    trains = True
 
     def __init__(
         self,
@@ -301,14 +305,8 @@ class TaggingTask:
         *,
         progress: bool = False,
     ) -> None:
-        self.dataset = LoadedDataset[Published[Words]].load(dataset, self.kind)
+        super().__init__(dataset, progress=progress)
         self.config = config or TaggerConfig()
-        self.progress = progress
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-        return self.dataset.name
 
     @property
     def metric(self) -> str:

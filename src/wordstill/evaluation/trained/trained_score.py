@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wordstill.evaluation.data.examples import Published, Splits, Words
-from wordstill.evaluation.data.loaded import LoadedDataset
+from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.score import Coverage, ItemScores, Part, Score
 from wordstill.evaluation.statistics import Interval

@@ -1,4 +1,4 @@
-"""A lexicon: which words belong together, and how strongly; and its files."""
+"""A lexicon: which words belong together, and how strongly."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
 Link = tuple[str, str, float]
-LexiconFormat = Literal["neighbours", "groups", "pairs"]
-
-PAIR_SUFFIXES = (".csv", ".tsv")
-TABS, BLANKS = re.compile(r"\t"), re.compile(r"[ \t]+")
-LARGEST_GROUP = 5000
-"""Words; every two of a group are linked, so a larger one would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +69,29 @@ class Lexicon:
         return ((self.words[one], self.words[other], weight) for one, other, weight in ends)
 
 
+def _once(
+    ends: NDArray[np.int64], weights: NDArray[np.float32], words: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Each pair of different words once, with its largest weight, in the order of word numbers."""
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    keys = low * words + high
+    order = np.argsort(keys, kind="stable")
+    order = order[(low != high)[order]]
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    if not len(starts):
+        return low[:0], high[:0], weights[:0]
+    kept = order[starts]
+    return low[kept], high[kept], np.maximum.reduceat(weights[order], starts)
+
+
+LexiconFormat = Literal["neighbours", "groups", "pairs"]
+
+PAIR_SUFFIXES = (".csv", ".tsv")
+TABS, BLANKS = re.compile(r"\t"), re.compile(r"[ \t]+")
+LARGEST_GROUP = 5000
+"""Words; every two of a group are linked, so a larger one would fill the memory."""
+
+
 def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
     """Read a lexicon from a file in UTF-8.
 
@@ -97,22 +114,7 @@ def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
     return Lexicon(lexicon.words, lexicon.first, lexicon.second, lexicon.weights, origin)
 
 
-def _once(
-    ends: NDArray[np.int64], weights: NDArray[np.float32], words: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Each pair of different words once, with its largest weight, in the order of word numbers."""
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    keys = low * words + high
-    order = np.argsort(keys, kind="stable")
-    order = order[(low != high)[order]]
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    if not len(starts):
-        return low[:0], high[:0], weights[:0]
-    kept = order[starts]
-    return low[kept], high[kept], np.maximum.reduceat(weights[order], starts)
-
-
-def _neighbors(path: Path) -> Iterator[Link]:
+def _neighbours(path: Path) -> Iterator[Link]:
     for _, (head, *others) in _word_lines(path):
         yield from ((head, other, 1.0) for other in others)
 
@@ -181,7 +183,7 @@ def _is_number(text: str) -> bool:
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Link]]] = {
-    "neighbours": _neighbors,
+    "neighbours": _neighbours,
     "groups": _groups,
     "pairs": _pairs,
 }

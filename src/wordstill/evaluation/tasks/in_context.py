@@ -1,0 +1,390 @@
+"""Words in context: do their vectors, and those of sentences made of them, agree with what people say?
+
+A task in context scores an encoder, not a table. The encoder gives vectors of several representations from
+one reading of each text; they are the tables of the evaluation.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+from typing import Protocol as Interface
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, WordInContext
+from wordstill.evaluation.data.sentence_sets import ParaphraseParts, SentencePairs
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.score import (
+    Coverage,
+    ItemScores,
+    Part,
+    Score,
+    correlation_problem,
+    make_score,
+    points,
+)
+from wordstill.evaluation.statistics import Floats, pearson, spearman
+from wordstill.evaluation.tasks.base import Content, DatasetTask
+
+Unit = Literal["subwords", "words"]
+Vectors = Mapping[str, NDArray[np.float32]]
+"""For each representation unit vectors [n, dim]; zeros for what has no subword."""
+Mask = NDArray[np.bool_]
+Scores = dict[str, dict[str, Score]]
+"""By representation, then by the row of the report."""
+
+PAPER_GRID = np.arange(101) / 100
+"""The thresholds that Arase & Kajiwara 2021 try."""
+PAIRS_AT_ONCE = 512
+
+
+class ContextEncoder(Interface):
+    """Gives vectors of words in context; each text is read once for all representations."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The representations."""
+        ...
+
+    def occurrences(self, occurrences: Sequence[WordInContext]) -> tuple[Vectors, Mask]:
+        """Vectors of words, and which of them the tokenizer keeps [n]."""
+        ...
+
+    def words(self, texts: Sequence[str]) -> tuple[list[list[str]], Vectors, NDArray[np.int64]]:
+        """The words of each text that have subwords, the vectors of all, and their offsets [texts + 1]."""
+        ...
+
+    def sentences(self, texts: Sequence[str], unit: Unit) -> tuple[Vectors, Mask]:
+        """Means over the words or subwords of texts, and which texts have any [n]."""
+        ...
+
+
+@dataclass(frozen=True)
+class ContextProtocol(Protocol):
+    """How the vector of a sentence is made, and how many pairs of sentences are read."""
+
+    name: str = "default"
+    unit: Unit = "subwords"
+    """What is averaged for a sentence; ``subwords`` as in Arase & Kajiwara 2021, or ``words``."""
+    max_pairs: int | None = None
+    """Most pairs of each sentence task, for a quick look; None takes all."""
+
+    covered = "items of which the tokenizer drops no word"
+
+    def describe(self, tasks: object = ()) -> str:
+        """The rules in a few sentences."""
+        sentences = [
+            "Pairs of which the tokenizer drops a word are left out of correlations and count as different "
+            "where a threshold decides.",
+            "The threshold is the best one on the development part.",
+            f"A sentence is the mean of the vectors of its {self.unit}.",
+        ]
+        if self.max_pairs is not None:
+            sentences.append(f"Of sentence pairs at most {self.max_pairs:,} are read.")
+        return " ".join(sentences)
+
+
+def context_protocol(unit: Unit = "subwords", max_pairs: int | None = None) -> ContextProtocol:
+    """The protocol with these rules; its name says which are not the usual ones."""
+    changed = {"unit": unit, "max_pairs": max_pairs}
+    rules = [f"{key}={value}" for key, value in changed.items() if value != getattr(ContextProtocol, key)]
+    return ContextProtocol(
+        f"default with {', '.join(rules)}" if rules else "default", unit=unit, max_pairs=max_pairs
+    )
+
+
+class ContextTask(DatasetTask[Content]):
+    """Scores the representations of an encoder on one data set."""
+
+    @abstractmethod
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations; the seed is that of the bootstrap interval."""
+
+    def _score(
+        self,
+        items: ItemScores,
+        found: Mask,
+        protocol: ContextProtocol,
+        seed: int,
+        parts: tuple[Part, ...] = (),
+        row: str | None = None,
+    ) -> Score:
+        coverage = Coverage(int(found.sum()), len(found))
+        problem = None if coverage.used else f"none of the {coverage.total} pairs is covered"
+        if items.gold is not None and items.groups is None:
+            problem = correlation_problem(coverage, items)
+        metric = items.statistic if items.gold is not None else self.metric
+        source = self.source(protocol)._replace(dataset=row or self.name, metric=metric)
+        return make_score(source, items, coverage, problem, seed, parts)
+
+
+class PairCosines(NamedTuple):
+    """Cosines of pairs for each representation, what people said, and which pairs have both sides."""
+
+    cosines: dict[str, Floats]
+    gold: Floats
+    found: Mask
+
+    @classmethod
+    def of(cls, vectors: Vectors, found: Mask, gold: Floats) -> PairCosines:
+        """Of the first half of the vectors with the second."""
+        half = len(gold)
+        cosines = {
+            name: np.einsum("nd,nd->n", matrix[:half], matrix[half:]).astype(np.float64)
+            for name, matrix in vectors.items()
+        }
+        return cls(cosines, gold, found[:half] & found[half:])
+
+    def kept(self, name: str, otherwise: float = np.nan) -> Floats:
+        """The cosines of a representation; another value where a side is lost."""
+        return np.where(self.found, self.cosines[name], otherwise)
+
+
+class ContextPairsTask(ContextTask[ContextParts]):
+    """Spearman's correlation between cosines of occurrences and human scores (USim, SCWS)."""
+
+    kind = "context-pairs"
+    metric = "spearman"
+    needs = (ContextParts.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations on all pairs."""
+        pairs = word_cosines(encoder, self.dataset.content.parts["all"])
+        return {
+            name: {
+                self.name: self._score(
+                    ItemScores("spearman", pairs.kept(name), pairs.gold), pairs.found, protocol, seed
+                )
+            }
+            for name in encoder.names
+        }
+
+
+class ContextSensesTask(ContextTask[ContextParts]):
+    """Accuracy of the threshold that is best on the development part, for pairs of one sense or two (WiC)."""
+
+    kind = "context-senses"
+    metric = "accuracy"
+    needs = (ContextParts.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations on the test part; ``grid`` takes thresholds of the paper only."""
+        dev, test = (word_cosines(encoder, self.dataset.content.parts[part]) for part in ("dev", "test"))
+        scores: Scores = {}
+        for name in encoder.names:
+            known, asked = dev.kept(name, -1.0), test.kept(name, -1.0)
+            right, grid = (
+                correct(asked, test.gold, best_threshold(known, dev.gold, tried))
+                for tried in (None, PAPER_GRID)
+            )
+            parts = (Part("grid", self.metric, points(float(grid.mean())), len(grid)),)
+            items = ItemScores("mean", right)
+            scores[name] = {self.name: self._score(items, test.found, protocol, seed, parts)}
+        return scores
+
+
+class ContextChangeTask(ContextTask[ContextParts]):
+    """Pairs of words in two contexts (CoSimLex): the change of their similarity (1), and both of them (2).
+
+    Arase & Kajiwara 2021 take Pearson's correlation for 1 and Spearman's over all contexts for 2. Beside them
+    stand those of the official task: the uncentered correlation, and the harmonic mean of Pearson's and
+    Spearman's.
+    """
+
+    kind = "context-change"
+    metric = "pearson"
+    needs = (ContextParts.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations in both ways."""
+        one, two = (
+            word_cosines(encoder, self.dataset.content.parts[part]) for part in ("context1", "context2")
+        )
+        both = one.found & two.found
+        twice = np.concatenate([both, both])
+        gold = {"1": two.gold - one.gold, "2": np.concatenate([one.gold, two.gold])}
+        scores: Scores = {}
+        for name in encoder.names:
+            first, second = one.cosines[name], two.cosines[name]
+            change = ItemScores("pearson", np.where(both, second - first, np.nan), gold["1"])
+            every = np.where(twice, np.concatenate([first, second]), np.nan)
+            stacked = ItemScores("spearman", every, gold["2"])
+            beside = (
+                (_official("uncentered pearson", change, uncentered_pearson),),
+                (_official("harmonic mean", stacked, harmonic_correlation),),
+            )
+            one_row, two_row = f"{self.name}-1", f"{self.name}-2"
+            scores[name] = {
+                one_row: self._score(change, both, protocol, seed, beside[0], row=one_row),
+                two_row: self._score(stacked, twice, protocol, seed, beside[1], row=two_row),
+            }
+        return scores
+
+
+class ContextStsTask(ContextTask[SentencePairs]):
+    """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores."""
+
+    kind = "context-sts"
+    metric = "pearson"
+    needs = (SentencePairs.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations; beside it stands the mean weighted by the pairs of a sub-corpus."""
+        data = thinned(self.dataset.content, protocol.max_pairs)
+        pairs = sentence_cosines(encoder, data, protocol.unit)
+        scores: Scores = {}
+        for name in encoder.names:
+            items = ItemScores("pearson", pairs.kept(name), pairs.gold, data.corpus)
+            weighted = replace(items, weighted=True)
+            parts = (Part("weighted", self.metric, points(weighted.value()), len(data)),)
+            items = weighted if protocol.average == "pairs" else items
+            scores[name] = {self.name: self._score(items, pairs.found, protocol, seed, parts)}
+        return scores
+
+
+class ParaphraseTask(ContextTask[ParaphraseParts]):
+    """Accuracy of the threshold that is best on the development part, for paraphrases (PAWS)."""
+
+    kind = "paraphrase"
+    metric = "accuracy"
+    needs = (ParaphraseParts.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """Score all representations on the test part; on PAWS-Wiki, saying no to all gives 55.80."""
+        parts = self.dataset.content.parts
+        dev, test = (
+            sentence_cosines(encoder, thinned(parts[part], protocol.max_pairs), protocol.unit)
+            for part in ("dev", "test")
+        )
+        scores: Scores = {}
+        for name in encoder.names:
+            threshold = best_threshold(dev.kept(name, -1.0), dev.gold)
+            items = ItemScores("mean", correct(test.kept(name, -1.0), test.gold, threshold))
+            beside = (Part("threshold", "cosine", points(threshold), len(dev.gold)),)
+            scores[name] = {self.name: self._score(items, test.found, protocol, seed, beside)}
+        return scores
+
+
+class WordCosinesTask(ContextTask[ParaphraseParts]):
+    """Mean cosines between words of two sentences, as in Table 6 of Arase & Kajiwara 2021.
+
+    ``common`` are words of the same letters, ``different`` all others; N pairs of sentences are no
+    paraphrases, P pairs are. Punctuation is left out. They tell how vectors lie, not how good they are.
+    """
+
+    kind = "word-cosines"
+    metric = "mean cosine"
+    needs = (ParaphraseParts.holds,)
+
+    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
+        """The four means; the interval is over pairs of sentences."""
+        data = thinned(self.dataset.content.parts["test"], protocol.max_pairs)
+        blocks = [
+            _word_sums(encoder, *(side[start : start + PAIRS_AT_ONCE] for side in (data.first, data.second)))
+            for start in range(0, len(data), PAIRS_AT_ONCE)
+        ]
+        counts = np.concatenate([count for count, _ in blocks])
+        scores: Scores = {name: {} for name in encoder.names}
+        for name in encoder.names:
+            sums = np.concatenate([total[name] for _, total in blocks])
+            for column, words in enumerate(("common", "different")):
+                for label, pairs in enumerate("NP"):
+                    rows = data.gold == label
+                    ratios = np.stack([sums[rows, column], counts[rows, column]], axis=-1)
+                    row = f"cosine-{words}-{pairs}"
+                    items, found = ItemScores.of_ratio(ratios[None]), counts[rows, column] > 0
+                    scores[name][row] = self._score(items, found, protocol, seed, row=row)
+        return scores
+
+
+def word_cosines(encoder: ContextEncoder, pairs: Sequence[ContextPair]) -> PairCosines:
+    """Cosines between the two words of each pair."""
+    vectors, found = encoder.occurrences([*(pair.first for pair in pairs), *(pair.second for pair in pairs)])
+    return PairCosines.of(vectors, found, np.array([pair.gold for pair in pairs]))
+
+
+def sentence_cosines(encoder: ContextEncoder, data: SentencePairs, unit: Unit) -> PairCosines:
+    """Cosines between the two sentences of each pair."""
+    vectors, found = encoder.sentences((*data.first, *data.second), unit)
+    return PairCosines.of(vectors, found, data.gold)
+
+
+def best_threshold(cosines: Floats, gold: Floats, grid: Floats | None = None) -> float:
+    """The threshold from which on pairs count as the same, with the highest accuracy; of equals the lowest.
+
+    Args:
+        cosines: Of pairs [n].
+        gold: 1 for the same, 0 for different [n].
+        grid: Thresholds to try; None tries every one that makes a difference.
+    """
+    if grid is None:
+        values = np.unique(cosines)
+        grid = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
+    order = np.argsort(cosines, kind="stable")
+    # Right are the pairs below the threshold that are different, and those from it on that are the same.
+    different_below = np.concatenate([[0], np.cumsum(gold[order] == 0)])
+    same_from = np.concatenate([[0], np.cumsum(gold[order][::-1] == 1)])[::-1]
+    below = np.searchsorted(cosines[order], grid, side="left")
+    return float(grid[int(np.argmax(different_below[below] + same_from[below]))])
+
+
+def correct(cosines: Floats, gold: Floats, threshold: float) -> Floats:
+    """1 for each pair that a threshold puts on the right side, else 0 [n]."""
+    right: Floats = ((cosines >= threshold) == (gold == 1)).astype(np.float64)
+    return right
+
+
+def uncentered_pearson(gold: Floats, predicted: Floats) -> float:
+    """The cosine of two rows of numbers: Pearson's correlation without taking means away."""
+    scale = float(np.sqrt((gold @ gold) * (predicted @ predicted)))
+    return float(gold @ predicted) / scale if scale > 0 else float("nan")
+
+
+def harmonic_correlation(gold: Floats, predicted: Floats) -> float:
+    """The harmonic mean of Pearson's and Spearman's correlation."""
+    first, second = pearson(gold, predicted), spearman(gold, predicted)
+    return 2 * first * second / (first + second) if first + second else float("nan")
+
+
+def thinned(data: SentencePairs, limit: int | None) -> SentencePairs:
+    """At most so many pairs, spread evenly, so that every sub-corpus has some."""
+    if limit is None or len(data) <= limit:
+        return data
+    step = -(-len(data) // limit)
+    return SentencePairs(
+        data.first[::step], data.second[::step], data.gold[::step], data.corpus[::step], data.corpora
+    )
+
+
+def _official(metric: str, items: ItemScores, measure: Callable[[Floats, Floats], float]) -> Part:
+    assert items.gold is not None
+    scored = items.scored
+    value = measure(items.gold[scored], items.predicted[scored]) if scored.sum() > 1 else float("nan")
+    return Part("official", metric, points(value), int(scored.sum()))
+
+
+def _word_sums(
+    encoder: ContextEncoder, first: Sequence[str], second: Sequence[str]
+) -> tuple[Floats, dict[str, Floats]]:
+    """[n, 2] of each pair of sentences: pairs of common and of different words, and sums of their cosines."""
+    words, vectors, offsets = encoder.words((*first, *second))
+    counts = np.zeros((len(first), 2))
+    sums = {name: np.zeros((len(first), 2)) for name in vectors}
+    for number in range(len(first)):
+        one, two = words[number], words[len(first) + number]
+        left, right = (slice(*offsets[row : row + 2]) for row in (number, len(first) + number))
+        real = np.outer([word.isalnum() for word in one], [word.isalnum() for word in two])
+        same = np.equal.outer(_folded(one), _folded(two))
+        for column, mask in enumerate((real & same, real & ~same)):
+            counts[number, column] = mask.sum()
+            for name, matrix in vectors.items():
+                sums[name][number, column] = float((matrix[left] @ matrix[right].T)[mask].sum())
+    return counts, sums
+
+
+def _folded(words: Sequence[str]) -> NDArray[np.object_]:
+    return np.array([word.casefold() for word in words], dtype=object)

@@ -1,0 +1,85 @@
+"""Vectors of words in context for evaluations: one reading of the teacher for several representations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordstill.core.ragged import Ints
+from wordstill.corpus.segment import word_spans
+from wordstill.meaning.distiller import Representation
+from wordstill.teacher.spans import Spans, StateReader, TextSpan, Unit
+from wordstill.vectors.search import unit_rows
+
+Vectors = dict[str, NDArray[np.float32]]
+Mask = NDArray[np.bool_]
+
+
+class StateEncoder:
+    """A ``ContextEncoder`` of evaluations.
+
+    Args:
+        reader: Reads the texts, once for all representations.
+        representations: Maps from states to vectors, by name.
+    """
+
+    def __init__(self, reader: StateReader, representations: Mapping[str, Representation]) -> None:
+        self.reader, self.representations = reader, representations
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The representations."""
+        return tuple(self.representations)
+
+    def occurrences(self, occurrences: Sequence[TextSpan]) -> tuple[Vectors, Mask]:
+        """[n, dim] unit vectors of words, and which of them the tokenizer keeps."""
+        distinct, rows = _distinct(occurrences)
+        spans = Spans.of([[(one.start, one.end)] for one in distinct])
+        vectors, found = self._read([one.text for one in distinct], spans)
+        return {name: unit_rows(matrix)[rows] for name, matrix in vectors.items()}, found[rows]
+
+    def words(self, texts: Sequence[str]) -> tuple[list[list[str]], Vectors, Ints]:
+        """Words of texts that have subwords, their unit vectors, and their offsets [texts + 1]."""
+        spans = [word_spans(text) for text in texts]
+        by_text = Spans.of(spans)
+        vectors, found = self._read(texts, by_text)
+        offsets = np.searchsorted(by_text.text[found], np.arange(len(texts) + 1))
+        kept = iter(found.tolist())
+        words = [
+            [text[slice(*span)] for span in of_text if next(kept)] for text, of_text in zip(texts, spans)
+        ]
+        return words, {name: unit_rows(matrix[found]) for name, matrix in vectors.items()}, offsets
+
+    def sentences(self, texts: Sequence[str], unit: Unit) -> tuple[Vectors, Mask]:
+        """[n, dim] unit means over the words or subwords of texts, and which texts have any."""
+        distinct, rows = _distinct(texts)
+        width, device = self.reader.shape[1], self.reader.teacher.device
+        sums = {name: torch.zeros(len(distinct), width, device=device) for name in self.representations}
+        found = np.zeros(len(distinct), dtype=np.bool_)
+        for numbers, states in self.reader.read_units(distinct, unit):
+            found[numbers] = True
+            places = torch.from_numpy(numbers).to(device)
+            for name, represent in self.representations.items():
+                sums[name].index_add_(0, places, represent(states))
+        # A mean and a sum have the same direction.
+        return {name: unit_rows(total.cpu().numpy())[rows] for name, total in sums.items()}, found[rows]
+
+    def _read(self, texts: Sequence[str], spans: Spans) -> tuple[Vectors, Mask]:
+        width = self.reader.shape[1]
+        vectors = {name: np.zeros((len(spans), width), dtype=np.float32) for name in self.representations}
+        found = np.zeros(len(spans), dtype=np.bool_)
+        for numbers, states in self.reader.read(texts, spans):
+            found[numbers] = True
+            for name, represent in self.representations.items():
+                vectors[name][numbers] = represent(states).float().cpu().numpy()
+        return vectors, found
+
+
+def _distinct(things: Sequence[Any]) -> tuple[list[Any], Ints]:
+    """Every thing once, and the row of each among them."""
+    row = {thing: number for number, thing in enumerate(dict.fromkeys(things))}
+    return list(row), np.array([row[thing] for thing in things], dtype=np.int64)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from wordstill.evaluation.data.context_sets import ContextPair, WordInContext
+from wordstill.evaluation.tasks.in_context import word_cosines
+from wordstill.meaning.context_encoder import StateEncoder
+from wordstill.meaning.distiller import layer_mean
+from wordstill.teacher.spans import StateReader
+
+TEXT = "the river by the old house and the river"
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_teacher):
+    reader = StateReader(tiny_teacher("bert-uncased"))
+    return StateEncoder(reader, {"raw": layer_mean, "first": lambda states: states[:, 0]})
+
+
+def test_the_place_decides_and_not_the_string(encoder):
+    """The same word twice in one text: a match by string would give a cosine of 1."""
+    first, second = (WordInContext(TEXT, start, start + 5) for start in (4, 35))
+    assert first.word == second.word == "river"
+    pairs = word_cosines(encoder, [ContextPair(first, second, 1.0, "river")])
+    assert pairs.cosines["raw"][0] < 0.999
+    states, _ = encoder.reader.states([first, second])
+    expected = torch.nn.functional.cosine_similarity(*states.mean(dim=1), dim=0)
+    assert pairs.cosines["raw"][0] == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_words_that_the_tokenizer_drops_are_not_found(encoder):
+    vectors, found = encoder.occurrences([WordInContext("a \u200b b", 2, 3), WordInContext(TEXT, 4, 9)])
+    assert found.tolist() == [False, True]
+    assert not vectors["raw"][0].any() and np.linalg.norm(vectors["first"][1]) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("unit", ["words", "subwords"])
+def test_a_sentence_is_the_mean_of_its_units(encoder, unit):
+    texts = [TEXT, "the house", TEXT]
+    vectors, found = encoder.sentences(texts, unit)
+    assert found.all() and set(vectors) == {"raw", "first"}
+    np.testing.assert_array_equal(vectors["raw"][0], vectors["raw"][2])
+    states = [states for _, states in encoder.reader.read_units(["the house"], unit)]
+    mean = layer_mean(torch.cat(states)).mean(dim=0)
+    np.testing.assert_allclose(vectors["raw"][1], mean / mean.norm(), atol=1e-5)
+
+
+def test_words_of_texts(encoder):
+    words, vectors, offsets = encoder.words(["the \u200b house", "old"])
+    assert (words, offsets.tolist()) == ([["the", "house"], ["old"]], [0, 2, 3])
+    assert vectors["raw"].shape == (3, encoder.reader.shape[1])
