@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from wordstill import formats
 from wordstill.core.plugins import Registry
-from wordstill.errors import FormatError, UsageError
+from wordstill.errors import DataError, FormatError, UsageError
 from wordstill.formats import FORMATS
 from wordstill.vectors import WordVectors
 
@@ -88,3 +89,19 @@ def test_the_page_of_formats_says_the_same():
         assert (read == "yes", write == "yes") == (known.read is not None, known.write is not None)
         assert (records == "yes", float16.startswith("yes")) == (known.records, known.float16)
         assert ("int8" in float16) == (known.write_int8 is not None)
+
+
+def test_plug_ins_are_tried_after_the_built_in_formats(monkeypatch, tmp_path):
+    mine = formats.Format("mine", (".mine",), lambda *_: TABLE, lambda *_: None, lambda path: path.exists())
+    rows = Registry("format", "wordstill.formats", FORMATS.built_in, formats.Format, instances=True)
+    point = SimpleNamespace(name="mine", value="mine:FORMAT", dist=None, module="mine", load=lambda: mine)
+    monkeypatch.setattr("wordstill.core.plugins.find_plugins", lambda group: [point])
+    monkeypatch.setattr(formats, "FORMATS", rows)
+    (tmp_path / "table").write_bytes(b"\x00mine")
+    assert formats.read(tmp_path / "table") is TABLE
+    assert formats.by_suffix(tmp_path / "table.mine") is mine
+    formats.write(TABLE, tmp_path / "table.txt")
+    assert formats.recognize(tmp_path / "table.txt").name == "word2vec-text"
+    point.load = pytest.fail
+    with pytest.raises(DataError, match="No such file"):
+        formats.read(tmp_path / "nowhere")

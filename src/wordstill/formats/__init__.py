@@ -154,10 +154,12 @@ def by_suffix(path: Path) -> Format:
 
 def recognize(path: Path) -> Format:
     """The format of what is at a path, by its content."""
-    for known in FORMATS.values():
+    # Plug-ins are not imported for a path that is not there: its error is the one to report.
+    rows = FORMATS if path.exists() else FORMATS.built_in
+    for known in rows.values():
         if known.recognizes(path):
             return known
-    names = ", ".join(known.name for known in FORMATS.values() if known.read)
+    names = ", ".join(known.name for known in rows.values() if known.read)
     if path.is_dir():
         raise FormatError(f"The folder {path} holds no vectors in a known format ({names}).")
     raise not_this(path, head(path), f"in a known format of vectors ({names})")
