@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -220,3 +221,44 @@ def test_bad_input(cli, world, arguments, message, tmp_path, monkeypatch):
     assert ended.code in (1, 2)
     assert message in ended.err and "Traceback" not in ended.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, tmp_path, monkeypatch):
+    from wordstill.meaning.masked import MaskedModel
+
+    options = ("--masked", world / "masked", "--vectors", world / "vectors", "--device", "cpu", *thresholds)
+    pairs = (
+        "meaning",
+        "pairs",
+        "--paraphrases",
+        world / "pairs.tsv",
+        *options,
+        "--out",
+        tmp_path / "t.jsonl",
+    )
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MaskedModel, "predict", interrupted)
+        stopped = cli(*pairs)
+    assert stopped.code == 130
+    assert stopped.err == "Stopped while making triples: 0 of 120 targets done and saved.\n"
+    assert cli(*pairs).code == 0
+
+    train = ("meaning", "train", tmp_path / "t.jsonl", "--heads", 4, "--max-epochs", 1, "--device", "cpu")
+    train = (*train, "--dtype", "float32", "--out", tmp_path / "meaning")
+    with monkeypatch.context() as patch:
+        patch.setattr("wordstill.meaning.encoder_training.train", interrupted)
+        stopped = cli(*train)
+    assert stopped.code == 130
+    command = shlex.split(stopped.err.splitlines()[-1])
+    assert command == ["wordstill", *map(str, train)]
+    with monkeypatch.context() as patch:
+        patch.setattr("wordstill.core.resume._taken", lambda _: False)
+        refused = cli(*train)
+    assert refused.code == 2 and "Another run is writing" in refused.err
+    resumed = cli(*command[1:])
+    assert resumed.code == 0, resumed.err
+    assert "Resuming the run in" in resumed.err and "which has states." in resumed.err
