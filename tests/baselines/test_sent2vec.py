@@ -146,7 +146,7 @@ def test_gradients_are_those_of_autograd(tables, model, longest):
 
     before = [table.clone() for table in tables]
     model.sources.weights, model.targets.weights = tables
-    loss = model.step(examples, rate=0.5)
+    loss = model.step(examples, learning_rate=0.5)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-10)
     torch.testing.assert_close((before[0] - tables[0]) / 0.5, sources.grad, atol=1e-8, rtol=0)
     torch.testing.assert_close((before[1] - tables[1]) / 0.5, targets.grad, atol=1e-8, rtol=0)

@@ -6,7 +6,7 @@ from gensim.models import FastText, Word2Vec
 
 from wordstill.baselines import Training
 from wordstill.baselines.word2vec import (
-    LONGEST,
+    MAX_SENTENCE_WORDS,
     Cbow,
     CbowConfig,
     Fasttext,
@@ -37,8 +37,8 @@ def test_sentences_are_those_of_the_store(make_text, planted):
 
 
 def test_long_sentences_are_cut_into_pieces_and_nothing_is_lost(make_text):
-    text = make_text(["a b " * (LONGEST // 2) + "c d"])
-    assert [len(sentence) for sentence in gensim_sentences(text)] == [LONGEST, 2]
+    text = make_text(["a b " * (MAX_SENTENCE_WORDS // 2) + "c d"])
+    assert [len(sentence) for sentence in gensim_sentences(text)] == [MAX_SENTENCE_WORDS, 2]
 
 
 CASES = {
@@ -77,7 +77,7 @@ def test_several_workers(planted, topics_apart):
 
 
 def test_the_loss_is_shown(planted, capsys, monkeypatch):
-    monkeypatch.setattr("wordstill.baselines.base.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("wordstill.baselines.base.SECONDS_BETWEEN_REPORTS", 0.0)
     Skipgram(SkipgramConfig(dim=10, epochs=2, subsample=0), Training(progress=True)).fit(planted)
     shown = capsys.readouterr().err
     assert "27.0k/27.0k" in shown and "loss " in shown

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.corpus import phrases as phrases_module
-from wordstill.corpus.phrases import PhraseTable, _stretches, count_phrases
+from wordstill.corpus.phrases import PhraseTable, count_phrases, sentence_ranges
 
 PHRASES = st.dictionaries(
     st.lists(st.integers(0, 4), min_size=2, max_size=5).map(tuple), st.integers(0, 50), max_size=8
@@ -42,17 +40,14 @@ def test_no_phrases() -> None:
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 50))
-def test_stretches_cover_all_sentences(lengths: list[int], limit: int) -> None:
+def test_ranges_cover_all_sentences(lengths: list[int], limit: int) -> None:
     sentences = np.concatenate([[0], np.cumsum(lengths)])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases_module, "SCAN_FORMS", limit)
-        stretches = list(_stretches(sentences))
-    assert [number for first, last in stretches for number in range(first, last)] == list(range(len(lengths)))
-    assert all(last == first + 1 or sentences[last] - sentences[first] <= limit for first, last in stretches)
+    ranges = list(sentence_ranges(sentences, limit))
+    assert [number for first, last in ranges for number in range(first, last)] == list(range(len(lengths)))
+    assert all(last == first + 1 or sentences[last] - sentences[first] <= limit for first, last in ranges)
 
 
-def test_counts_and_spellings(make_corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrases_module, "SCAN_FORMS", 3)
+def test_counts_and_spellings(make_corpus) -> None:
     corpus = make_corpus("New York, New York! new\nYork. A NEW York and (New york).\nNew York\n")
     ids = {"new": 0, "york": 1}
     words = []
@@ -60,5 +55,5 @@ def test_counts_and_spellings(make_corpus, monkeypatch: pytest.MonkeyPatch) -> N
         for slot in range(*corpus.forms.word_offsets[form : form + 2]):
             word = corpus.forms[form][corpus.forms.word_starts[slot] : corpus.forms.word_ends[slot]]
             words.append(ids.get(word.lower(), -1))
-    counts = count_phrases(corpus, np.array(words, dtype=np.int32), PhraseTable({(0, 1): 7}))
+    counts = count_phrases(corpus, np.array(words, dtype=np.int32), PhraseTable({(0, 1): 7}), scan_forms=3)
     assert counts == {7: (5, "New York")}

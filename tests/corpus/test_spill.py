@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.corpus import disk_arrays
 from wordstill.corpus.disk_arrays import SpillCounter, merge_runs, read_run, write_run
 from wordstill.errors import DataError
 
@@ -26,9 +25,8 @@ def test_counts_do_not_depend_on_the_memory_limit(pairs: list[tuple[bytes, int]]
         assert list(counter) == sorted(expected.items())
 
 
-def test_more_runs_than_are_merged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_arrays, "MAX_FAN_IN", 3)
-    with SpillCounter(limit=2, folder=tmp_path) as counter:
+def test_more_runs_than_are_merged_at_once(tmp_path: Path) -> None:
+    with SpillCounter(limit=2, folder=tmp_path, max_fan_in=3) as counter:
         for number in range(101):
             counter.add(b"%03d" % (number % 50), number)
         assert list(counter) == sorted({b"%03d" % key: sum(range(key, 101, 50)) for key in range(50)}.items())

@@ -25,7 +25,7 @@ def test_a_store_by_hand(make_corpus) -> None:
     assert corpus.forms.slice(0, len(corpus.forms)) == sorted(forms)
     number = {form: index for index, form in enumerate(sorted(forms))}
     order = ["The", " cat", " sat.", " The", " cat", " ran!", "The", " end"]
-    assert corpus.tokens.tolist() == [number[form] for form in order]
+    assert corpus.form_ids.tolist() == [number[form] for form in order]
     assert corpus.sentences.tolist() == [0, 3, 6, 8]
     assert corpus.paragraphs.tolist() == [0, 2, 3]
     assert [corpus.forms.counts[number[form]] for form in forms] == [2, 1, 2, 1, 1, 1]

@@ -117,7 +117,7 @@ def test_sentences_begin_where_their_first_subword_does(tiny_teacher, write_stor
             for sentence in range(3):
                 text = "".join(
                     corpus.forms[token]
-                    for token in corpus.tokens[slice(*corpus.sentences[sentence : sentence + 2])].tolist()
+                    for token in corpus.form_ids[slice(*corpus.sentences[sentence : sentence + 2])].tolist()
                 )
                 part = table.ids[table.sentence_start[sentence] : table.sentence_end[sentence]]
                 assert np.array_equal(part, tokenizer.encode([text]).ids)

@@ -61,7 +61,8 @@ def read_all(source):
 def sentence_texts(corpus):
     """The string of every sentence, with the space before it if there is one."""
     bounds = corpus.sentences.tolist()
-    return ["".join(map(corpus.forms.__getitem__, corpus.tokens[a:b].tolist())) for a, b in pairwise(bounds)]
+    ids = corpus.form_ids.tolist()
+    return ["".join(map(corpus.forms.__getitem__, ids[start:end])) for start, end in pairwise(bounds)]
 
 
 def sentence_keys(corpus, vocabulary):

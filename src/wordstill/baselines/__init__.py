@@ -1,4 +1,4 @@
-"""Word vectors trained from scratch on the same text, to compare with: no teacher, one file for each kind."""
+"""Baselines: word vectors trained from scratch on the same text, without a teacher."""
 
 from wordstill.baselines.base import Baseline, Training
 from wordstill.baselines.training import BASELINES, TrainConfig, read_baselines, train, train_on_corpus

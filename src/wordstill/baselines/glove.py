@@ -1,4 +1,4 @@
-"""``glove``: products of vectors fitted to the logarithm of how often words stand near each other."""
+"""``glove``: products of vectors fitted to the logarithm of co-occurrence counts."""
 
 from __future__ import annotations
 
@@ -23,143 +23,10 @@ from wordstill.corpus.disk_arrays import ArrayWriter, read_array
 from wordstill.teacher.device import choose_device
 
 CELLS_IN_MEMORY = 1 << 24
-
+CPU_BATCH, GPU_BATCH = 1 << 13, 1 << 16
+MIN_BATCH, MIN_STEPS = 64, 100
 Run: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 """Keys of pairs in ascending order, and their sums."""
-
-
-class Cells(NamedTuple):
-    """Some pairs of words and how often each was seen, a pair by 1 / distance for each time."""
-
-    keys: NDArray[np.int64]
-    """Of each pair: its first word times the number of words, plus its second; in ascending order."""
-    values: NDArray[np.float32]
-
-
-class Cooccurrences:
-    """The counts of a text, on disk in parts that each are a random sample of all cells.
-
-    A pair is kept once, whichever word comes first. Cells are counted in sorted runs, which are merged range
-    by range; memory is some 60 bytes for each cell of ``limit``, whatever the length of the text.
-
-    Args:
-        text: What to read.
-        window: Words to each side, inside a paragraph.
-        folder: Where to keep the counts; it must be there and empty.
-        seed: Of the shuffling.
-        limit: Cells to hold in memory.
-
-    Attributes:
-        cells: How many cells there are.
-    """
-
-    def __init__(
-        self, text: WordText, window: int, folder: Path, *, seed: int = 0, limit: int = CELLS_IN_MEMORY
-    ) -> None:
-        self.size, self.folder = len(text.vocabulary), folder
-        with disk_errors(folder):
-            runs = self._count(text, window, limit)
-            total = sum(len(keys) for keys, _ in runs)
-            self.parts = max(1, -(-total // limit))
-            self.cells = self._merge(runs, np.random.default_rng(seed), limit)
-
-    def read(self, generator: np.random.Generator) -> Iterator[Cells]:
-        """All cells, in parts; the parts in random order, each a random sample of the cells."""
-        for part in generator.permutation(self.parts):
-            keys, values = _load(self.folder / f"part-{part}")
-            yield Cells(np.array(keys), np.array(values, dtype=np.float32))
-
-    def _count(self, text: WordText, window: int, limit: int) -> list[Run]:
-        """Sorted runs of distinct keys with their sums."""
-        runs: list[Run] = []
-        held: list[Run] = []
-        for stretch in text.read():
-            for distance in range(1, window + 1):
-                held.append(_pairs(stretch, distance, self.size))
-                if sum(len(keys) for keys, _ in held) >= limit:
-                    held = [_summed(held)]
-                    if len(held[0][0]) >= limit // 2:
-                        runs.append(self._spilled(held.pop(), len(runs)))
-        return [*runs, _summed(held)] if held else runs
-
-    def _spilled(self, run: Run, number: int) -> Run:
-        path = self.folder / f"run-{number}"
-        _save(path, run)
-        return _load(path)
-
-    def _merge(self, runs: list[Run], generator: np.random.Generator, limit: int) -> int:
-        """Add the runs up, range of keys by range, and deal the cells out to parts at random."""
-        cells = 0
-        with ExitStack() as stack:
-            writers = [
-                [
-                    stack.enter_context(ArrayWriter(_file(self.folder / f"part-{part}", what), kind))
-                    for what, kind in (("keys", np.int64), ("values", np.float32))
-                ]
-                for part in range(self.parts)
-            ]
-            for run in _ranges(runs, limit):
-                cells += len(run[0])
-                part_of_cell = generator.integers(0, self.parts, len(run[0]))
-                for part, (keys, values) in enumerate(writers):
-                    chosen = part_of_cell == part
-                    keys.extend(run[0][chosen])
-                    values.extend(run[1][chosen])
-        for path in self.folder.glob("run-*"):
-            path.unlink()
-        return cells
-
-
-def _pairs(stretch: Stretch, distance: int, size: int) -> Run:
-    """Keys of all pairs of words at a distance inside a paragraph, and their weights; sorted, each once."""
-    ids, paragraph = stretch.ids, stretch.paragraph
-    together = np.flatnonzero(paragraph[distance:] == paragraph[:-distance])
-    one, two = ids[together], ids[together + distance]
-    keys, counts = np.unique(np.minimum(one, two) * size + np.maximum(one, two), return_counts=True)
-    return keys, counts / distance
-
-
-def _summed(runs: list[Run]) -> Run:
-    """One run of several."""
-    keys, place = np.unique(np.concatenate([keys for keys, _ in runs]), return_inverse=True)
-    weights = np.concatenate([values for _, values in runs])
-    sums: NDArray[np.float64] = np.bincount(place, weights=weights, minlength=len(keys)).astype(np.float64)
-    return keys, sums
-
-
-def _ranges(runs: list[Run], limit: int) -> Iterator[Run]:
-    """The sum of sorted runs in ranges of keys, each of about ``limit`` cells before they are added up."""
-    positions = [0] * len(runs)
-    while any(position < len(keys) for position, (keys, _) in zip(positions, runs)):
-        step = max(1, limit // len(runs))
-        # The least of the keys that end a run's next step ends the range for all of them.
-        ends = [
-            int(keys[min(position + step, len(keys)) - 1])
-            for position, (keys, _) in zip(positions, runs)
-            if position < len(keys)
-        ]
-        stops = [int(np.searchsorted(keys, min(ends), side="right")) for keys, _ in runs]
-        yield _summed(
-            [(keys[low:high], values[low:high]) for low, high, (keys, values) in zip(positions, stops, runs)]
-        )
-        positions = stops
-
-
-def _file(stem: Path, what: str) -> Path:
-    return stem.with_name(f"{stem.name}-{what}.npy")
-
-
-def _save(stem: Path, run: Run) -> None:
-    for what, numbers in zip(("keys", "values"), run):
-        np.save(_file(stem, what), numbers)
-
-
-def _load(stem: Path) -> Run:
-    return read_array(_file(stem, "keys")), read_array(_file(stem, "values"))
-
-
-CPU_BATCH, GPU_BATCH = 1 << 13, 1 << 16
-LEAST_BATCH, LEAST_STEPS = 64, 100
 Batch: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """First words, second words and counts of some cells [B] each."""
 
@@ -171,16 +38,17 @@ class GloveConfig(Config):
     dim: Dim = 300
     """Size of the vectors."""
     epochs: Epochs = 100
-    """The paper takes 50 for fewer than 300 dimensions."""
+    """The paper has 50 for fewer than 300 dimensions."""
     window: Annotated[int, Range(1, 1_000)] = 10
     """Words to each side; a pair counts 1 / distance."""
     x_max: Annotated[float, Range(0, LARGEST, above=True)] = 100.0
-    """Counts from here on have the full weight."""
+    """Counts from this on have full weight."""
     alpha: Annotated[float, Range(0, 100)] = 0.75
     """How fast the weight of smaller counts falls."""
     rate: Annotated[float, Range(0, LARGEST, above=True)] = 0.05
+    """Learning rate of AdaGrad."""
     batch: Annotated[int | None, Range(1, 2**31 - 1)] = None
-    """Cells in a step; None takes 8,192 on a CPU and 65,536 on a GPU, and fewer if there are few cells."""
+    """Cells in a step; None means 8,192 on a CPU and 65,536 on a GPU, or fewer if there are few cells."""
 
 
 class Glove(Baseline):
@@ -195,11 +63,11 @@ class Glove(Baseline):
     Paper: Pennington et al. 2014, "GloVe: Global Vectors for Word Representation".
 
     Cost: counting is bounded in memory and spills to the disk, 12 bytes for each pair of words; training
-    keeps four tables of vocabulary x (dim + 1) float32, and goes over all pairs in each epoch.
+    keeps four tables of vocabulary x (dim + 1) float32, and reads all pairs in each epoch.
     Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not
-    from either side. AdaGrad takes a step for a batch of cells, with the gradients of a row added up, where
-    the authors' threads take one for each cell; as in its own paper it adds up squares of gradients, the
-    present one among them, where the authors' code multiplies them by the rate first.
+    from either side. AdaGrad steps once per batch of cells with the summed gradients of a row, where the
+    authors' threads step once per cell. As in its own paper it accumulates squared gradients, the present one
+    included; the authors' code first multiplies them by the learning rate.
 
     Example:
         >>> from wordstill.baselines import train
@@ -225,7 +93,7 @@ class Glove(Baseline):
 
     def _train(self, model: GloveModel, cells: Cooccurrences, meter: Meter) -> None:
         usual = GPU_BATCH if model.device.type == "cuda" else CPU_BATCH
-        size = self.config.batch or min(usual, max(LEAST_BATCH, cells.cells // LEAST_STEPS))
+        size = self.config.batch or min(usual, max(MIN_BATCH, cells.cells // MIN_STEPS))
         loss, seen = torch.zeros((), dtype=torch.float64, device=model.device), 0
         with closing(prefetch(self._parts(cells, model.device), depth=1)) as parts:
             for first, second, counts in (batch for part in parts for batch in _batches(part, size)):
@@ -240,57 +108,40 @@ class Glove(Baseline):
                     loss, seen = torch.zeros_like(loss), 0
 
     def _parts(self, cells: Cooccurrences, device: torch.device) -> Iterator[Batch]:
-        """All cells in each epoch, part by part, shuffled where they are trained on."""
-        order = np.random.default_rng(self.training.seed)
-        chance = torch.Generator(device).manual_seed(self.training.seed)
+        """All cells in each epoch, part by part, shuffled on the device."""
+        part_rng = np.random.default_rng(self.training.seed)
+        rng = torch.Generator(device).manual_seed(self.training.seed)
         for _ in range(self.config.epochs):
-            for keys, counts in cells.read(order):
-                shuffled = torch.randperm(len(keys), device=device, generator=chance)
+            for keys, counts in cells.read(part_rng):
+                shuffled = torch.randperm(len(keys), device=device, generator=rng)
                 names = torch.from_numpy(keys).to(device)[shuffled]
                 first = names.div(cells.size, rounding_mode="floor")
                 yield first, names - first * cells.size, torch.from_numpy(counts).to(device)[shuffled]
 
 
-class Gradients(NamedTuple):
-    """The loss of some cells, and its derivatives."""
-
-    total: Tensor
-    left: Tensor
-    """By the left rows [B, dim + 1]; the last column is the bias."""
-    right: Tensor
-    """By the right rows [B, dim + 1]."""
-
-
 class GloveModel:
-    """Both tables with their biases, and a step of them.
-
-    Args:
-        config: The settings.
-        words: How many rows.
-        device: Where the tables are.
-        seed: Of the first vectors.
-    """
+    """Both tables with their biases, and their AdaGrad step; ``seed`` is that of the initial vectors."""
 
     def __init__(self, config: GloveConfig, words: int, device: torch.device, seed: int) -> None:
         self.config, self.device = config, device
-        generator = torch.Generator(device).manual_seed(seed)
+        rng = torch.Generator(device).manual_seed(seed)
         shape = (words, config.dim + 1)
 
         def table() -> Tensor:
-            initial = torch.rand(shape, device=device, generator=generator)
+            initial = torch.rand(shape, device=device, generator=rng)
             return (initial - 0.5) / (config.dim + 1)
 
         self.tables = table(), table()
-        # As the authors do, so that the first steps are not longer than the rate times the gradient.
+        # As the authors do, so that the first steps are at most the learning rate times the gradient.
         self.squares = torch.ones(shape, device=device), torch.ones(shape, device=device)
 
     def step(self, first: Tensor, second: Tensor, counts: Tensor) -> Tensor:
-        """Learn from cells and from their mirror images; gives the summed loss.
+        """Learn from cells in both directions, and return the summed loss.
 
         Args:
-            first: Words [B].
-            second: Words that they were seen with [B].
-            counts: How often [B].
+            first: First words [B].
+            second: Second words [B].
+            counts: Their co-occurrence counts [B].
         """
         mirrored = first != second
         left = torch.cat([first, second[mirrored]])
@@ -312,13 +163,23 @@ class GloveModel:
         return (self.tables[0] + self.tables[1])[:, :-1]
 
 
+class Gradients(NamedTuple):
+    """The loss of some cells and its gradients."""
+
+    total: Tensor
+    left: Tensor
+    """Of the left rows [B, dim + 1]; the last column is the bias."""
+    right: Tensor
+    """Of the right rows [B, dim + 1]."""
+
+
 def gradients_of(left: Tensor, right: Tensor, counts: Tensor, config: GloveConfig) -> Gradients:
     """Half the weighted squared error of some cells, summed, and its gradients.
 
     Args:
         left: Rows with their biases in the last column [B, dim + 1].
-        right: Rows with their biases in the last column [B, dim + 1].
-        counts: What they stand for [B].
+        right: Likewise [B, dim + 1].
+        counts: Their co-occurrence counts [B].
         config: The weighting.
     """
     products = torch.linalg.vecdot(left[:, :-1], right[:, :-1])
@@ -326,10 +187,140 @@ def gradients_of(left: Tensor, right: Tensor, counts: Tensor, config: GloveConfi
     weights = (counts / config.x_max).pow(config.alpha).clamp(max=1.0)
     slopes = (weights * errors)[:, None]
     by_left, by_right = slopes * right, slopes * left
-    # A bias stands by itself.
+    # The derivative by a bias is the slope itself.
     by_left[:, -1:] = by_right[:, -1:] = slopes
     return Gradients((0.5 * weights * errors.square()).sum(), by_left, by_right)
 
 
 def _batches(part: Batch, size: int) -> Iterator[Batch]:
     yield from zip(*(torch.split(tensor, size) for tensor in part))
+
+
+class Cells(NamedTuple):
+    """Co-occurrence counts of some pairs of words; each occurrence counts 1 / distance."""
+
+    keys: NDArray[np.int64]
+    """First word times the number of words, plus the second word; ascending."""
+    values: NDArray[np.float32]
+
+
+class Cooccurrences:
+    """The co-occurrence counts of a text, on disk in parts, each a random sample of all cells.
+
+    A pair is one cell, whichever word comes first. Cells are counted in sorted runs, which are merged range
+    by range; memory is some 60 bytes for each cell of ``limit``, whatever the length of the text.
+
+    Args:
+        text: The text to count.
+        window: Words to each side, inside a paragraph.
+        folder: An existing empty folder for the counts.
+        seed: Of the shuffling.
+        limit: Cells to hold in memory.
+
+    Attributes:
+        cells: Number of cells.
+    """
+
+    def __init__(
+        self, text: WordText, window: int, folder: Path, *, seed: int = 0, limit: int = CELLS_IN_MEMORY
+    ) -> None:
+        self.size, self.folder = len(text.vocabulary), folder
+        with disk_errors(folder):
+            runs = self._count(text, window, limit)
+            total = sum(len(keys) for keys, _ in runs)
+            self.parts = max(1, -(-total // limit))
+            self.cells = self._merge(runs, np.random.default_rng(seed), limit)
+
+    def read(self, rng: np.random.Generator) -> Iterator[Cells]:
+        """All cells, in parts; the parts in random order, each a random sample of the cells."""
+        for part in rng.permutation(self.parts):
+            keys, values = _load(self.folder / f"part-{part}")
+            yield Cells(np.array(keys), np.array(values, dtype=np.float32))
+
+    def _count(self, text: WordText, window: int, limit: int) -> list[Run]:
+        """Sorted runs of distinct keys with their sums."""
+        runs: list[Run] = []
+        held: list[Run] = []
+        for stretch in text.read():
+            for distance in range(1, window + 1):
+                held.append(_pairs(stretch, distance, self.size))
+                if sum(len(keys) for keys, _ in held) >= limit:
+                    held = [_summed(held)]
+                    if len(held[0][0]) >= limit // 2:
+                        runs.append(self._spilled(held.pop(), len(runs)))
+        return [*runs, _summed(held)] if held else runs
+
+    def _spilled(self, run: Run, number: int) -> Run:
+        path = self.folder / f"run-{number}"
+        _save(path, run)
+        return _load(path)
+
+    def _merge(self, runs: list[Run], rng: np.random.Generator, limit: int) -> int:
+        """Sum the runs, one range of keys at a time, and assign the cells to parts at random."""
+        cells = 0
+        with ExitStack() as stack:
+            writers = [
+                [
+                    stack.enter_context(ArrayWriter(_file(self.folder / f"part-{part}", what), kind))
+                    for what, kind in (("keys", np.int64), ("values", np.float32))
+                ]
+                for part in range(self.parts)
+            ]
+            for run in _ranges(runs, limit):
+                cells += len(run[0])
+                part_of_cell = rng.integers(0, self.parts, len(run[0]))
+                for part, (keys, values) in enumerate(writers):
+                    chosen = part_of_cell == part
+                    keys.extend(run[0][chosen])
+                    values.extend(run[1][chosen])
+        for path in self.folder.glob("run-*"):
+            path.unlink()
+        return cells
+
+
+def _pairs(stretch: Stretch, distance: int, size: int) -> Run:
+    """Keys of all pairs of words at a distance inside a paragraph, and their weights; sorted, each once."""
+    ids, paragraph = stretch.ids, stretch.paragraph
+    together = np.flatnonzero(paragraph[distance:] == paragraph[:-distance])
+    one, two = ids[together], ids[together + distance]
+    keys, counts = np.unique(np.minimum(one, two) * size + np.maximum(one, two), return_counts=True)
+    return keys, counts / distance
+
+
+def _summed(runs: list[Run]) -> Run:
+    """Several runs summed into one."""
+    keys, place = np.unique(np.concatenate([keys for keys, _ in runs]), return_inverse=True)
+    weights = np.concatenate([values for _, values in runs])
+    sums: NDArray[np.float64] = np.bincount(place, weights=weights, minlength=len(keys)).astype(np.float64)
+    return keys, sums
+
+
+def _ranges(runs: list[Run], limit: int) -> Iterator[Run]:
+    """The sum of sorted runs in ranges of keys, each of about ``limit`` cells before summing."""
+    positions = [0] * len(runs)
+    while any(position < len(keys) for position, (keys, _) in zip(positions, runs)):
+        step = max(1, limit // len(runs))
+        # The range ends at the least of the keys that end the runs' next steps.
+        ends = [
+            int(keys[min(position + step, len(keys)) - 1])
+            for position, (keys, _) in zip(positions, runs)
+            if position < len(keys)
+        ]
+        stops = [int(np.searchsorted(keys, min(ends), side="right")) for keys, _ in runs]
+        yield _summed(
+            [(keys[low:high], values[low:high]) for low, high, (keys, values) in zip(positions, stops, runs)]
+        )
+        positions = stops
+
+
+def _file(stem: Path, what: str) -> Path:
+    return stem.with_name(f"{stem.name}-{what}.npy")
+
+
+def _save(stem: Path, run: Run) -> None:
+    for what, numbers in zip(("keys", "values"), run):
+        np.save(_file(stem, what), numbers)
+
+
+def _load(stem: Path) -> Run:
+    return read_array(_file(stem, "keys")), read_array(_file(stem, "values"))

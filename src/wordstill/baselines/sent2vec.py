@@ -1,4 +1,4 @@
-"""``sent2vec``: the words and word n-grams of a sentence together predict each of its words."""
+"""``sent2vec``: the mean of the words and word n-grams of a sentence predicts each of its words."""
 
 from __future__ import annotations
 
@@ -18,135 +18,6 @@ from wordstill.methods.learning.rows import RowOptimiser, RowTable
 from wordstill.teacher.device import choose_device
 
 HASH_FACTOR = 0x9E3779B1
-
-
-@dataclass(frozen=True)
-class Bags:
-    """What some sentences consist of, and what each of their words takes part in. S sentences, W words."""
-
-    rows: Tensor
-    """Row of each word, then of each n-gram that is left [M]."""
-    sentence: Tensor
-    """Sentence of each of them, from 0 [M]."""
-    sizes: Tensor
-    """How many a sentence has [S]."""
-    parts: Tensor
-    """For each word the places in ``rows`` of itself and of the n-grams with it, -1 for none [W, P]."""
-
-
-class Examples(NamedTuple):
-    """Targets with their contexts, as places in bags. T targets."""
-
-    bags: Bags
-    positions: Tensor
-    """Which words of the bags are targets [T]."""
-    targets: Tensor
-    """Their ids [T]."""
-    negatives: Annotated[Tensor, Range(1, 10_000)]
-    """Ids of negatives [T, N]."""
-
-
-def make_bags(
-    words: Tensor, sentence: Tensor, *, longest: int, first: int, buckets: int, dropped: int, noise: Tensor
-) -> Bags:
-    """Words and n-grams of some sentences.
-
-    Args:
-        words: Word ids in reading order [W].
-        sentence: Of each word, from 0, ascending [W].
-        longest: Words of the longest n-gram; 1 makes none.
-        first: Row of the first n-gram; those before it are words.
-        buckets: Rows that n-grams share by a hash.
-        dropped: N-grams that each sentence loses at random; one always stays.
-        noise: Random numbers that choose them, at least one for each n-gram of each length [(longest-1) W].
-    """
-    device, count = words.device, len(words)
-    starts, lengths, rows = _ngrams(words, sentence, longest, buckets)
-    kept = _survivors(sentence[starts], noise[: len(starts)], dropped)
-    starts, lengths, rows = starts[kept], lengths[kept], rows[kept]
-    # Place in the bag of the n-gram of each length that begins at each word, -1 for none.
-    place = torch.full((longest + 1, count), -1, dtype=torch.int64, device=device)
-    place[lengths, starts] = count + torch.arange(len(starts), device=device)
-    columns = [torch.arange(count, device=device)]
-    for length in range(2, longest + 1):
-        for offset in range(length):
-            # The n-gram that began so many words ago has this word in it.
-            column = torch.full((count,), -1, dtype=torch.int64, device=device)
-            column[offset:] = place[length, : count - offset]
-            columns.append(column)
-    owners = torch.cat([sentence, sentence[starts]])
-    return Bags(torch.cat([words, first + rows]), owners, torch.bincount(owners), torch.stack(columns, dim=1))
-
-
-def leave_one_out(table: Tensor, examples: Examples) -> Tensor:
-    """The mean of what is left of its sentence without each target [T, dim]."""
-    bags = examples.bags
-    sums = torch.zeros(len(bags.sizes), table.shape[1], dtype=table.dtype, device=table.device)
-    sums.index_add_(0, bags.sentence, table[bags.rows])
-    contexts = sums[bags.sentence[examples.positions]]
-    for places in bags.parts[examples.positions].unbind(1):
-        there = (places >= 0)[:, None]
-        contexts -= torch.where(there, table[bags.rows[places.clamp(min=0)]], 0.0)
-    return contexts / _sizes(examples)[:, None]
-
-
-def source_gradients_of(gradients: Tensor, examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
-    """From the gradients of contexts [T, dim] to those of the rows that these are means of.
-
-    Returns:
-        The distinct rows [U], their gradients [U, dim], and how many contexts' gradients these add up, where
-        one of n rows counts as 1 / n [U].
-    """
-    bags = examples.bags
-    shares = torch.cat([gradients, torch.ones_like(gradients[:, :1])], dim=1) / _sizes(examples)[:, None]
-    sums = torch.zeros(len(bags.sizes), shares.shape[1], dtype=shares.dtype, device=shares.device)
-    sums.index_add_(0, bags.sentence[examples.positions], shares)
-    distinct, place = torch.unique(bags.rows, return_inverse=True)
-    merged = torch.zeros(len(distinct), shares.shape[1], dtype=shares.dtype, device=shares.device)
-    merged.index_add_(0, place, sums[bags.sentence])
-    for places in bags.parts[examples.positions].unbind(1):
-        there = torch.nonzero(places >= 0).flatten()
-        merged.index_add_(0, place[places[there]], shares[there], alpha=-1)
-    return distinct, merged[:, :-1], merged[:, -1].clamp(min=torch.finfo(merged.dtype).tiny)
-
-
-def _ngrams(words: Tensor, sentence: Tensor, longest: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:
-    """First word, length and bucket of every n-gram inside a sentence."""
-    count, device = len(words), words.device
-    empty = torch.empty(0, dtype=torch.int64, device=device)
-    starts, lengths, hashes = [empty], [empty], [empty]
-    code = words + 1
-    for length in range(2, longest + 1):
-        left = max(0, count - length + 1)
-        # Products beyond 64 bits wrap around, the same everywhere.
-        code = code[:left] * HASH_FACTOR + words[length - 1 :] + 1
-        inside = torch.nonzero(sentence[:left] == sentence[length - 1 :]).flatten()
-        starts.append(inside)
-        lengths.append(torch.full_like(inside, length))
-        hashes.append(code[inside].remainder(buckets))
-    return torch.cat(starts), torch.cat(lengths), torch.cat(hashes)
-
-
-def _survivors(sentence: Tensor, noise: Tensor, dropped: int) -> Tensor:
-    """Which n-grams stay, given the sentence of each."""
-    if dropped == 0 or not len(sentence):
-        return torch.ones(len(sentence), dtype=torch.bool, device=sentence.device)
-    order = torch.argsort(noise)
-    order = order[torch.argsort(sentence[order], stable=True)]
-    counts = torch.bincount(sentence)
-    starts = torch.cumsum(counts, dim=0) - counts
-    rank = torch.arange(len(order), device=order.device) - starts[sentence[order]]
-    kept = torch.empty(len(order), dtype=torch.bool, device=order.device)
-    kept[order] = rank >= torch.clamp(counts - 1, max=dropped)[sentence[order]]
-    return kept
-
-
-def _sizes(examples: Examples) -> Tensor:
-    """How many rows each context has [T]."""
-    own = (examples.bags.parts[examples.positions] >= 0).sum(dim=1)
-    return examples.bags.sizes[examples.bags.sentence[examples.positions]] - own
-
-
 CPU_BATCH, GPU_BATCH = 64, 1024
 
 
@@ -158,26 +29,26 @@ class Sent2vecConfig(Config):
     """Size of the vectors."""
     epochs: Epochs = 9
     ngrams: Annotated[int, Range(1, 100)] = 2
-    """Words of the longest n-gram; 1 takes words only."""
+    """Words of the longest n-gram; 1 for words only."""
     dropped: Annotated[int, Range(0, 1_000_000)] = 4
-    """N-grams that a sentence loses at random each time it is read; one always stays."""
+    """N-grams that a sentence loses at random in each epoch; one is always kept."""
     buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
     """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
-    negatives: int = 10
+    negatives: Annotated[int, Range(1, 10_000)] = 10
     """Negatives for each target; draws of the target itself do not count."""
     noise_power: Annotated[float, Range(0, 100)] = 0.5
     """Power of the counts by which negatives are drawn."""
     subsample: Annotated[float, Range(0, 1)] = 5e-6
-    """Threshold above which frequent targets are thinned out; 0 keeps all."""
+    """Subsampling threshold for frequent targets; 0 keeps all."""
     min_target_count: Annotated[int, Range(0, 2**31 - 1)] = 20
-    """Rarer words are in bags, but neither targets nor negatives."""
+    """Rarer words are context only, neither targets nor negatives."""
     rate: Annotated[float, Range(0, LARGEST, above=True)] = 0.2
-    """Learning rate at the start; it falls evenly to 0."""
+    """Initial learning rate; it falls linearly to 0."""
     batch: Annotated[int | None, Range(1, 1_000_000)] = None
-    """Sentences in a step; None takes 64 on a CPU and 1,024 on a GPU."""
+    """Sentences in a step; None means 64 on a CPU and 1,024 on a GPU."""
     row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
-    """A row that a batch names more often takes the step of so many mean gradients, not of their sum, which
-    is too long for frequent words; one by one, as the authors take them, each step would correct the last."""
+    """A row that occurs more often in a batch steps by this many mean gradients instead of the sum, which is
+    too long for frequent words. The authors step word by word, where each step corrects the last."""
 
 
 class Sent2vec(Baseline):
@@ -190,17 +61,17 @@ class Sent2vec(Baseline):
         + \sum_{n \sim \mathrm{noise}} \ell\big(-u_n \cdot \bar v_{S \setminus w}\big), \qquad
         \bar v_S = \frac{1}{|R(S)|} \sum_{r \in R(S)} v_r, \qquad \ell(x) = \log(1 + e^{-x})
 
-    A word's vector is its :math:`v`. Targets are thinned out, sentences are not.
+    A word's vector is its :math:`v`. Targets are subsampled, contexts are not.
 
     Paper: Pagliardini et al. 2018, "Unsupervised Learning of Sentence Embeddings using Compositional n-Gram
     Features"; as word vectors: Gupta et al. 2019, "Better Word Embeddings by Disentangling Contextual n-Gram
     Information".
 
     Cost: (2 x vocabulary + buckets) x dim float32, 5.6 GB for the n-grams by default. A sentence is summed
-    once and each target taken out of it, so that a target costs the same in sentences of any length.
-    Deviations: n-grams are dropped once for all targets of a sentence, and those with the target go with it
-    (the authors draw for each target, and put a placeholder for it); sentences are shuffled; a step is that
-    of a batch of sentences, with the gradients of a row added up, but see ``row_limit``.
+    once and each target subtracted, so a target costs the same in sentences of any length.
+    Deviations: n-grams are dropped once for all targets of a sentence, and those that contain the target are
+    removed with it (the authors draw for each target, and replace it by a placeholder); sentences are
+    shuffled; a step sums the gradients of a row over a batch of sentences, but see ``row_limit``.
 
     Example:
         >>> from wordstill.baselines import train
@@ -235,33 +106,26 @@ class Sent2vec(Baseline):
         return Trained(vectors, text.occurring)
 
     def _batches(self, text: WordText, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Words [W] and their sentences, from 0, [W] of some sentences at a time."""
-        generator = np.random.default_rng(self.training.seed)
+        """Batches of shuffled sentences: words [W], and the sentence of each, from 0 [W]."""
+        rng = np.random.default_rng(self.training.seed)
         for _ in range(self.config.epochs):
-            for stretch in text.read(generator.permutation(text.stretches)):
-                yield from _shuffled(stretch, size, generator)
+            for stretch in text.read(rng.permutation(text.stretches)):
+                yield from _shuffled(stretch, size, rng)
 
 
 class Sent2vecModel:
-    """Both tables, and a step of them.
-
-    Args:
-        config: The settings.
-        text: Whose words get rows.
-        device: Where the tables are.
-        seed: Of everything random.
-    """
+    """Both tables, the sampling of examples, and the SGD step."""
 
     def __init__(self, config: Sent2vecConfig, text: WordText, device: torch.device, seed: int) -> None:
         self.config, self.words = config, len(text.vocabulary)
-        self.generator = torch.Generator(device).manual_seed(seed)
+        self.rng = torch.Generator(device).manual_seed(seed)
         rows = self.words + (config.buckets if config.ngrams > 1 else 0)
         initial = torch.empty(rows, config.dim, device=device)
-        initial.uniform_(-1 / config.dim, 1 / config.dim, generator=self.generator)
+        initial.uniform_(-1 / config.dim, 1 / config.dim, generator=self.rng)
         self.sources = RowTable(initial, RowOptimiser("sgd"))
         self.targets = RowTable(torch.zeros(self.words, config.dim, device=device), RowOptimiser("sgd"))
         frequent = text.vocabulary.counts >= config.min_target_count
-        # In a text where no word is frequent all are targets.
+        # If no word is frequent, all are targets.
         chosen = text.occurring & (frequent if (frequent & text.occurring).any() else True)
         keep = np.where(chosen, text.vocabulary.keep_probability(config.subsample), 0.0)
         noise = np.where(chosen, text.vocabulary.noise_distribution(config.noise_power), 0.0)
@@ -269,7 +133,7 @@ class Sent2vecModel:
         self.noise = torch.from_numpy(noise).to(device)
 
     def examples(self, words: Tensor, sentence: Tensor) -> Examples:
-        """Choose targets and negatives; words [W] and the sentence of each, from 0, [W]."""
+        """Sample targets and negatives of words [W], given the sentence of each, from 0 [W]."""
         config = self.config
         bags = make_bags(
             words,
@@ -280,21 +144,22 @@ class Sent2vecModel:
             dropped=config.dropped,
             noise=self._random(config.ngrams * len(words)),
         )
-        # The context of a word that is alone in its sentence would be empty.
-        company = torch.bincount(sentence)[sentence] > 1
-        positions = torch.nonzero(company & (self._random(len(words)) < self.keep[words])).flatten()
+        # A word alone in its sentence has an empty context.
+        has_context = torch.bincount(sentence)[sentence] > 1
+        positions = torch.nonzero(has_context & (self._random(len(words)) < self.keep[words])).flatten()
         targets = words[positions]
         return Examples(bags, positions, targets, self._negatives(len(targets)))
 
-    def step(self, examples: Examples, rate: float) -> Tensor:
-        """Learn from examples; gives the summed loss."""
+    def step(self, examples: Examples, learning_rate: float) -> Tensor:
+        """Learn from examples, and return the summed loss."""
         contexts = leave_one_out(self.sources.weights, examples)
         loss, coefficients, slots = self.losses(contexts, examples)
         gradients = self.targets.query_gradients(slots, coefficients)
         rows, source_gradients, named = source_gradients_of(gradients, examples)
         source_gradients *= (self.config.row_limit / named).clamp(max=1.0)[:, None]
-        self.targets.step(contexts, slots, coefficients * row_shares(slots, self.config.row_limit), rate)
-        self.sources.apply(rows, source_gradients, rate)
+        coefficients = coefficients * row_shares(slots, self.config.row_limit)
+        self.targets.step(contexts, slots, coefficients, learning_rate)
+        self.sources.apply(rows, source_gradients, learning_rate)
         return loss
 
     def losses(self, contexts: Tensor, examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
@@ -307,26 +172,151 @@ class Sent2vecModel:
 
     def _negatives(self, targets: int) -> Tensor:
         count = targets * self.config.negatives
-        # No draws at all are refused by multinomial.
-        drawn = torch.multinomial(self.noise, max(1, count), replacement=True, generator=self.generator)
+        # multinomial refuses to draw nothing.
+        drawn = torch.multinomial(self.noise, max(1, count), replacement=True, generator=self.rng)
         return drawn[:count].view(targets, self.config.negatives)
 
     def _random(self, count: int) -> Tensor:
-        return torch.rand(count, dtype=torch.float64, device=self.keep.device, generator=self.generator)
+        return torch.rand(count, dtype=torch.float64, device=self.keep.device, generator=self.rng)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Words and n-grams of some sentences, and the n-grams around each word. S sentences, W words."""
+
+    rows: Tensor
+    """Row of each word, then of each n-gram that is kept [M]."""
+    sentence: Tensor
+    """Sentence of each of them, from 0 [M]."""
+    sizes: Tensor
+    """Rows of each sentence [S]."""
+    parts: Tensor
+    """Indices in ``rows`` of each word and of the n-grams that contain it, -1 for none [W, P]."""
+
+
+class Examples(NamedTuple):
+    """Targets with their contexts and negatives. T targets."""
+
+    bags: Bags
+    positions: Tensor
+    """Indices of the targets among the words of the bags [T]."""
+    targets: Tensor
+    """Their ids [T]."""
+    negatives: Tensor
+    """Ids of negatives [T, N]."""
+
+
+def make_bags(
+    words: Tensor, sentence: Tensor, *, longest: int, first: int, buckets: int, dropped: int, noise: Tensor
+) -> Bags:
+    """Words and n-grams of some sentences.
+
+    Args:
+        words: Word ids in reading order [W].
+        sentence: Of each word, from 0, ascending [W].
+        longest: Words of the longest n-gram; 1 for none.
+        first: Row of the first n-gram, after the rows of words.
+        buckets: Rows that n-grams share by a hash.
+        dropped: N-grams that each sentence loses at random; one is always kept.
+        noise: Random numbers that choose them, one for each n-gram [at least (longest - 1) W].
+    """
+    device, count = words.device, len(words)
+    starts, lengths, rows = _ngrams(words, sentence, longest, buckets)
+    kept = _survivors(sentence[starts], noise[: len(starts)], dropped)
+    starts, lengths, rows = starts[kept], lengths[kept], rows[kept]
+    # Index in the bag of the n-gram of each length that begins at each word, -1 for none.
+    place = torch.full((longest + 1, count), -1, dtype=torch.int64, device=device)
+    place[lengths, starts] = count + torch.arange(len(starts), device=device)
+    columns = [torch.arange(count, device=device)]
+    for length in range(2, longest + 1):
+        for offset in range(length):
+            # The n-gram that began ``offset`` words ago contains this word.
+            column = torch.full((count,), -1, dtype=torch.int64, device=device)
+            column[offset:] = place[length, : count - offset]
+            columns.append(column)
+    owners = torch.cat([sentence, sentence[starts]])
+    return Bags(torch.cat([words, first + rows]), owners, torch.bincount(owners), torch.stack(columns, dim=1))
+
+
+def leave_one_out(table: Tensor, examples: Examples) -> Tensor:
+    """The mean over its sentence without each target and its n-grams [T, dim]."""
+    bags = examples.bags
+    sums = torch.zeros(len(bags.sizes), table.shape[1], dtype=table.dtype, device=table.device)
+    sums.index_add_(0, bags.sentence, table[bags.rows])
+    contexts = sums[bags.sentence[examples.positions]]
+    for places in bags.parts[examples.positions].unbind(1):
+        there = (places >= 0)[:, None]
+        contexts -= torch.where(there, table[bags.rows[places.clamp(min=0)]], 0.0)
+    return contexts / _sizes(examples)[:, None]
+
+
+def source_gradients_of(gradients: Tensor, examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
+    """Backpropagate the gradients of contexts [T, dim] to the rows that these are means of.
+
+    Returns:
+        The distinct rows [U], their gradients [U, dim], and the number of contexts that each sums over, where
+        a context of n rows counts 1 / n [U].
+    """
+    bags = examples.bags
+    shares = torch.cat([gradients, torch.ones_like(gradients[:, :1])], dim=1) / _sizes(examples)[:, None]
+    sums = torch.zeros(len(bags.sizes), shares.shape[1], dtype=shares.dtype, device=shares.device)
+    sums.index_add_(0, bags.sentence[examples.positions], shares)
+    distinct, place = torch.unique(bags.rows, return_inverse=True)
+    merged = torch.zeros(len(distinct), shares.shape[1], dtype=shares.dtype, device=shares.device)
+    merged.index_add_(0, place, sums[bags.sentence])
+    for places in bags.parts[examples.positions].unbind(1):
+        there = torch.nonzero(places >= 0).flatten()
+        merged.index_add_(0, place[places[there]], shares[there], alpha=-1)
+    return distinct, merged[:, :-1], merged[:, -1].clamp(min=torch.finfo(merged.dtype).tiny)
 
 
 def row_shares(slots: Tensor, limit: float) -> Tensor:
-    """How much of each slot's gradient counts, so that no row gets more than ``limit`` of them in all."""
+    """Factor for the gradient of each slot, so that no row gets more than ``limit`` gradients in all."""
     _, place, counts = torch.unique(slots, return_inverse=True, return_counts=True)
     shares: Tensor = (limit / counts).clamp(max=1.0)
     return shares[place]
 
 
-def _shuffled(
-    stretch: Stretch, batch: int, generator: np.random.Generator
-) -> Iterator[tuple[Tensor, Tensor]]:
+def _ngrams(words: Tensor, sentence: Tensor, longest: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:
+    """First word, length and bucket of every n-gram inside a sentence."""
+    count, device = len(words), words.device
+    empty = torch.empty(0, dtype=torch.int64, device=device)
+    starts, lengths, hashes = [empty], [empty], [empty]
+    code = words + 1
+    for length in range(2, longest + 1):
+        left = max(0, count - length + 1)
+        # Products beyond 64 bits wrap around, the same on every device.
+        code = code[:left] * HASH_FACTOR + words[length - 1 :] + 1
+        inside = torch.nonzero(sentence[:left] == sentence[length - 1 :]).flatten()
+        starts.append(inside)
+        lengths.append(torch.full_like(inside, length))
+        hashes.append(code[inside].remainder(buckets))
+    return torch.cat(starts), torch.cat(lengths), torch.cat(hashes)
+
+
+def _survivors(sentence: Tensor, noise: Tensor, dropped: int) -> Tensor:
+    """Which n-grams are kept, given the sentence of each."""
+    if dropped == 0 or not len(sentence):
+        return torch.ones(len(sentence), dtype=torch.bool, device=sentence.device)
+    order = torch.argsort(noise)
+    order = order[torch.argsort(sentence[order], stable=True)]
+    counts = torch.bincount(sentence)
+    starts = torch.cumsum(counts, dim=0) - counts
+    rank = torch.arange(len(order), device=order.device) - starts[sentence[order]]
+    kept = torch.empty(len(order), dtype=torch.bool, device=order.device)
+    kept[order] = rank >= torch.clamp(counts - 1, max=dropped)[sentence[order]]
+    return kept
+
+
+def _sizes(examples: Examples) -> Tensor:
+    """Number of rows of each context [T]."""
+    own = (examples.bags.parts[examples.positions] >= 0).sum(dim=1)
+    return examples.bags.sizes[examples.bags.sentence[examples.positions]] - own
+
+
+def _shuffled(stretch: Stretch, batch: int, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
     bounds = stretch.sentence_bounds()
-    order = generator.permutation(len(bounds) - 1)
+    order = rng.permutation(len(bounds) - 1)
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]
         lengths = np.diff(bounds)[chosen]

@@ -1,4 +1,4 @@
-"""``skipgram``, ``cbow`` and ``fasttext``, trained by gensim on sentences that are read from the store."""
+"""``skipgram``, ``cbow`` and ``fasttext``, trained by gensim on the sentences of a corpus."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from wordstill.baselines.word_stream import WordText
 from wordstill.core.settings import Config, Range
 from wordstill.errors import MissingExtra
 
-LONGEST = 10_000
-"""gensim silently drops what a sentence has beyond so many words."""
+MAX_SENTENCE_WORDS = 10_000
+"""gensim silently drops the words of a sentence beyond this many."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,21 @@ class SkipgramConfig(Config):
     """Size of the vectors."""
     epochs: Epochs = 5
     window: Annotated[int, Range(1, 1_000)] = 5
-    """Words to each side, at most; for each word fewer are drawn at random."""
+    """Most words to each side; the actual window of a word is drawn at random."""
     negatives: Annotated[int, Range(1, 10_000)] = 5
     """Negatives for each pair."""
     noise_power: Annotated[float, Range(0, 100)] = 0.75
     """Power of the counts by which negatives are drawn."""
     subsample: Annotated[float, Range(0, 1)] = 1e-3
-    """Threshold above which frequent words are thinned out; 0 keeps all."""
-    rate: Annotated[float, Range(0, 10, above=True)] = (
-        0.025  # At a larger one gensim silently skips most pairs.
-    )
-    """Learning rate at the start; it falls evenly to a 250th of that or less."""
+    """Subsampling threshold for frequent words; 0 keeps all."""
+    rate: Annotated[float, Range(0, 10, above=True)] = 0.025
+    """Initial learning rate; it falls linearly to a 250th or less. At a rate above 10, gensim silently skips
+    most pairs."""
 
 
 @dataclass(frozen=True)
 class CbowConfig(SkipgramConfig):
-    """Settings of `Cbow`; the authors' tool begins with a higher rate."""
+    """Settings of `Cbow`; the authors' tool has a higher initial learning rate."""
 
     rate: float = 0.05
 
@@ -73,7 +72,7 @@ class Skipgram(Baseline):
     Paper: Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality".
 
     Cost: two tables of vocabulary x dim float32; gensim's compiled loop.
-    Deviations: windows stay inside a sentence; words outside the vocabulary are left out before windows are
+    Deviations: windows stay inside a sentence; words outside the vocabulary are dropped before windows are
     made, as in the authors' tool.
 
     Example:
@@ -90,7 +89,7 @@ class Skipgram(Baseline):
         """Train with gensim."""
         model = self.model(text)
         with self.meter(text.words * self.config.epochs, "words") as meter:
-            watch(model, meter)
+            report_progress(model, meter)
             model.train(
                 GensimSentences(text),
                 total_words=text.words,
@@ -142,7 +141,7 @@ class Cbow(Skipgram):
 
     Paper: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space".
 
-    Cost and deviations: those of `Skipgram`; some times faster.
+    Cost and deviations: as `Skipgram`, but several times faster.
     """
 
     name: ClassVar[str] = "cbow.v1"
@@ -181,25 +180,25 @@ class Fasttext(Skipgram):
         return _with_words(FastText(**self.settings(), **grams), text)
 
     def trained(self, text: WordText, model: Any) -> Trained:
-        """The vectors in the order of the vocabulary; of every word that has an n-gram."""
+        """The vectors in the order of the vocabulary, of every word that has an n-gram."""
         keys = text.vocabulary.keys
-        spelt = np.array([key in model.wv.key_to_index or _has_ngram(model, key) for key in keys])
+        known = np.array([key in model.wv.key_to_index or _has_ngram(model, key) for key in keys])
         vectors = np.zeros((len(keys), self.config.dim), dtype=np.float32)
-        for row in np.flatnonzero(spelt):
+        for row in np.flatnonzero(known):
             vectors[row] = model.wv[keys[row]]
-        return Trained(vectors, spelt)
+        return Trained(vectors, known)
 
 
-def watch(model: Any, meter: Meter) -> None:
-    """Count what a model has learnt from, and show its loss for each word."""
-    learn = model._do_train_job
+def report_progress(model: Any, meter: Meter) -> None:
+    """Make a model advance the meter and show its loss per word."""
+    train = model._do_train_job
     losses, words = 0.0, 0
 
-    def watched(*job: Any) -> Any:
+    def train_and_report(*job: Any) -> Any:
         nonlocal losses, words
-        # gensim adds the loss up in float32, where the sum of a long training would swallow single ones.
+        # gensim sums the loss in float32, which loses precision over a long training.
         model.running_training_loss = 0.0
-        trained, read = learn(*job)
+        trained, read = train(*job)
         losses, words = losses + model.running_training_loss, words + trained
         meter.advance(read)
         if losses and words and meter.due():
@@ -207,11 +206,11 @@ def watch(model: Any, meter: Meter) -> None:
             losses, words = 0.0, 0
         return trained, read
 
-    model._do_train_job = watched
+    model._do_train_job = train_and_report
 
 
 class GensimSentences:
-    """The sentences of a text as lists of keys, as often as gensim asks."""
+    """The sentences of a text as lists of keys; gensim iterates over them in each epoch."""
 
     def __init__(self, text: WordText) -> None:
         self.text = text
@@ -222,12 +221,12 @@ class GensimSentences:
             words = self._keys[stretch.ids].tolist()
             bounds = stretch.sentence_bounds().tolist()
             for start, end in pairwise(bounds):
-                for first in range(start, end, LONGEST):
-                    yield words[first : min(first + LONGEST, end)]
+                for first in range(start, end, MAX_SENTENCE_WORDS):
+                    yield words[first : min(first + MAX_SENTENCE_WORDS, end)]
 
 
 def _with_words(model: Any, text: WordText) -> Any:
-    """Give a model the vocabulary with its counts, so that gensim does not count again."""
+    """Set the vocabulary with its counts, so that gensim does not count again."""
     counts = text.vocabulary.counts.tolist()
     frequencies = {
         key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there

@@ -1,4 +1,4 @@
-"""The running words of a store as numbers of the vocabulary, in stretches of bounded size."""
+"""The running words of a corpus as vocabulary ids, in stretches of bounded size."""
 
 from __future__ import annotations
 
@@ -15,40 +15,36 @@ STRETCH_FORMS = 1 << 20
 
 @dataclass(frozen=True)
 class Stretch:
-    """Whole paragraphs of text; words outside the vocabulary are left out, as if they were not there."""
+    """Whole paragraphs of text, without the words outside the vocabulary."""
 
     ids: NDArray[np.int64]
-    """Of each word [W]."""
+    """Vocabulary ids of the words [W]."""
     sentence: NDArray[np.int64]
-    """Number of each word's sentence in the corpus [W]; it never falls."""
+    """Sentence of each word in the corpus [W], ascending."""
     paragraph: NDArray[np.int64]
-    """Number of each word's paragraph in the corpus [W]."""
+    """Paragraph of each word in the corpus [W]."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def sentence_bounds(self) -> NDArray[np.int64]:
-        """Where sentences begin, and the end of the last; sentences without words are not there [S + 1]."""
+        """Offsets of the sentences that have words [S + 1]."""
         starts = np.flatnonzero(np.diff(self.sentence, prepend=-1))
         return np.append(starts, len(self.ids))
 
 
 class WordText:
-    """A text as baselines read it: single words of the vocabulary, in order.
-
-    Args:
-        corpus: A prepared text.
-        vocabulary: Its words; phrases are not looked for.
-        stretch_forms: Forms of the text that are looked at together.
+    """A corpus as baselines read it: running words of the vocabulary, without phrases.
 
     Attributes:
-        words: How many running words there are.
+        words: Number of running words.
+        occurring: Which words of the vocabulary occur [V].
     """
 
     def __init__(self, corpus: Corpus, vocabulary: Vocabulary, stretch_forms: int = STRETCH_FORMS) -> None:
         self.corpus, self.vocabulary = corpus, vocabulary
         ids = vocabulary.word_ids(corpus)
-        # Ids from here on are of words that occur in phrases only.
+        # Larger ids are of words that occur in phrases only.
         self._ids = np.where(ids < len(vocabulary), ids, -1)
         self._bounds = _paragraph_groups(corpus, stretch_forms)
         self.occurring = np.zeros(len(vocabulary), dtype=bool)
@@ -57,11 +53,11 @@ class WordText:
 
     @property
     def stretches(self) -> int:
-        """How many stretches there are."""
+        """Number of stretches."""
         return len(self._bounds) - 1
 
     def read(self, order: Sequence[int] | NDArray[np.int64] | None = None) -> Iterator[Stretch]:
-        """The stretches, in the order of the text or in another."""
+        """The stretches, in the order of the text or in the given one."""
         for number in range(self.stretches) if order is None else order:
             yield self.stretch(int(number))
 
@@ -79,7 +75,7 @@ class WordText:
 
 
 def _paragraph_groups(corpus: Corpus, forms: int) -> NDArray[np.int64]:
-    """Bounds [G + 1] of groups of paragraphs with about so many forms; a longer one is alone."""
+    """Bounds [G + 1] of groups of paragraphs with about this many forms."""
     ends = corpus.sentences[corpus.paragraphs]
     bounds = [0]
     while bounds[-1] < len(corpus):

@@ -1,4 +1,4 @@
-"""What shapes the reading of a text."""
+"""Settings of the preparation of a text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class PrepareConfig(Config):
     """Settings of :func:`wordstill.corpus.prepare`; every field has a default that suits plain text."""
 
     format: InputFormat = "auto"
-    """Kind of the input files; ``auto`` looks at the name and the first bytes of each."""
+    """Format of the input files; ``auto`` goes by the name and the first bytes of each."""
 
     field: str = "text"
     """JSONL field or Parquet column that holds the text."""
 
     sentences_per_line: bool = False
-    """Every line is one sentence and a blank line ends a paragraph. Otherwise every line is one paragraph."""
+    """Every line is one sentence and an empty line ends a paragraph. Otherwise every line is a paragraph."""
 
     filter: str = "none"
     """Which paragraphs are kept: a name of :data:`wordstill.corpus.filters.FILTERS`."""

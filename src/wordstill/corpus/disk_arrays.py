@@ -1,6 +1,4 @@
-"""One-dimensional ``.npy`` files written as streams, so that no array has to fit into memory.
-
-Counting more distinct keys than fit into memory: sorted runs on disk, merged as streams.
+"""Arrays and counts that do not fit into memory: streamed ``.npy`` files, and sorted runs that are merged.
 
 A run is a file of byte strings in ascending order, each with a count, in chunks that are read one at a time.
 No file stays open between two chunks, so that thousands of runs can be merged.
@@ -23,6 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordstill.core.files import disk_errors
 from wordstill.errors import DataError
+
+CHUNK_ENTRIES = 1024
+MAX_FAN_IN = 512
+Entry = tuple[bytes, int]
 
 
 class ArrayWriter:
@@ -70,20 +72,16 @@ def read_array(path: Path) -> NDArray[Any]:
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-CHUNK_ENTRIES = 1024
-MAX_FAN_IN = 512
-
-Entry = tuple[bytes, int]
-
-
 class SpillCounter:
     """A counter of byte strings that keeps at most ``limit`` of them in memory.
 
-    Use as a context manager: the temporary files vanish with it.
+    Use it as a context manager, which deletes the temporary files.
     """
 
-    def __init__(self, limit: int = 2_000_000, folder: Path | None = None) -> None:
-        self._limit = limit
+    def __init__(
+        self, limit: int = 2_000_000, folder: Path | None = None, max_fan_in: int = MAX_FAN_IN
+    ) -> None:
+        self._limit, self._max_fan_in = limit, max_fan_in
         self._counts: dict[bytes, int] = {}
         self._runs: list[Path] = []
         self._written = 0
@@ -114,8 +112,8 @@ class SpillCounter:
         self._counts.clear()
 
     def _reduce_runs(self) -> None:
-        while len(self._runs) > MAX_FAN_IN:
-            first, self._runs = self._runs[:MAX_FAN_IN], self._runs[MAX_FAN_IN:]
+        while len(self._runs) > self._max_fan_in:
+            first, self._runs = self._runs[: self._max_fan_in], self._runs[self._max_fan_in :]
             self._runs.append(self._new_run(_summed([read_run(path) for path in first])))
             for path in first:
                 path.unlink()

@@ -1,4 +1,4 @@
-"""Named rules for which paragraphs of a text are kept, applied after sentence splitting."""
+"""Paragraph filters: named rules applied after sentence splitting, and the test for one language."""
 
 from __future__ import annotations
 
@@ -8,62 +8,53 @@ from typing import Any
 
 from wordstill.errors import MissingExtra, unknown_name
 
-Pieces = list[str]
-"""The sentences of one paragraph, with their blanks: they concatenate to its text."""
+Sentences = list[str]
+"""The sentences of one paragraph, with the spaces between them: they concatenate to its text."""
+Filter = Callable[[Sentences], list[Sentences]]
+"""From one paragraph to the paragraphs that are kept of it: none, one or several."""
+SAMPLE_CHARACTERS = 300
+"""Length of the sample from a paragraph: more text is slower and no more accurate."""
 
-Filter = Callable[[Pieces], list[Pieces]]
-"""From the sentences of one paragraph to the paragraphs that are kept of it (none, one or several)."""
 
-
-def keep_all(pieces: Pieces) -> list[Pieces]:
+def keep_all(sentences: Sentences) -> list[Sentences]:
     """Keep every paragraph as it is."""
-    return [pieces]
+    return [sentences]
 
 
-def x2static(pieces: Pieces) -> list[Pieces]:
+def x2static(sentences: Sentences) -> list[Sentences]:
     """Keep paragraphs of at least 3 sentences and 140 characters (the preparation of the X2Static paper)."""
-    return [pieces] if len(pieces) >= 3 and sum(map(len, pieces)) >= 140 else []
+    return [sentences] if len(sentences) >= 3 and sum(map(len, sentences)) >= 140 else []
 
 
-def sentences_10_40(pieces: Pieces) -> list[Pieces]:
-    """Keep sentences of 10 to 40 blank-separated words, each of them as a paragraph of its own."""
-    return [[piece.strip()] for piece in pieces if 10 <= len(piece.split()) <= 40]
+def sentences_10_40(sentences: Sentences) -> list[Sentences]:
+    """Keep sentences of 10 to 40 words between spaces, each as a paragraph of its own."""
+    return [[sentence.strip()] for sentence in sentences if 10 <= len(sentence.split()) <= 40]
 
 
 FILTERS: dict[str, Filter] = {"none": keep_all, "x2static": x2static, "sentences-10-40": sentences_10_40}
 
 
 def get_filter(name: str) -> Filter:
-    """The filter of that name.
-
-    Raises:
-        UsageError: There is none; the message gives the nearest names.
-    """
+    """The filter of that name, or a `UsageError` with the nearest names."""
     if name not in FILTERS:
         raise unknown_name("filter", name, FILTERS)
     return FILTERS[name]
 
 
-SAMPLE_CHARACTERS = 300
-"""The beginning of a paragraph that is looked at: more text does not make the guess surer, only slower."""
-
-
 class LanguageTest:
-    """Says whether a text is in one language: reliably from some 120 characters on.
+    """Language identification: whether a text is in one language, reliable from some 120 characters on.
 
-    Text without letters to go by is in none.
+    Text without letters is in no language.
+
+    Args:
+        code: ISO 639-1 code of the language, such as ``en``.
+
+    Raises:
+        MissingExtra: lingua is not installed.
+        UsageError: lingua does not know the code.
     """
 
     def __init__(self, code: str) -> None:
-        """Check that the language can be recognised.
-
-        Args:
-            code: Its ISO 639-1 code, such as ``en``.
-
-        Raises:
-            MissingExtra: lingua is not installed.
-            UsageError: lingua does not know the code.
-        """
         self.code = code.lower()
         if self.code not in _languages():
             raise unknown_name("language", code, _languages())
@@ -85,8 +76,8 @@ def _languages() -> dict[str, Any]:
 
 @cache
 def _detector() -> Any:
-    """One for each process: it holds models of all languages and cannot be sent to another."""
+    """One per process: it holds models of all languages and cannot be pickled."""
     from lingua import LanguageDetectorBuilder
 
-    # The accurate mode takes 0.9 GB in each process, and is hardly better for whole paragraphs.
+    # The accurate mode needs 0.9 GB in each process and is hardly better for whole paragraphs.
     return LanguageDetectorBuilder.from_all_languages().with_low_accuracy_mode().build()

@@ -1,10 +1,11 @@
-"""MediaWiki XML dumps: pages from the stream, paragraphs of prose from their markup."""
+"""MediaWiki XML dumps: the articles of a stream, and the prose of their markup."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,27 +23,27 @@ LIST_TAGS = frozenset({"li", "dt"})
 LINE_TAGS = frozenset({"br", "hr", "p", "div", "blockquote", "dd"})
 LIST_MARK = "\x02"
 SHOWN_TEMPLATES = {"convert": slice(0, 2), "cvt": slice(0, 2), "lang": slice(1, 2), "nowrap": slice(0, 1)}
-"""Templates that stand for words of a sentence, and which arguments they show; all others are dropped."""
+"""Templates that are part of a sentence, and the arguments that they show; all others are dropped."""
 
-_PAGE_OF_FILE = re.compile(
+_FILE_LINK = re.compile(
     r"\s*(?:file|image|category|media)\s*:|.*\.(?:jpe?g|png|gif|svg|tiff?|og[gv]|webm|pdf)\s*$", re.I
 )
-_OTHER_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)?:")
-_QUOTES_OF_STYLE = re.compile(r"'{2,}|__[A-Z]+__")
+_LANGUAGE_LINK = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)?:")
+_STYLE_MARKS = re.compile(r"'{2,}|__[A-Z]+__")
 _EMPTY_BRACKETS = re.compile(r"\(\s*(?:[,;:]|or|and)?\s*\)|\[\s*\]")
-_BRACKET_BEGIN = re.compile(r"\(\s*[,;:]\s*|\(\s+")
-_BLANK_BEFORE_MARK = re.compile(r"\s+(?=[,.)])")
-_REMAINS = re.compile(r"\{\{|\}\}|\{\||\|\}|\[\[|\]\]|\|\||\|-|\bthumb\||^[|!]|</?[a-z]+[^>]*>|https?://")
+_OPENING_BRACKET = re.compile(r"\(\s*[,;:]\s*|\(\s+")
+_SPACE_BEFORE_MARK = re.compile(r"\s+(?=[,.)])")
+_MARKUP = re.compile(r"\{\{|\}\}|\{\||\|\}|\[\[|\]\]|\|\||\|-|\bthumb\||^[|!]|</?[a-z]+[^>]*>|https?://")
 _SENTENCE_END = re.compile(r"[.!?…:。！？：।॥؟۔][\"'”’»›)\]】」』]*$")
 
 
 def read_pages(stream: Stream) -> Iterator[str]:
-    """The markup of every article of a dump; redirects and pages of other namespaces are left out.
+    """The markup of every article of a dump; redirects and other namespaces are skipped.
 
     Raises:
         DataError: The XML is broken or cut short.
     """
-    if not _installed():
+    if find_spec("mwparserfromhell") is None:
         raise MissingExtra("mwparserfromhell", "distill", "Reading MediaWiki dumps")
     try:
         events = ElementTree.iterparse(stream, events=("start", "end"))
@@ -63,9 +64,9 @@ def read_pages(stream: Stream) -> Iterator[str]:
 def prose(markup: str) -> list[str]:
     """The paragraphs of running text in the markup of a page.
 
-    Tables, references, templates, headings, lists, files, categories and formulas are dropped, and so is what
-    does not read like sentences: fewer than ten words, or no full stop or colon at the end. A page that the
-    parser cannot cope with has none.
+    Tables, references, templates, headings, lists, files, categories and formulas are dropped. So are lines
+    that are no sentences: fewer than ten words, or no full stop or colon at the end. A page that cannot be
+    parsed has no paragraphs.
     """
     import mwparserfromhell
 
@@ -74,21 +75,13 @@ def prose(markup: str) -> list[str]:
         text = "".join(_texts(tree))
     except (mwparserfromhell.parser.ParserError, RecursionError):
         return []
-    # Entities are left inside links.
+    # The parser leaves entities inside links.
     lines = (_tidy(line) for line in html.unescape(text).split("\n"))
     return [line for line in lines if _reads_like_prose(line)]
 
 
-def _installed() -> bool:
-    try:
-        import mwparserfromhell  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def _texts(tree: Any) -> Iterator[str]:
-    """The text of a tree of markup, depth first."""
+    """The text of a parsed tree, depth first."""
     from mwparserfromhell import nodes
 
     for node in tree.nodes:
@@ -111,7 +104,7 @@ def _texts(tree: Any) -> Iterator[str]:
 
 def _link_text(link: Any) -> Iterator[str]:
     title = str(link.title)
-    if _PAGE_OF_FILE.match(title) or (link.text is None and _OTHER_LANGUAGE.match(title)):
+    if _FILE_LINK.match(title) or (link.text is None and _LANGUAGE_LINK.match(title)):
         return
     if link.text is None:
         yield title.removeprefix(":")
@@ -122,9 +115,8 @@ def _link_text(link: Any) -> Iterator[str]:
 def _template_text(template: Any) -> Iterator[str]:
     shown = SHOWN_TEMPLATES.get(str(template.name).strip().lower())
     if shown is not None:
-        for number, value in enumerate(
-            [param.value for param in template.params if not param.showkey][shown]
-        ):
+        arguments = [parameter.value for parameter in template.params if not parameter.showkey][shown]
+        for number, value in enumerate(arguments):
             yield " " if number else ""
             yield from _texts(value)
 
@@ -142,11 +134,11 @@ def _tag_text(tag: Any) -> Iterator[str]:
 
 
 def _tidy(line: str) -> str:
-    """The line without what dropped markup leaves behind: quotes of style, empty brackets, doubled blanks."""
-    line = _QUOTES_OF_STYLE.sub("", line)
+    """The line without the remains of dropped markup: style marks, empty brackets, repeated spaces."""
+    line = _STYLE_MARKS.sub("", line)
     line = _EMPTY_BRACKETS.sub("", line)
-    line = _BRACKET_BEGIN.sub("(", line)
-    return " ".join(_BLANK_BEFORE_MARK.sub("", line).split())
+    line = _OPENING_BRACKET.sub("(", line)
+    return " ".join(_SPACE_BEFORE_MARK.sub("", line).split())
 
 
 def _reads_like_prose(line: str) -> bool:
@@ -154,5 +146,5 @@ def _reads_like_prose(line: str) -> bool:
         LIST_MARK not in line
         and len(line.split()) >= MIN_PROSE_WORDS
         and _SENTENCE_END.search(line) is not None
-        and _REMAINS.search(line) is None
+        and _MARKUP.search(line) is None
     )

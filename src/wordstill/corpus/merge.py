@@ -1,15 +1,14 @@
-"""Many shards become one store: one table of forms, and the shards' ids translated to it, all as streams."""
+"""Merging shards into a store: one table of forms, and the shards' form ids translated to it, as streams."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +24,14 @@ MAX_FORMS = 1 << 32
 
 
 def merge_shards(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> tuple[int, int]:
-    """Write the arrays of a store into the folder ``store``; give the numbers of forms and of words."""
+    """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
     sizes = _merge_forms(shards, store, segmenter)
-    _join_tokens(shards, store)
+    _join_text(shards, store)
     return sizes
 
 
 def _merge_forms(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> tuple[int, int]:
-    maps = _Maps(shards)
+    maps = _IdMaps(shards)
     with _FormTable(store, segmenter) as table:
         entries = merge_runs([shard.forms for shard in shards])
         for form, occurrences in groupby(entries, key=itemgetter(0)):
@@ -112,7 +111,7 @@ class _FormTable:
 def _check_spans(
     forms: list[str], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str
 ) -> None:
-    """Words [N, 2] must be in order, not empty, without overlap and inside their forms."""
+    """Check that words [N, 2] are in order, not empty, without overlap and inside their forms."""
     form_of_span = np.repeat(np.arange(len(forms)), sizes)
     lengths = np.array([len(form) for form in forms], dtype=np.int64)
     earliest = np.zeros(len(spans), dtype=np.int64)
@@ -127,8 +126,8 @@ def _check_spans(
         )
 
 
-class _Maps:
-    """Translations from local to global ids, buffered; files are open only while a buffer is written."""
+class _IdMaps:
+    """Maps from local to global form ids, buffered; files are open only while a buffer is written."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
@@ -152,21 +151,17 @@ class _Maps:
         self._buffers[shard] = array("I")
 
 
-def _join_tokens(shards: Sequence[Shard], store: Path) -> None:
+def _join_text(shards: Sequence[Shard], store: Path) -> None:
     with (
-        ArrayWriter(store / "tokens.npy", np.uint32) as tokens,
+        ArrayWriter(store / "tokens.npy", np.uint32) as form_ids,
         ArrayWriter(store / "sentences.npy", np.int64) as sentences,
         ArrayWriter(store / "paragraphs.npy", np.int64) as paragraphs,
     ):
         sentences.extend([0])
         paragraphs.extend([0])
-        for arrays, translation in _loaded(shards):
+        for shard in shards:
+            arrays, translation = shard.load(), np.fromfile(shard.map, dtype=np.uint32)
             first_sentence = sentences.length - 1
-            sentences.extend(tokens.length + np.cumsum(arrays["sentences"], dtype=np.int64))
+            sentences.extend(form_ids.length + np.cumsum(arrays["sentences"], dtype=np.int64))
             paragraphs.extend(first_sentence + np.cumsum(arrays["paragraphs"], dtype=np.int64))
-            tokens.extend(translation[arrays["tokens"]])
-
-
-def _loaded(shards: Sequence[Shard]) -> Iterator[tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]]:
-    for shard in shards:
-        yield shard.load(), np.fromfile(shard.map, dtype=np.uint32)
+            form_ids.extend(translation[arrays["tokens"]])

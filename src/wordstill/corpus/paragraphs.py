@@ -1,4 +1,4 @@
-"""From the raw parts of a block to paragraphs: decoding, JSON, markup, lines."""
+"""Paragraphs of raw text: blocks of input, decoded and parsed as lines, JSON or markup."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from wordstill.corpus.mediawiki import prose
 from wordstill.errors import DataError
 
 PartKind = Literal["text", "jsonl", "documents", "mediawiki"]
+Paragraph = list[str]
+"""Lines of one paragraph."""
+MAX_PARAGRAPH_LINES = 1000
+"""With one sentence per line, a paragraph is cut after this many: some files have no empty lines."""
+ASCII_BLANKS = " \t\r\f\v"
 
 
 @dataclass(frozen=True)
 class Part:
     """Whole lines of one file.
 
-    The lines are paragraphs or sentences (``text``), JSON objects (``jsonl``), or JSON strings, each the text
-    of a document (``documents``) or of a page with its markup (``mediawiki``).
+    A line is a paragraph or sentence (``text``), a JSON object (``jsonl``), or a JSON string with the text
+    of a document (``documents``) or the markup of a page (``mediawiki``).
     """
 
     kind: PartKind
@@ -29,23 +34,23 @@ class Part:
     first_line: int
     payload: bytes
     consumed: int = 0
-    """Bytes of input, as stored and over all files, that were read when this part was complete."""
+    """Bytes of input, as stored and over all files, read up to the end of this part."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The unit of work: parts of about equal size together, so that many small files make few blocks."""
+    """The unit of work: parts grouped to about equal size, so that many small files make few blocks."""
 
     index: int
     parts: tuple[Part, ...]
 
     @property
     def consumed(self) -> int:
-        """Bytes of input that were read up to the end of this block."""
+        """Bytes of input read up to the end of this block."""
         return self.parts[-1].consumed
 
     def digest(self) -> str:
-        """Identifies the content, wherever it was read from."""
+        """SHA-256 of the content, whatever file it came from."""
         digest = hashlib.sha256()
         for part in self.parts:
             digest.update(f"{part.kind} {len(part.payload)}\n".encode())
@@ -54,7 +59,7 @@ class Block:
 
 
 def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
-    """Put parts together until they have ``block_bytes``."""
+    """Group parts into blocks of at least ``block_bytes``."""
     index, size = 0, 0
     held: list[Part] = []
     for part in parts:
@@ -65,15 +70,6 @@ def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
             index, size, held = index + 1, 0, []
     if held:
         yield Block(index, tuple(held))
-
-
-MAX_PARAGRAPH_LINES = 1000
-"""With one sentence per line, a paragraph is cut after so many lines: some files have no blank ones."""
-
-ASCII_BLANKS = " \t\r\f\v"
-
-Paragraph = list[str]
-"""Lines of one paragraph."""
 
 
 def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
@@ -94,10 +90,10 @@ def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
 def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
     held: Paragraph = []
     for line in lines:
-        blank = not line.strip(ASCII_BLANKS)
-        if not blank:
+        empty = not line.strip(ASCII_BLANKS)
+        if not empty:
             held.append(line)
-        if held and (blank or len(held) == MAX_PARAGRAPH_LINES):
+        if held and (empty or len(held) == MAX_PARAGRAPH_LINES):
             yield held
             held = []
     if held:
@@ -134,7 +130,7 @@ _TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[Iterable[str]]]] = {
 
 
 def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str]]:
-    """Numbered lines, decoded one by one: one wide character would make a whole block four times as big."""
+    """Numbered lines, decoded one by one: a single wide character makes a decoded block four times as big."""
     for number, line in enumerate(part.payload.split(b"\n"), part.first_line):
         try:
             yield number, line.decode("utf-8", config.errors)

@@ -16,14 +16,13 @@ Matches = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 class PhraseTable:
-    """A trie over word ids, in arrays: all places of a text take one step down the trie together."""
+    """A trie over word ids, in arrays: all positions of a text descend it together.
+
+    Args:
+        phrases: The id of each phrase by its word ids, of which there are at least two.
+    """
 
     def __init__(self, phrases: Mapping[tuple[int, ...], int]) -> None:
-        """Make the table.
-
-        Args:
-            phrases: For the word ids of each phrase, of which there are at least two, the id of the phrase.
-        """
         self._width = 1 + max((max(words) for words in phrases), default=0)
         ends = [-1]
         edges: dict[tuple[int, int], int] = {}
@@ -51,27 +50,27 @@ class PhraseTable:
         """All occurrences of phrases that lie inside one sentence, also overlapping ones.
 
         Args:
-            ids: Id of every word of a stretch of text, -1 where it has none [W].
-            sentence_of_word: A number for every word that changes from sentence to sentence [W].
+            ids: Ids of running words, -1 for unknown words [W].
+            sentence_of_word: The sentence of each word [W].
 
         Returns:
-            Id of the phrase, index of its first and of its last word, ordered by these indices [M] each.
+            Id of the phrase, index of its first and of its last word (inclusive), sorted by these [M] each.
         """
         first = np.flatnonzero(self._can_start(ids))
-        nodes, places = np.zeros(len(first), dtype=np.int64), first
+        nodes, positions = np.zeros(len(first), dtype=np.int64), first
         found: list[Matches] = []
         while len(first):
-            child = self._step(nodes, ids[places].astype(np.int64))
+            child = self._step(nodes, ids[positions].astype(np.int64))
             alive = child >= 0
-            first, places, nodes = first[alive], places[alive], child[alive]
+            first, positions, nodes = first[alive], positions[alive], child[alive]
             phrases = self._ends[nodes]
             ending = phrases >= 0
-            found.append((phrases[ending], first[ending], places[ending]))
-            places = places + 1
-            inside = places < len(ids)
-            first, places, nodes = first[inside], places[inside], nodes[inside]
-            inside = sentence_of_word[places] == sentence_of_word[first]
-            first, places, nodes = first[inside], places[inside], nodes[inside]
+            found.append((phrases[ending], first[ending], positions[ending]))
+            positions = positions + 1
+            inside = positions < len(ids)
+            first, positions, nodes = first[inside], positions[inside], nodes[inside]
+            inside = sentence_of_word[positions] == sentence_of_word[first]
+            first, positions, nodes = first[inside], positions[inside], nodes[inside]
         return _ordered(found)
 
     def _can_start(self, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -80,24 +79,25 @@ class PhraseTable:
 
     def _step(self, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
         """The child that each word leads to, -1 where there is none."""
-        wanted = nodes * self._width + words
-        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        known = (self._keys[place] == wanted) & (words >= 0) & (words < self._width)
+        keys = nodes * self._width + words
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        known = (self._keys[place] == keys) & (words >= 0) & (words < self._width)
         return np.where(known, self._children[place], -1)
 
 
 def count_phrases(
-    corpus: Corpus, word_ids: NDArray[np.int32], table: PhraseTable
+    corpus: Corpus, word_ids: NDArray[np.int32], table: PhraseTable, scan_forms: int = SCAN_FORMS
 ) -> dict[int, tuple[int, str]]:
     """Count of every phrase that occurs, and its most frequent spelling.
 
     Args:
-        corpus: Text to scan, in stretches of bounded size.
-        word_ids: Id of every word of every form, -1 where it has none [N].
+        corpus: Text to scan.
+        word_ids: Id of every word of every form, -1 for unknown words [N].
         table: The phrases.
+        scan_forms: Forms of the text to scan at once.
     """
     spellings: dict[int, Counter[str]] = {}
-    for first, last in _stretches(corpus.sentences):
+    for first, last in sentence_ranges(corpus.sentences, scan_forms):
         slots, sentence_of_word = corpus.word_slots(first, last)
         phrases, starts, ends = table.find(word_ids[slots], sentence_of_word)
         for length in np.unique(ends - starts):
@@ -121,11 +121,11 @@ def _ordered(found: Sequence[Matches]) -> Matches:
     return phrases[order], first[order], last[order]
 
 
-def _stretches(sentences: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of sentences with about ``SCAN_FORMS`` forms each."""
+def sentence_ranges(sentences: NDArray[np.int64], forms: int) -> Iterator[tuple[int, int]]:
+    """Ranges of sentences with about ``forms`` forms each."""
     first, total = 0, len(sentences) - 1
     while first < total:
-        last = int(np.searchsorted(sentences, sentences[first] + SCAN_FORMS, side="right")) - 1
+        last = int(np.searchsorted(sentences, sentences[first] + forms, side="right")) - 1
         last = min(max(last, first + 1), total)
         yield first, last
         first = last

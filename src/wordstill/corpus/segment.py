@@ -1,7 +1,7 @@
-"""Where sentences end and where words are.
+"""Sentence splitters and word segmenters.
 
 A sentence splitter cuts the text of a paragraph and never changes it. A word segmenter sees one form (a run
-without blanks, perhaps with the blank before it) and is asked only once for each distinct form of a corpus.
+without spaces, perhaps with the space before it) and is called once for each distinct form of a corpus.
 """
 
 from __future__ import annotations
@@ -14,24 +14,21 @@ from typing import Any, Protocol
 from wordstill.errors import MissingExtra
 
 Span = tuple[int, int]
-
 SPLIT_WINDOW = 1 << 15
-"""Characters given to the sentence splitter at once: its time grows with the square of the length."""
-
-
+"""Characters given to the sentence splitter at once: its time is quadratic in the length."""
 SENTENCE_ENDS = frozenset(" 。！？｡")
-"""Last characters that a sentence may have: the blank behind it, or a mark that is written without one."""
+"""Last characters of a sentence: the space after it, or a full stop that is written without one."""
 
 
 class Splitter(Protocol):
-    """Cuts a paragraph into sentences. Must be picklable where processes are not forked."""
+    """Cuts a paragraph into sentences. Must be picklable where processes are spawned."""
 
     @property
     def name(self) -> str:
-        """Identifies the rules, with the language if they have one; part of the corpus hash."""
+        """Name of the rules, with the language if they have one; part of the corpus hash."""
 
     def split(self, text: str) -> list[str]:
-        """The sentences of ``text``, which has single blanks only, in order; they concatenate to ``text``."""
+        """The sentences of ``text``, which has single spaces only, in order; they concatenate to ``text``."""
 
 
 class Segmenter(Protocol):
@@ -39,7 +36,7 @@ class Segmenter(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the rules; part of the corpus hash."""
+        """Name of the rules; part of the corpus hash."""
 
     def spans(self, form: str) -> list[Span]:
         """Start and end of every word as character offsets into ``form``, in order and without overlap."""
@@ -48,7 +45,7 @@ class Segmenter(Protocol):
 class SentencexSplitter:
     """Rules of the package sentencex: abbreviations, quotations and full stops of some 240 languages.
 
-    A sentence never exceeds :data:`SPLIT_WINDOW` characters unless it has no blank to be cut at.
+    A sentence never exceeds :data:`SPLIT_WINDOW` characters unless it has no space to be cut at.
     """
 
     def __init__(self, language: str = "en") -> None:
@@ -68,25 +65,14 @@ class SentencexSplitter:
         while len(text) - start > SPLIT_WINDOW:
             complete = segment(self.language, text[start : start + SPLIT_WINDOW])[:-1]
             if not complete:
-                complete = [text[start : _blank_near(text, start + SPLIT_WINDOW, start)]]
+                complete = [text[start : _space_near(text, start + SPLIT_WINDOW, start)]]
             pieces += complete
             start += sum(map(len, complete))
         return _without_cut_forms(pieces + list(segment(self.language, text[start:])))
 
 
-def _without_cut_forms(sentences: list[str]) -> list[str]:
-    """Join what was cut inside a form: without a blank, only an ideographic full stop ends a sentence."""
-    joined = sentences[:1]
-    for sentence in sentences[1:]:
-        if joined[-1][-1] in SENTENCE_ENDS:
-            joined.append(sentence)
-        else:
-            joined[-1] += sentence
-    return joined
-
-
 class LineSplitter:
-    """Takes each line as one sentence, for text that is split already."""
+    """One sentence per line, for text that is already split."""
 
     name = "line"
 
@@ -96,12 +82,12 @@ class LineSplitter:
 
 
 class WordSegmenter:
-    """Words of any language that writes blanks between them; every Han character is a word.
+    """Words of any language that writes spaces between them; every Han character is a word.
 
-    Every character except the leading blank belongs to exactly one word. Inner apostrophes, hyphens, full
+    Every character except the leading space belongs to exactly one word. Inner apostrophes, hyphens, full
     stops and the commas of numbers stay inside their word (don't, well-known, 3.5, 1,000), as do the last
-    full stop of an abbreviation with inner ones (u.s.), addresses of pages and mail, and what is combined
-    with a character. Other marks are words of their own; a repeated mark is one word (...).
+    full stop of an abbreviation with inner ones (u.s.), URLs and email addresses, and combining
+    characters. Other marks are words of their own; a repeated mark is one word (...).
     """
 
     name = "words.v1"
@@ -139,7 +125,7 @@ def word_spans(text: str) -> list[Span]:
 
 @lru_cache(maxsize=1 << 16)
 def _run_spans(run: str) -> list[Span]:
-    """Most runs of a text have come before."""
+    """Cached, because most runs of a text repeat."""
     return _segmenter().spans(run)
 
 
@@ -148,8 +134,19 @@ def _segmenter() -> WordSegmenter:
     return WordSegmenter()
 
 
-def _blank_near(text: str, limit: int, start: int) -> int:
-    """End of a piece from ``start`` on: after the last blank before ``limit``, else the first beyond."""
+def _without_cut_forms(sentences: list[str]) -> list[str]:
+    """Join sentences cut inside a form: without a space, only an ideographic full stop ends a sentence."""
+    joined = sentences[:1]
+    for sentence in sentences[1:]:
+        if joined[-1][-1] in SENTENCE_ENDS:
+            joined.append(sentence)
+        else:
+            joined[-1] += sentence
+    return joined
+
+
+def _space_near(text: str, limit: int, start: int) -> int:
+    """End of a piece from ``start`` on: after the last space before ``limit``, else the first beyond."""
     before = text.rfind(" ", start, limit)
     if before > start:
         return before + 1

@@ -1,6 +1,7 @@
-"""One block of raw text becomes one shard: ids of surface forms, in the order of the text.
+"""Shards: one block of raw text as form ids in reading order.
 
-A shard has its own table of forms (a sorted run) and ids into it; the merge translates them.
+A shard has its own table of forms (a sorted run); the merge translates its ids. In its files, form ids are
+called tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_file
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.disk_arrays import write_run
-from wordstill.corpus.filters import LanguageTest, Pieces, get_filter
+from wordstill.corpus.filters import LanguageTest, Sentences, get_filter
 from wordstill.corpus.paragraphs import Block, Paragraph, read_paragraphs
 from wordstill.corpus.segment import Splitter
 from wordstill.errors import DataError, WordstillError
@@ -26,7 +27,7 @@ from wordstill.errors import DataError, WordstillError
 
 @dataclass
 class Tally:
-    """What was counted in a shard, or in all of them."""
+    """Counts of a shard, or of all shards."""
 
     paragraphs: int = 0
     sentences: int = 0
@@ -64,7 +65,7 @@ class Shard:
 
     @property
     def record(self) -> Path:
-        """Digest of the raw block, and the tally; written last, so that it stands for a whole shard."""
+        """Digest of the raw block, and the tally; written last, so that it marks a complete shard."""
         return self.folder / f"{self.index:06d}.json"
 
     def finished(self, digest: str) -> Tally | None:
@@ -87,7 +88,7 @@ class Shard:
 
 
 class ShardMaker:
-    """Turns blocks into shards; one instance serves a process for its whole life."""
+    """Turns blocks into shards; one instance per process."""
 
     def __init__(self, config: PrepareConfig, splitter: Splitter, folder: Path) -> None:
         self.config = config
@@ -106,57 +107,55 @@ class ShardMaker:
         return encoder.tally
 
     def _add_paragraph(self, lines: Paragraph, encoder: _Encoder) -> None:
-        pieces = self._sentences(lines)
-        if not pieces:
+        sentences = self._sentences(lines)
+        if not sentences:
             return
-        if self.in_language is not None and not self.in_language("".join(pieces)):
+        if self.in_language is not None and not self.in_language("".join(sentences)):
             encoder.tally.dropped_by_language += 1
             return
-        kept = self.filter(pieces)
+        kept = self.filter(sentences)
         if not kept:
             encoder.tally.dropped_by_filter += 1
         for paragraph in kept:
             encoder.add(paragraph)
 
-    def _sentences(self, lines: Paragraph) -> Pieces:
-        """Pieces that concatenate to the paragraph's text, which has single blanks and none at its ends."""
-        texts = [text for line in lines if (text := " ".join(line.split()))]
-        pieces: Pieces = []
-        for text in texts:
+    def _sentences(self, lines: Paragraph) -> Sentences:
+        """Sentences that concatenate to the paragraph's text, with single spaces and none at the ends."""
+        sentences: Sentences = []
+        for text in (text for line in lines if (text := " ".join(line.split()))):
             split = self.splitter.split(text)
             if "".join(split) != text:
                 raise WordstillError(
                     f"The sentence splitter {self.splitter.name!r} changed the text: its sentences must "
                     f"concatenate to {text[:80]!r}, got {''.join(split)[:80]!r}. Use another splitter."
                 )
-            pieces += split
-            pieces[-1] += " "
-        if pieces:
-            pieces[-1] = pieces[-1][:-1]
-        return pieces
+            sentences += split
+            sentences[-1] += " "
+        if sentences:
+            sentences[-1] = sentences[-1][:-1]
+        return sentences
 
 
 class _Ids(dict[str, int]):
-    """Gives every new word the next number of a list that several tables share."""
+    """Form ids by bare word; a new word appends its form, with the prefix, to a list that tables share."""
 
-    def __init__(self, forms: list[str], blank: str) -> None:
+    def __init__(self, forms: list[str], prefix: str) -> None:
         super().__init__()
-        self._forms = forms
-        self._blank = blank
+        self._forms, self._prefix = forms, prefix
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self._forms)
-        self._forms.append(self._blank + word)
+        self._forms.append(self._prefix + word)
         return number
 
 
 @dataclass
 class _Encoder:
-    """Collects the form ids of one block. Tables by bare word spare a new string for every word."""
+    """Encodes one block as form ids. Tables by bare word avoid a new string for every word."""
 
     tally: Tally = field(default_factory=Tally)
     forms: list[str] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
+    form_ids: list[int] = field(default_factory=list)
     sentence_ends: list[int] = field(default_factory=list)
     paragraph_ends: list[int] = field(default_factory=list)
 
@@ -164,43 +163,43 @@ class _Encoder:
         self._spaced: Callable[[str], int] = _Ids(self.forms, " ").__getitem__
         self._bare: Callable[[str], int] = _Ids(self.forms, "").__getitem__
 
-    def add(self, pieces: Pieces) -> None:
+    def add(self, sentences: Sentences) -> None:
         """Add one paragraph."""
-        tokens = self.tokens
-        first, blank_before = len(tokens), False
-        for piece in pieces:
-            words = piece.split()
+        form_ids = self.form_ids
+        first, space_before = len(form_ids), False
+        for sentence in sentences:
+            words = sentence.split()
             if not words:
-                blank_before = blank_before or bool(piece)
+                space_before = space_before or bool(sentence)
                 continue
-            if not blank_before and piece[0] != " ":
-                self.tally.glued += len(tokens) > first
-                tokens.append(self._bare(words[0]))
+            if not space_before and sentence[0] != " ":
+                self.tally.glued += len(form_ids) > first
+                form_ids.append(self._bare(words[0]))
                 del words[0]
-            tokens.extend(map(self._spaced, words))
-            self.sentence_ends.append(len(tokens))
-            blank_before = piece[-1] == " "
+            form_ids.extend(map(self._spaced, words))
+            self.sentence_ends.append(len(form_ids))
+            space_before = sentence[-1] == " "
         self.paragraph_ends.append(len(self.sentence_ends))
-        self.tally.characters += sum(map(len, pieces))
+        self.tally.characters += sum(map(len, sentences))
 
     def write(self, shard: Shard, digest: str) -> None:
         """Write the shard; its record comes last."""
         tally = self.tally
         tally.tokens, tally.sentences, tally.paragraphs = map(
-            len, (self.tokens, self.sentence_ends, self.paragraph_ends)
+            len, (self.form_ids, self.sentence_ends, self.paragraph_ends)
         )
-        tokens = np.array(self.tokens, dtype=np.uint32)
+        form_ids = np.array(self.form_ids, dtype=np.uint32)
         # Code-point order of str is the order of the UTF-8 bytes.
         order = sorted(range(len(self.forms)), key=self.forms.__getitem__)
         rank = np.empty(len(order), dtype=np.uint32)
         rank[order] = np.arange(len(order), dtype=np.uint32)
-        counts = np.bincount(tokens, minlength=len(order))[order].tolist()
+        counts = np.bincount(form_ids, minlength=len(order))[order].tolist()
         shard.record.unlink(missing_ok=True)
         with atomic_file(shard.forms) as file:
             write_run(file, ((self.forms[number].encode(), count) for number, count in zip(order, counts)))
         with atomic_file(shard.arrays) as file:
             arrays: dict[str, Any] = {
-                "tokens": rank[tokens],
+                "tokens": rank[form_ids],
                 "sentences": np.diff(np.array(self.sentence_ends, dtype=np.uint32), prepend=np.uint32(0)),
                 "paragraphs": np.diff(np.array(self.paragraph_ends, dtype=np.uint32), prepend=np.uint32(0)),
             }

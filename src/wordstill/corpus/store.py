@@ -1,4 +1,7 @@
-"""A prepared corpus on disk, memory-mapped: surface forms once, and the text as their numbers."""
+"""The corpus store: a memory-mapped table of distinct surface forms, and the text as form ids.
+
+In the files, and in the counts of ``meta.json``, form ids are called tokens.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ ARRAYS = (
     "tokens", "sentences", "paragraphs",
     "form_offsets", "form_lengths", "form_counts", "form_words", "word_starts", "word_ends",
 )  # fmt: skip
+FORM_CACHE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence without the blanks around it; ``start`` is its offset into the paragraph's text."""
+    """A sentence without the spaces around it; ``start`` is its offset into the paragraph's text."""
 
     text: str
     start: int
@@ -46,7 +50,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph with single blanks between its forms."""
+    """A paragraph with single spaces between its forms."""
 
     text: str
     sentences: tuple[Sentence, ...]
@@ -57,14 +61,14 @@ class Corpus:
 
     Attributes:
         path: Folder of the store.
-        hash: Identifies the content, wherever and however fast it was prepared.
+        hash: Of content and settings; the same wherever the text was prepared.
         meta: Settings, counts and files.
-        tokens: Form ids in reading order [T].
-        sentences: Offsets into ``tokens`` [S + 1].
+        form_ids: The text in reading order [T].
+        sentences: Offsets into ``form_ids`` [S + 1].
         paragraphs: Offsets into ``sentences`` [P + 1].
         forms: The table of forms.
         n_words: Running words, punctuation included.
-        n_unspaced: Occurrences of forms inside a paragraph that have no space before them.
+        n_unspaced: Occurrences of forms inside a paragraph without a space before them.
     """
 
     def __init__(self, path: Path, meta: dict[str, Any]) -> None:
@@ -73,7 +77,7 @@ class Corpus:
         self.hash: str = meta["hash"]
         self.n_words: int = meta["counts"]["words"]
         self.n_unspaced: int = meta["glued"]
-        self.tokens: NDArray[np.uint32] = read_array(path / "tokens.npy")
+        self.form_ids: NDArray[np.uint32] = read_array(path / "tokens.npy")
         self.sentences: NDArray[np.int64] = read_array(path / "sentences.npy")
         self.paragraphs: NDArray[np.int64] = read_array(path / "paragraphs.npy")
         self.forms = Forms(path)
@@ -112,8 +116,8 @@ class Corpus:
     def text(self, paragraph: int) -> str:
         """The text of a paragraph."""
         first, last = self._sentence_range(paragraph)
-        tokens = self.tokens[self.sentences[first] : self.sentences[last]]
-        return "".join(map(self.forms.__getitem__, tokens.tolist()))
+        ids = self.form_ids[self.sentences[first] : self.sentences[last]]
+        return "".join(map(self.forms.__getitem__, ids.tolist()))
 
     def paragraph(self, index: int) -> Paragraph:
         """A paragraph with its sentences and words."""
@@ -121,12 +125,12 @@ class Corpus:
         sentences: list[Sentence] = []
         text, position = "", 0
         for number in range(first, last):
-            tokens = self.tokens[self.sentences[number] : self.sentences[number + 1]].tolist()
-            forms = [self.forms[token] for token in tokens]
+            ids = self.form_ids[self.sentences[number] : self.sentences[number + 1]].tolist()
+            forms = [self.forms[form] for form in ids]
             sentence = "".join(forms)
             bare = sentence.lstrip(" ")
             start = position + len(sentence) - len(bare)
-            sentences.append(Sentence(bare, start, tuple(self._words(tokens, forms, position))))
+            sentences.append(Sentence(bare, start, tuple(self._words(ids, forms, position))))
             text += sentence
             position += len(sentence)
         return Paragraph(text, tuple(sentences))
@@ -135,26 +139,26 @@ class Corpus:
         """The words of the sentences from ``first`` up to ``last``, in reading order.
 
         Returns:
-            For every word its place in ``forms.word_starts``, and the number of its sentence, both [W].
+            The index of every word in ``forms.word_starts``, and its sentence, both [W].
         """
         bounds = self.sentences[first : last + 1]
-        tokens = self.tokens[bounds[0] : bounds[-1]]
-        starts = self.forms.word_offsets[tokens]
-        sizes = self.forms.word_offsets[tokens + np.int64(1)] - starts
+        ids = self.form_ids[bounds[0] : bounds[-1]]
+        starts = self.forms.word_offsets[ids]
+        sizes = self.forms.word_offsets[ids + np.int64(1)] - starts
         before = np.cumsum(sizes) - sizes
         slots = np.repeat(starts - before, sizes) + np.arange(sizes.sum())
-        sentence_of_token = np.repeat(np.arange(first, last), np.diff(bounds))
-        return slots, np.repeat(sentence_of_token, sizes)
+        sentence_of_form = np.repeat(np.arange(first, last), np.diff(bounds))
+        return slots, np.repeat(sentence_of_form, sizes)
 
     def _sentence_range(self, paragraph: int) -> tuple[int, int]:
         if not 0 <= paragraph < len(self):
             raise IndexError(f"paragraph {paragraph} of {len(self)}")
         return int(self.paragraphs[paragraph]), int(self.paragraphs[paragraph + 1])
 
-    def _words(self, tokens: list[int], forms: list[str], position: int) -> Iterator[Word]:
+    def _words(self, ids: list[int], forms: list[str], position: int) -> Iterator[Word]:
         table = self.forms
-        for token, form in zip(tokens, forms):
-            spans = slice(int(table.word_offsets[token]), int(table.word_offsets[token + 1]))
+        for number, form in zip(ids, forms):
+            spans = slice(int(table.word_offsets[number]), int(table.word_offsets[number + 1]))
             for start, end in zip(table.word_starts[spans].tolist(), table.word_ends[spans].tolist()):
                 yield Word(form[start:end], position + start, position + end)
             position += len(form)
@@ -162,11 +166,11 @@ class Corpus:
     def _check_lengths(self) -> None:
         counts, forms = self.meta["counts"], self.forms
         found = {
-            "tokens": len(self.tokens), "sentences": len(self.sentences) - 1, "paragraphs": len(self),
+            "tokens": len(self.form_ids), "sentences": len(self.sentences) - 1, "paragraphs": len(self),
             "forms": len(forms),
         }  # fmt: skip
         ends = {
-            "sentences.npy": (self.sentences[-1], len(self.tokens)),
+            "sentences.npy": (self.sentences[-1], len(self.form_ids)),
             "paragraphs.npy": (self.paragraphs[-1], len(self.sentences) - 1),
             "form_words.npy": (forms.word_offsets[-1], len(forms.word_starts)),
         }
@@ -178,6 +182,46 @@ class Corpus:
                 raise _broken(self.path / name, f"its last offset is {end}, expected {expected}")
 
 
+class Forms:
+    """The distinct surface forms with their words, in ascending order of their UTF-8 bytes.
+
+    Attributes:
+        counts: Occurrences of every form [F].
+        lengths: Length of every form in characters [F].
+        word_offsets: Words of form ``i`` are ``word_offsets[i]`` to ``word_offsets[i + 1]`` [F + 1].
+        word_starts: First character of every word in its form, whose leading space counts [N].
+        word_ends: End of every word in its form, exclusive [N].
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.counts: NDArray[np.int64] = read_array(path / "form_counts.npy")
+        self.lengths: NDArray[np.uint32] = read_array(path / "form_lengths.npy")
+        self.word_offsets: NDArray[np.int64] = read_array(path / "form_words.npy")
+        self.word_starts: NDArray[np.uint32] = read_array(path / "word_starts.npy")
+        self.word_ends: NDArray[np.uint32] = read_array(path / "word_ends.npy")
+        self._offsets: NDArray[np.int64] = read_array(path / "form_offsets.npy")
+        with (path / "forms.bin").open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._read = lru_cache(FORM_CACHE)(self._read_uncached)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, index: int) -> str:
+        if not 0 <= index < len(self):
+            raise IndexError(f"form {index} of {len(self)}")
+        return self._read(int(index))
+
+    def slice(self, start: int, stop: int) -> list[str]:
+        """The forms from ``start`` up to ``stop``, faster than one by one."""
+        text = self._bytes[int(self._offsets[start]) : int(self._offsets[stop])].decode()
+        ends = np.cumsum(self.lengths[start:stop], dtype=np.int64).tolist()
+        return [text[begin:end] for begin, end in zip([0, *ends], ends)]
+
+    def _read_uncached(self, index: int) -> str:
+        return self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])].decode()
+
+
 def is_store(path: str | Path) -> bool:
     """Whether a path is the folder of a prepared corpus."""
     return (Path(path) / META_FILE).is_file()
@@ -186,7 +230,7 @@ def is_store(path: str | Path) -> bool:
 def write_meta(
     store: Path, *, settings: dict[str, Any], counts: dict[str, int], glued: int, sources: list[str]
 ) -> None:
-    """Complete a store: hashes of all files, and what the corpus is."""
+    """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
     names = ["forms.bin", *(f"{name}.npy" for name in ARRAYS)]
     files = {
         name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names
@@ -240,46 +284,3 @@ def _check_file(path: Path, record: dict[str, Any], *, verify: bool) -> None:
 
 def _broken(path: Path, reason: str) -> DataError:
     return DataError(f"The corpus store is damaged at {path}: {reason}. Prepare the text again.")
-
-
-FORM_CACHE = 1 << 17
-
-
-class Forms:
-    """The distinct surface forms with their words, in ascending order of their UTF-8 bytes.
-
-    Attributes:
-        counts: Occurrences of every form [F].
-        lengths: Length of every form in characters [F].
-        word_offsets: Words of form ``i`` are ``word_offsets[i]`` to ``word_offsets[i + 1]`` [F + 1].
-        word_starts: First character of every word inside its form, whose leading blank counts [N].
-        word_ends: Character after the last of every word [N].
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.counts: NDArray[np.int64] = read_array(path / "form_counts.npy")
-        self.lengths: NDArray[np.uint32] = read_array(path / "form_lengths.npy")
-        self.word_offsets: NDArray[np.int64] = read_array(path / "form_words.npy")
-        self.word_starts: NDArray[np.uint32] = read_array(path / "word_starts.npy")
-        self.word_ends: NDArray[np.uint32] = read_array(path / "word_ends.npy")
-        self._offsets: NDArray[np.int64] = read_array(path / "form_offsets.npy")
-        with (path / "forms.bin").open("rb") as file:
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._read = lru_cache(FORM_CACHE)(self._read_uncached)
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __getitem__(self, index: int) -> str:
-        if not 0 <= index < len(self):
-            raise IndexError(f"form {index} of {len(self)}")
-        return self._read(int(index))
-
-    def slice(self, start: int, stop: int) -> list[str]:
-        """The forms from ``start`` up to ``stop``, faster than one by one."""
-        text = self._bytes[int(self._offsets[start]) : int(self._offsets[stop])].decode()
-        ends = np.cumsum(self.lengths[start:stop], dtype=np.int64).tolist()
-        return [text[begin:end] for begin, end in zip([0, *ends], ends)]
-
-    def _read_uncached(self, index: int) -> str:
-        return self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])].decode()

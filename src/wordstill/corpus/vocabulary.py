@@ -1,4 +1,4 @@
-"""The words that get a vector: keys, counts, and which word of the text belongs to which key."""
+"""The vocabulary: the words that get a vector, their counts, and the ids of the words of a text."""
 
 from __future__ import annotations
 
@@ -22,74 +22,9 @@ from wordstill.corpus.store import Corpus
 from wordstill.errors import DataError, UsageError
 
 KeyRule = Literal["lower", "none"]
-
-
-def key_of(word: str, rule: KeyRule) -> str:
-    """The key of a word: in Unicode's composed form (NFC), and in lower case unless the rule is ``none``."""
-    if rule == "lower":
-        word = word.lower()
-    return word if word.isascii() else unicodedata.normalize("NFC", word)
-
-
-def words_of(text: str, segmenter: Segmenter) -> list[str]:
-    """The words of a short text, such as a phrase, as they would be found in a corpus."""
-    forms = [f" {run}" if number else run for number, run in enumerate(text.split())]
-    return [form[start:end] for form in forms for start, end in segmenter.spans(form)]
-
-
 FORM_CHUNK = 1 << 15
 # No byte of UTF-8 text is 0xff.
 SEPARATOR = b"\xff"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A key with its count and its most frequent spelling."""
-
-    key: str
-    count: int
-    surface: str
-
-
-def count_words(corpus: Corpus, rule: KeyRule, counter: SpillCounter) -> None:
-    """Count every word under its key, and its spelling with it."""
-    for start, words, form_of_word in _form_words(corpus):
-        counts = corpus.forms.counts[start:][form_of_word].tolist()
-        for word, count in zip(words, counts):
-            counter.add(key_of(word, rule).encode() + SEPARATOR + word.encode(), count)
-
-
-def sum_spellings(counter: SpillCounter) -> Iterator[Entry]:
-    """Sums over the spellings of each key, which stand together in the counter because they begin with it."""
-    split = ((pair.split(SEPARATOR), count) for pair, count in counter)
-    for key, group in groupby(split, key=lambda item: item[0][0]):
-        spellings = [(-count, surface) for (_, surface), count in group]
-        total = -sum(count for count, _ in spellings)
-        yield Entry(key.decode(), total, min(spellings)[1].decode())
-
-
-def lookup(corpus: Corpus, ids: Mapping[str, int], rule: KeyRule) -> NDArray[np.int32]:
-    """The id of every word of every form, -1 where its key has none [N]."""
-    found = np.empty(len(corpus.forms.word_starts), dtype=np.int32)
-    position = 0
-    for _, words, _ in _form_words(corpus):
-        numbers = [ids.get(key_of(word, rule), -1) for word in words]
-        found[position : position + len(numbers)] = numbers
-        position += len(numbers)
-    return found
-
-
-def _form_words(corpus: Corpus) -> Iterator[tuple[int, list[str], NDArray[np.int64]]]:
-    """The words of all forms in chunks: number of the first form, the words, the form of each from there."""
-    table = corpus.forms
-    for start in range(0, len(table), FORM_CHUNK):
-        stop = min(start + FORM_CHUNK, len(table))
-        forms = table.slice(start, stop)
-        offsets = table.word_offsets[start : stop + 1]
-        span = slice(int(offsets[0]), int(offsets[-1]))
-        form_of_word = np.repeat(np.arange(stop - start), np.diff(offsets))
-        places = zip(form_of_word.tolist(), table.word_starts[span].tolist(), table.word_ends[span].tolist())
-        yield start, [forms[form][begin:end] for form, begin, end in places], form_of_word
 
 
 @dataclass(frozen=True)
@@ -97,23 +32,23 @@ class VocabularyConfig(Config):
     """Which words get a vector."""
 
     min_count: Annotated[int, Range(1)] = 5
-    """Words that occur less often are left out."""
+    """Words that occur less often are dropped."""
 
     max_size: Annotated[int | None, Range(1)] = None
-    """Keep only so many, the most frequent ones; None keeps all."""
+    """Keep this many of the most frequent words; None keeps all."""
 
     key: KeyRule = "lower"
-    """``lower`` files all case variants of a word under one key, ``none`` keeps them apart."""
+    """``lower`` gives all case variants of a word one key, ``none`` keeps them apart."""
 
     words: tuple[str, ...] = ()
     """Words or phrases that must get a vector, however rare they are."""
 
 
 class Vocabulary:
-    """Keys by descending frequency, then wanted words that are too rare, in the order they were given.
+    """Keys by descending frequency, then required words that are too rare, in the order they were given.
 
     A key is a word in Unicode's composed form (NFC), in lower case by default. The key of a phrase is its
-    words, as the segmenter finds them, joined by single blanks.
+    words, as the segmenter finds them, joined by single spaces.
 
     Attributes:
         keys: The keys; their index is their id.
@@ -134,24 +69,24 @@ class Vocabulary:
         self._ids = {key: number for number, key in enumerate(self.keys)}
         self._word_ids = dict(self._ids)
         phrases: dict[tuple[int, ...], int] = {}
-        for wanted in _wanted(config, segmenter):
-            if len(wanted.words) > 1:
-                ids = [self._word_ids.setdefault(word, len(self._word_ids)) for word in wanted.words]
-                phrases[tuple(ids)] = self._ids[wanted.key]
+        for required in _required(config, segmenter):
+            if len(required.words) > 1:
+                ids = [self._word_ids.setdefault(word, len(self._word_ids)) for word in required.words]
+                phrases[tuple(ids)] = self._ids[required.key]
         self.phrases = PhraseTable(phrases)
-        self._looked_up: tuple[Corpus, NDArray[np.int32]] | None = None
+        self._cached_ids: tuple[Corpus, NDArray[np.int32]] | None = None
         self._running_words = int(self.counts.sum() - self.counts[list(phrases.values())].sum())
 
     @classmethod
     def build(
         cls, corpus: Corpus, config: VocabularyConfig | None = None, *, segmenter: Segmenter | None = None
     ) -> Vocabulary:
-        """Count the words of a corpus and choose.
+        """Build the vocabulary of a corpus from its counts.
 
         Args:
             corpus: A prepared text.
-            config: What to choose; None takes the defaults.
-            segmenter: The one the corpus was prepared with, if that was not the default one.
+            config: The settings; None means the defaults.
+            segmenter: The one that prepared the corpus; None means the default.
 
         Raises:
             DataError: No word is frequent enough.
@@ -168,7 +103,7 @@ class Vocabulary:
 
     @staticmethod
     def read_word_list(path: str | Path) -> tuple[str, ...]:
-        """The words or phrases of a UTF-8 file with one on each line; blank lines are left out.
+        """The words or phrases of a UTF-8 file with one on each line; empty lines are skipped.
 
         Raises:
             DataError: The file cannot be read, or has no words.
@@ -190,7 +125,7 @@ class Vocabulary:
         return self._ids[self._key(word)]
 
     def keep_probability(self, t: float) -> NDArray[np.float64]:
-        """Probability that an occurrence of each word is kept when frequent words are thinned out [V].
+        """Probability that subsampling keeps an occurrence of each word [V].
 
         It is ``min(1, sqrt(t / f) + t / f)``, as in word2vec, with the frequency ``f`` relative to all words
         of the vocabulary, not counting phrases; ``t = 0`` keeps all.
@@ -211,12 +146,12 @@ class Vocabulary:
         """The id of every word of every form of a corpus, in the order of ``corpus.forms.word_starts`` [N].
 
         Words outside the vocabulary have -1; those that occur only in phrases have ids from ``len(self)`` on.
-        Those of the last corpus are kept: each epoch asks for them again.
+        Those of the last corpus are cached for later epochs.
         """
-        if self._looked_up is None or self._looked_up[0] is not corpus:
-            self._looked_up = (corpus, lookup(corpus, self._word_ids, self.config.key))
-            self._looked_up[1].flags.writeable = False
-        return self._looked_up[1]
+        if self._cached_ids is None or self._cached_ids[0] is not corpus:
+            self._cached_ids = (corpus, _lookup(corpus, self._word_ids, self.config.key))
+            self._cached_ids[1].flags.writeable = False
+        return self._cached_ids[1]
 
     def _key(self, word: str) -> str:
         key = key_of(word, self.config.key)
@@ -225,7 +160,29 @@ class Vocabulary:
         return " ".join(key_of(part, self.config.key) for part in words_of(word, self._segmenter))
 
 
-class _Wanted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key with its count and its most frequent spelling."""
+
+    key: str
+    count: int
+    surface: str
+
+
+def key_of(word: str, rule: KeyRule) -> str:
+    """The key of a word: in Unicode's composed form (NFC), and in lower case unless the rule is ``none``."""
+    if rule == "lower":
+        word = word.lower()
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def words_of(text: str, segmenter: Segmenter) -> list[str]:
+    """The words of a short text, such as a phrase, as they would be found in a corpus."""
+    forms = [f" {run}" if number else run for number, run in enumerate(text.split())]
+    return [form[start:end] for form in forms for start, end in segmenter.spans(form)]
+
+
+class _Required(NamedTuple):
     """A word that must get a vector: its key, the keys of its words, and how it was given."""
 
     key: str
@@ -233,27 +190,27 @@ class _Wanted(NamedTuple):
     surface: str
 
 
-def _wanted(config: VocabularyConfig, segmenter: Segmenter) -> list[_Wanted]:
-    wanted: dict[str, _Wanted] = {}
+def _required(config: VocabularyConfig, segmenter: Segmenter) -> list[_Required]:
+    required: dict[str, _Required] = {}
     for given in config.words:
         words = tuple(key_of(word, config.key) for word in words_of(given, segmenter))
         key = " ".join(words)
-        if words and key not in wanted:
-            wanted[key] = _Wanted(key, words, " ".join(given.split()))
-    return list(wanted.values())
+        if words and key not in required:
+            required[key] = _Required(key, words, " ".join(given.split()))
+    return list(required.values())
 
 
 def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> list[Entry]:
-    wanted = _wanted(config, segmenter)
-    seen = {entry.key: entry for entry in _phrase_entries(corpus, wanted, config.key)}
-    singles = {word.key for word in wanted if len(word.words) == 1}
+    required = _required(config, segmenter)
+    seen = {entry.key: entry for entry in _phrase_entries(corpus, required, config.key)}
+    singles = {word.key for word in required if len(word.words) == 1}
     distinct, best = 0, Entry("", 0, "")
     with SpillCounter() as counter:
-        count_words(corpus, config.key, counter)
+        _count_words(corpus, config.key, counter)
 
         def frequent() -> Iterator[Entry]:
             nonlocal distinct, best
-            for entry in chain(sum_spellings(counter), list(seen.values())):
+            for entry in chain(_sum_spellings(counter), list(seen.values())):
                 distinct += 1
                 best = max(best, entry, key=lambda entry: entry.count)
                 if entry.key in singles:
@@ -264,7 +221,7 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
         chosen = _most_frequent(frequent(), config.max_size)
     there = {entry.key for entry in chosen}
     chosen += [
-        seen.get(word.key, Entry(word.key, 0, word.surface)) for word in wanted if word.key not in there
+        seen.get(word.key, Entry(word.key, 0, word.surface)) for word in required if word.key not in there
     ]
     if not chosen:
         raise DataError(
@@ -275,15 +232,25 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
     return chosen
 
 
-def _most_frequent(entries: Iterable[Entry], limit: int | None) -> list[Entry]:
-    def rank(entry: Entry) -> tuple[int, str]:
-        return -entry.count, entry.key
+def _count_words(corpus: Corpus, rule: KeyRule, counter: SpillCounter) -> None:
+    """Count the spellings of every key."""
+    for start, words, form_of_word in _form_words(corpus):
+        counts = corpus.forms.counts[start:][form_of_word].tolist()
+        for word, count in zip(words, counts):
+            counter.add(key_of(word, rule).encode() + SEPARATOR + word.encode(), count)
 
-    return sorted(entries, key=rank) if limit is None else heapq.nsmallest(limit, entries, key=rank)
+
+def _sum_spellings(counter: SpillCounter) -> Iterator[Entry]:
+    """The total of each key over its spellings, which are adjacent because they begin with the key."""
+    split = ((pair.split(SEPARATOR), count) for pair, count in counter)
+    for key, group in groupby(split, key=lambda item: item[0][0]):
+        spellings = [(-count, surface) for (_, surface), count in group]
+        total = -sum(count for count, _ in spellings)
+        yield Entry(key.decode(), total, min(spellings)[1].decode())
 
 
-def _phrase_entries(corpus: Corpus, wanted: list[_Wanted], rule: KeyRule) -> Iterator[Entry]:
-    phrases = [word for word in wanted if len(word.words) > 1]
+def _phrase_entries(corpus: Corpus, required: list[_Required], rule: KeyRule) -> Iterator[Entry]:
+    phrases = [word for word in required if len(word.words) > 1]
     if not phrases:
         return
     ids: dict[str, int] = {}
@@ -293,5 +260,36 @@ def _phrase_entries(corpus: Corpus, wanted: list[_Wanted], rule: KeyRule) -> Ite
             for number, phrase in enumerate(phrases)
         }
     )
-    for number, (count, surface) in count_phrases(corpus, lookup(corpus, ids, rule), table).items():
+    for number, (count, surface) in count_phrases(corpus, _lookup(corpus, ids, rule), table).items():
         yield Entry(phrases[number].key, count, surface)
+
+
+def _most_frequent(entries: Iterable[Entry], limit: int | None) -> list[Entry]:
+    def rank(entry: Entry) -> tuple[int, str]:
+        return -entry.count, entry.key
+
+    return sorted(entries, key=rank) if limit is None else heapq.nsmallest(limit, entries, key=rank)
+
+
+def _lookup(corpus: Corpus, ids: Mapping[str, int], rule: KeyRule) -> NDArray[np.int32]:
+    """The id of every word of every form, -1 where its key has none [N]."""
+    found = np.empty(len(corpus.forms.word_starts), dtype=np.int32)
+    position = 0
+    for _, words, _ in _form_words(corpus):
+        numbers = [ids.get(key_of(word, rule), -1) for word in words]
+        found[position : position + len(numbers)] = numbers
+        position += len(numbers)
+    return found
+
+
+def _form_words(corpus: Corpus) -> Iterator[tuple[int, list[str], NDArray[np.int64]]]:
+    """The words of all forms in chunks: the first form, the words, and the form of each from there."""
+    table = corpus.forms
+    for start in range(0, len(table), FORM_CHUNK):
+        stop = min(start + FORM_CHUNK, len(table))
+        forms = table.slice(start, stop)
+        offsets = table.word_offsets[start : stop + 1]
+        span = slice(int(offsets[0]), int(offsets[-1]))
+        form_of_word = np.repeat(np.arange(stop - start), np.diff(offsets))
+        places = zip(form_of_word.tolist(), table.word_starts[span].tolist(), table.word_ends[span].tolist())
+        yield start, [forms[form][begin:end] for form, begin, end in places], form_of_word

@@ -160,19 +160,19 @@ def _candidates(ids: Ints, sentence: Ints, eligible: NDArray[np.bool_], config: 
 
 
 def _occurrence(corpus: Corpus, sentence: int, word: int) -> Occurrence:
-    tokens = corpus.tokens[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
-    forms = [corpus.forms[token] for token in tokens]
+    form_ids = corpus.form_ids[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
+    forms = [corpus.forms[form] for form in form_ids]
     text = "".join(forms)
     position = len(text.lstrip(" ")) - len(text)
-    start, end = _place(corpus, tokens, forms, word)
+    start, end = _place(corpus, form_ids, forms, word)
     return Occurrence(text.lstrip(" "), start + position, end + position)
 
 
-def _place(corpus: Corpus, tokens: list[int], forms: list[str], word: int) -> tuple[int, int]:
+def _place(corpus: Corpus, form_ids: list[int], forms: list[str], word: int) -> tuple[int, int]:
     """Offsets of a word, given by its number, in a run of forms."""
     table, position = corpus.forms, 0
-    for token, form in zip(tokens, forms):
-        first, last = int(table.word_offsets[token]), int(table.word_offsets[token + 1])
+    for number, form in zip(form_ids, forms):
+        first, last = int(table.word_offsets[number]), int(table.word_offsets[number + 1])
         if word < last - first:
             slot = first + word
             return position + int(table.word_starts[slot]), position + int(table.word_ends[slot])

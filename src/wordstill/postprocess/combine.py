@@ -20,6 +20,99 @@ from wordstill.vectors.search import unit_rows
 Words: TypeAlias = Literal["common", "all"]
 
 
+@dataclass(frozen=True)
+class ConcatenateConfig(Config):
+    """Settings of `Concatenate`."""
+
+    table: str | WordVectors = ""
+    """The second table, or the file or folder that holds it."""
+    weight: float = 1.0
+    """Factor for its vectors."""
+    words: Words = "common"
+    """Keep the words that both tables share, or all, with zeros where one is missing."""
+    unit: bool = True
+    """Scale the vectors of both tables to length one first."""
+
+
+@dataclass(frozen=True)
+class AverageConfig(ConcatenateConfig):
+    """Settings of `Average`; the weight is that of the second table, where the first has 1."""
+
+    align: bool = False
+    """Rotate the second table onto the first."""
+
+
+class Join(Transform):
+    """A transform that combines the table with a second one."""
+
+    config: ConcatenateConfig
+
+    def settings(self) -> dict[str, Any]:
+        """The settings; the second table is recorded by its path, size and provenance."""
+        named = {name: value for name, value in vars(self.config).items() if name != "table"}
+        other = self._other()
+        place = self.config.table if isinstance(self.config.table, str) else None
+        described = {
+            "path": place,
+            "words": len(other),
+            "dim": other.dim,
+            "provenance": dict(other.provenance),
+        }
+        return {"table": described, **named}
+
+    def _other(self) -> WordVectors:
+        table = self.config.table
+        if isinstance(table, WordVectors):
+            return table
+        if not table:
+            raise UsageError(f"{self.short_name}:table must name the table to join; got none.")
+        if not hasattr(self, "_loaded"):
+            self._loaded = WordVectors.load(table)
+        return self._loaded
+
+    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
+        other = self._other()
+        digest = hashlib.sha256()
+        for block in other.blocks():
+            digest.update(block.tobytes())
+        return {WORDS: words_digest(other.words), "numbers": np.frombuffer(digest.digest(), dtype=np.uint8)}
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        return self._join([vectors, self._other()], [1.0, self.config.weight])
+
+    @abstractmethod
+    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors: ...
+
+
+class Concatenate(Join):
+    r"""The vectors of two tables side by side: :math:`v_w \leftarrow v_w \oplus \lambda\, u_w`.
+
+    Counts are those of the first table. See `wordstill.postprocess.combine.concatenate` for more tables.
+    """
+
+    name: ClassVar[str] = "concatenate.v1"
+    config_type: ClassVar[type[ConcatenateConfig]] = ConcatenateConfig
+
+    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors:
+        return concatenate(tables, weights, words=self.config.words, unit=self.config.unit)
+
+
+class Average(Join):
+    r"""The mean of the vectors of two tables: :math:`v_w \leftarrow (v_w + \lambda\, u_w) / (1 + \lambda)`.
+
+    Counts are those of the first table. See `wordstill.postprocess.combine.average` for more tables.
+    """
+
+    name: ClassVar[str] = "average.v1"
+    config_type: ClassVar[type[AverageConfig]] = AverageConfig
+    config: AverageConfig
+
+    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors:
+        return average(
+            tables, weights, words=self.config.words, unit=self.config.unit, align=self.config.align
+        )
+
+
 def concatenate(
     tables: Sequence[WordVectors],
     weights: Sequence[float] | None = None,
@@ -31,10 +124,10 @@ def concatenate(
 
     Args:
         tables: Two tables or more; counts and provenance are those of the first.
-        weights: What the vectors of each table are multiplied with; None takes 1 for all.
-        words: Whether to keep the words that all tables have, or all words, with zeros where one is missing.
-        unit: Whether to give the vectors of each table length one first, which makes cosines of the result
-            weighted means of the cosines in the tables.
+        weights: Factor for the vectors of each table; None means 1 for all.
+        words: Keep the words that all tables share, or all words, with zeros where one is missing.
+        unit: Scale the vectors of each table to length one first, so that cosines of the result are weighted
+            means of the cosines in the tables.
     """
     weights = _checked(tables, weights, words)
     chosen = _words(tables, words)
@@ -54,11 +147,11 @@ def average(
 
     Args:
         tables: Two tables or more of the same dimension; counts and provenance are those of the first.
-        weights: How much each table counts; None takes 1 for all.
-        words: Whether to keep the words that all tables have, or all words.
-        unit: Whether to give the vectors of each table length one first.
-        align: Whether to turn each table onto the first, by the rotation that brings their common words
-            nearest (orthogonal Procrustes). Tables that were not made together have axes of their own.
+        weights: Weight of each table; None means 1 for all.
+        words: Keep the words that all tables share, or all words.
+        unit: Scale the vectors of each table to length one first.
+        align: Rotate each table onto the first, by orthogonal Procrustes over their common words. Tables that
+            were not trained together have unrelated axes.
     """
     weights = _checked(tables, weights, words)
     first = tables[0]
@@ -112,7 +205,7 @@ def _gathered(table: WordVectors, words: list[str], weight: float, unit: bool) -
 
 
 def _rotation(table: WordVectors, first: WordVectors) -> NDArray[np.float32]:
-    """[dim, dim] what turns unit rows of ``table`` nearest to those of ``first``."""
+    """[dim, dim] the rotation that brings unit rows of ``table`` nearest to those of ``first``."""
     common = [word for word in first.words if word in table]
     if not common:
         raise UsageError("Tables without common words cannot be aligned.")
@@ -136,96 +229,3 @@ def _table(tables: Sequence[WordVectors], words: list[str], matrix: NDArray[np.f
 def _count(tables: Sequence[WordVectors], word: str) -> int:
     table = next(table for table in tables if word in table)
     return 0 if table.counts is None else int(table.counts[table.index(word)])
-
-
-@dataclass(frozen=True)
-class ConcatenateConfig(Config):
-    """Settings of `Concatenate`."""
-
-    table: str | WordVectors = ""
-    """The second table, or the file or folder that holds it."""
-    weight: float = 1.0
-    """What its vectors are multiplied with."""
-    words: Words = "common"
-    """Whether to keep the words of both tables, or all, with zeros where one of them has no vector."""
-    unit: bool = True
-    """Whether to give the vectors of both tables length one first."""
-
-
-@dataclass(frozen=True)
-class AverageConfig(ConcatenateConfig):
-    """Settings of `Average`; the weight is that of the second table, where the first has 1."""
-
-    align: bool = False
-    """Whether to turn the second table onto the first."""
-
-
-class _Joining(Transform):
-    """What learns nothing from a table but needs another one."""
-
-    config: ConcatenateConfig
-
-    def settings(self) -> dict[str, Any]:
-        """The settings, the second table by its place, size and provenance."""
-        named = {name: value for name, value in vars(self.config).items() if name != "table"}
-        other = self._other()
-        place = self.config.table if isinstance(self.config.table, str) else None
-        described = {
-            "path": place,
-            "words": len(other),
-            "dim": other.dim,
-            "provenance": dict(other.provenance),
-        }
-        return {"table": described, **named}
-
-    def _other(self) -> WordVectors:
-        table = self.config.table
-        if isinstance(table, WordVectors):
-            return table
-        if not table:
-            raise UsageError(f"{self.short_name}:table must name the table to join; got none.")
-        if not hasattr(self, "_loaded"):
-            self._loaded = WordVectors.load(table)
-        return self._loaded
-
-    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
-        other = self._other()
-        digest = hashlib.sha256()
-        for block in other.blocks():
-            digest.update(block.tobytes())
-        return {WORDS: words_digest(other.words), "numbers": np.frombuffer(digest.digest(), dtype=np.uint8)}
-
-    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return self._join([vectors, self._other()], [1.0, self.config.weight])
-
-    @abstractmethod
-    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors: ...
-
-
-class Concatenate(_Joining):
-    r"""The vectors of two tables side by side: :math:`v_w \leftarrow v_w \oplus \lambda\, u_w`.
-
-    Counts are those of the first table. See `wordstill.postprocess.combine.concatenate` for more tables.
-    """
-
-    name: ClassVar[str] = "concatenate.v1"
-    config_type: ClassVar[type[ConcatenateConfig]] = ConcatenateConfig
-
-    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors:
-        return concatenate(tables, weights, words=self.config.words, unit=self.config.unit)
-
-
-class Average(_Joining):
-    r"""The mean of the vectors of two tables: :math:`v_w \leftarrow (v_w + \lambda\, u_w) / (1 + \lambda)`.
-
-    Counts are those of the first table. See `wordstill.postprocess.combine.average` for more tables.
-    """
-
-    name: ClassVar[str] = "average.v1"
-    config_type: ClassVar[type[AverageConfig]] = AverageConfig
-    config: AverageConfig
-
-    def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors:
-        return average(
-            tables, weights, words=self.config.words, unit=self.config.unit, align=self.config.align
-        )

@@ -96,7 +96,7 @@ class Gatherer:
     def window(self, first: int, last: int) -> Window:
         """Send the forms of the sentences ``first`` to ``last`` (exclusive) to the device."""
         bounds = np.asarray(self.corpus.sentences[first : last + 1])
-        forms, sentences = self.corpus.tokens[bounds[0] : bounds[-1]], bounds - bounds[0]
+        forms, sentences = self.corpus.form_ids[bounds[0] : bounds[-1]], bounds - bounds[0]
         with self._aside():
             return Window(first, sentences, self._send(sentences), self._send(forms))
 

@@ -100,7 +100,7 @@ class SentenceRuns:
         sentences_of_text = texts[:, 1] - texts[:, 0]
         sentences = ranges(texts[:, 0], sentences_of_text)
         starts, stops = corpus.sentences[sentences], corpus.sentences[sentences + 1]
-        self.forms: Ints = corpus.tokens[ranges(starts, stops - starts)].astype(np.int64)
+        self.forms: Ints = corpus.form_ids[ranges(starts, stops - starts)].astype(np.int64)
         self.sentence_bounds = offsets_of(stops - starts)
         self.text_bounds: Ints = self.sentence_bounds[offsets_of(sentences_of_text)]
         first_slot = corpus.forms.word_offsets[self.forms]
@@ -206,7 +206,7 @@ class FormSubwords:
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence."""
         bounds = self.corpus.sentences[first : last + 1]
-        before = offsets_of(self.lengths[self.corpus.tokens[bounds[0] : bounds[-1]]])
+        before = offsets_of(self.lengths[self.corpus.form_ids[bounds[0] : bounds[-1]]])
         lengths: Ints = np.diff(before[bounds - bounds[0]])
         return lengths
 

@@ -92,7 +92,7 @@ def test_what_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "l.txt"
     path.write_text("x y\n" + "a " * 50 + "\n")
     monkeypatch.setattr(readers, "LARGEST_GROUP", 49)
-    with pytest.raises(DataError, match=r"l\.txt:2: a group of 50 words; the most is 49"):
+    with pytest.raises(DataError, match=r"l\.txt:2: a group of 50 words; the limit is 49"):
         read_lexicon(path, "groups")
 
 

@@ -1,4 +1,4 @@
-"""``counterfit``: words that mean the opposite are pushed apart."""
+"""``counterfit``: counter-fitting pushes antonyms apart and pulls synonyms together."""
 
 from __future__ import annotations
 
@@ -12,19 +12,103 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.postprocess.retrofit.graph import LINKS_AT_ONCE, Case, Floats, Graph, sparse
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.retrofitting import Moving, Positive
+from wordstill.postprocess.retrofit.lexicon_update import LexiconUpdate
+from wordstill.postprocess.retrofit.retrofitting import Positive
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows
 
 SCORE_BYTES = 64 << 20
 APART, TOGETHER = -1.0, 1.0
-ENOUGH = 1e-5
-"""A bound that lacks no more holds: those that are just met must not pull by rounding."""
+TOLERANCE = 1e-5
+"""A bound missed by no more than this holds, so that rounding errors do not pull."""
+
+
+@dataclass(frozen=True)
+class CounterFitConfig(Config):
+    """Settings of `CounterFit`; the paper's values, except for margin and step.
+
+    The margin was chosen on every second pair of eight similarity sets; the paper's is 1.
+    """
+
+    antonyms: str | Lexicon = ""
+    """The lexicon of antonyms, or a source for `open_lexicon`."""
+    synonyms: str | Lexicon = ""
+    """The lexicon of synonyms; empty for none."""
+    margin: Annotated[float, Range(0, 2, above=True)] = 0.8
+    """Least distance of antonyms, as 1 - cosine."""
+    nearness: Annotated[float, Range(0, 1, below=True)] = 0.0
+    """Largest distance of synonyms, as 1 - cosine."""
+    radius: Annotated[float, Range(0, 1, below=True)] = 0.2
+    """Words within this distance, as 1 - cosine, must not drift further apart; 0 turns this off."""
+    repel: Positive = 0.1
+    """Weight of the antonyms."""
+    attract: Positive = 0.1
+    """Weight of the synonyms."""
+    keep: Positive = 0.1
+    """Weight of the words within the radius."""
+    step: Positive = 0.1
+    """Step of a word in a pass, as a fraction of the mean pull on it."""
+    passes: Annotated[int, Range(0)] = 20
+    """Moves of each word."""
+    case: Case = "fallback"
+    """As in `RetrofitConfig`."""
+
+    unit: ClassVar[bool] = True
+
+
+class CounterFit(LexiconUpdate):
+    r"""Counter-fitting: antonyms move apart, synonyms together, and neighbours stay near.
+
+    .. math::
+        \min_Q\; k_r \sum_{ant} \big[\delta - d(q_i, q_j)\big]_+
+        + k_a \sum_{syn} \big[d(q_i, q_j) - \gamma\big]_+
+        + k_k \sum_{near} \big[d(q_i, q_j) - d(q'_i, q'_j)\big]_+
+
+    with :math:`d = 1 - \cos`. In each pass all words move at once along the mean gradient of the
+    nonzero terms, and are rescaled to length one.
+
+    Paper: Mrkšić, Ó Séaghdha, Thomson, Gašić, Rojas-Barahona, Su, Vandyke, Wen, Young 2016, "Counter-fitting
+    Word Vectors to Linguistic Constraints".
+    Cost: a product of the words in the lexicons with the whole table, and a sparse product for each pass.
+    Deviations from the paper: all words step at once, not in random order.
+    """
+
+    name: ClassVar[str] = "counterfit.v1"
+    config_type: ClassVar[type[CounterFitConfig]] = CounterFitConfig
+    config: CounterFitConfig
+
+    def _moved(
+        self, vectors: WordVectors, matrix: Floats
+    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
+        bounds = self._bounds(vectors)
+        moving = np.unique(np.concatenate([part.pairs.ravel() for part in bounds]))
+        if self.config.radius:
+            near = Bounds.near(matrix, moving, 1 - self.config.radius, self.config.keep)
+            bounds.append(near.without(bounds[0]))
+        loss = BoundsLoss(bounds)
+        places = np.searchsorted(loss.rows, moving)
+        current, objective = matrix[loss.rows], []
+        for number in range(self.config.passes + 1):
+            value, pulled = loss.at(current)
+            objective.append(value)
+            if number < self.config.passes:
+                current[places] = unit_rows(current[places] + self.config.step * pulled[places])
+        return moving, current[places], tuple(objective)
+
+    def _bounds(self, vectors: WordVectors) -> list[Bounds]:
+        """The bounds of the antonyms, and of the synonyms if there are any."""
+        config = self.config
+        opposite = Graph.of(self.lexicon("antonyms"), vectors, config.case)
+        bounds = [Bounds.of(opposite, APART, 1 - config.margin, config.repel)]
+        if config.synonyms:
+            alike = Graph.of(self.lexicon("synonyms"), vectors, config.case)
+            bounds.append(Bounds.of(alike, TOGETHER, 1 - config.nearness, config.attract))
+        return bounds
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Pairs of rows whose cosine shall be at most a bound (``APART``) or at least one (``TOGETHER``)."""
+    """Bounds on the cosines of pairs of rows: upper bounds (``APART``) or lower ones (``TOGETHER``)."""
 
     pairs: NDArray[np.int64]
     """(2, pairs), each pair once."""
@@ -42,26 +126,23 @@ class Bounds:
 
     @classmethod
     def near(cls, unit: Floats, rows: NDArray[np.int64], cosine: float, weight: float) -> Bounds:
-        """What is near one of some rows of a table, with a cosine of at least so much, shall stay as near."""
-        found = list(_near(unit, rows, cosine))
+        """Lower bounds that keep neighbours of some rows, with at least this cosine, as near as they are."""
+        found = list(_neighbor_pairs(unit, rows, cosine))
         pairs = np.concatenate([pair for pair, _ in found], axis=1)
         return cls(pairs, TOGETHER, np.concatenate([cosines for _, cosines in found]), weight)
 
     def without(self, other: Bounds) -> Bounds:
-        """The pairs that are not among others."""
+        """The pairs that another set of bounds does not have."""
         rows = 1 + max(self.pairs.max(initial=0), other.pairs.max(initial=0))
         keep = ~np.isin(_keys(self.pairs, rows), _keys(other.pairs, rows))
         return Bounds(self.pairs[:, keep], self.sign, self.cosines[keep], self.weight)
 
 
-class Tension:
-    """The pull of several bounds on the rows that they touch.
-
-    Args:
-        bounds: The bounds.
+class BoundsLoss:
+    """The loss and gradient of several bounds over the rows that they concern.
 
     Attributes:
-        rows: The rows of the table that are touched, ascending, shape (nodes,).
+        rows: Those rows of the table, ascending, shape (nodes,).
     """
 
     def __init__(self, bounds: list[Bounds]) -> None:
@@ -75,16 +156,12 @@ class Tension:
         )
 
     def at(self, current: Floats) -> tuple[float, Floats]:
-        """How far the bounds are from holding in all, and the mean pull on each node.
-
-        Args:
-            current: Where the nodes are, of length one, (nodes, dim).
-        """
+        """The total violation of the bounds, and the mean pull on each node, for unit rows (nodes, dim)."""
         cosines = self._cosines(current)
-        lacking = self._sign * (self._bound - cosines)
-        open_ = lacking > ENOUGH
-        first, second, cosines = self._first[open_], self._second[open_], cosines[open_]
-        weight, signed = self._weight[open_], (self._weight * self._sign)[open_]
+        violation = self._sign * (self._bound - cosines)
+        violated = violation > TOLERANCE
+        first, second, cosines = self._first[violated], self._second[violated], cosines[violated]
+        weight, signed = self._weight[violated], (self._weight * self._sign)[violated]
         ends, others = np.concatenate([first, second]), np.concatenate([second, first])
         nodes = len(self.rows)
         strength = np.bincount(ends, np.tile(weight, 2), minlength=nodes)
@@ -93,7 +170,7 @@ class Tension:
         pulled = sparse().csr_matrix((shares, (ends, others)), shape=(nodes, nodes)) @ current
         along = np.bincount(ends, shares * np.tile(cosines, 2), minlength=nodes)
         pulled -= along.astype(np.float32)[:, None] * current
-        return float(weight @ lacking[open_]), pulled
+        return float(weight @ violation[violated]), pulled
 
     def _cosines(self, current: Floats) -> NDArray[np.float64]:
         cosines = np.empty(len(self._first))
@@ -103,7 +180,7 @@ class Tension:
         return cosines
 
 
-def _near(
+def _neighbor_pairs(
     unit: Floats, rows: NDArray[np.int64], cosine: float
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Pairs of one of ``rows`` with any row, each pair once, and their cosines."""
@@ -122,86 +199,3 @@ def _near(
 def _keys(pairs: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     keys: NDArray[np.int64] = pairs.min(axis=0) * rows + pairs.max(axis=0)
     return keys
-
-
-@dataclass(frozen=True)
-class CounterFitConfig(Config):
-    """Settings of `CounterFit`; the numbers are the paper's, but for margin and step.
-
-    The margin was chosen on every second pair of eight similarity sets; the paper has 1.
-    """
-
-    antonyms: str | Lexicon = ""
-    """Which words mean the opposite of each other, or what `open_lexicon` makes it of."""
-    synonyms: str | Lexicon = ""
-    """Which mean the same; nothing where another step has seen to them."""
-    margin: Annotated[float, Range(0, 2, above=True)] = 0.8
-    """How far apart antonyms shall be at least, as 1 - cosine."""
-    nearness: Annotated[float, Range(0, 1, below=True)] = 0.0
-    """How far apart synonyms may be, as 1 - cosine."""
-    radius: Annotated[float, Range(0, 1, below=True)] = 0.2
-    """Words that were within it, as 1 - cosine, shall not drift further apart; 0 lets them."""
-    repel: Positive = 0.1
-    """Weight of the antonyms."""
-    attract: Positive = 0.1
-    """Weight of the synonyms."""
-    keep: Positive = 0.1
-    """Weight of the words within the radius."""
-    step: Positive = 0.1
-    """How far a word goes in a pass, as a part of the mean pull on it."""
-    passes: Annotated[int, Range(0)] = 20
-    """How often each word is moved."""
-    case: Case = "fallback"
-    """As in retrofitting."""
-
-    unit: ClassVar[bool] = True
-
-
-class CounterFit(Moving):
-    r"""Antonyms move apart, synonyms together, and what was near stays near.
-
-    .. math::
-        \min_Q\; k_r \sum_{ant} \big[\delta - d(q_i, q_j)\big]_+
-        + k_a \sum_{syn} \big[d(q_i, q_j) - \gamma\big]_+
-        + k_k \sum_{near} \big[d(q_i, q_j) - d(q'_i, q'_j)\big]_+
-
-    with :math:`d = 1 - \cos`. In each pass all words move at once along the mean of the gradients of those
-    terms that are not zero, and are brought back to length one.
-
-    Paper: Mrkšić, Ó Séaghdha, Thomson, Gašić, Rojas-Barahona, Su, Vandyke, Wen, Young 2016, "Counter-fitting
-    Word Vectors to Linguistic Constraints".
-    Cost: a product of the words in the lexicons with the whole table, and a sparse product for each pass.
-    Deviations from the paper: steps are taken for all words at once, not at random.
-    """
-
-    name: ClassVar[str] = "counterfit.v1"
-    config_type: ClassVar[type[CounterFitConfig]] = CounterFitConfig
-    config: CounterFitConfig
-
-    def _moved(
-        self, vectors: WordVectors, matrix: Floats
-    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
-        bounds = self._bounds(vectors)
-        moving = np.unique(np.concatenate([part.pairs.ravel() for part in bounds]))
-        if self.config.radius:
-            near = Bounds.near(matrix, moving, 1 - self.config.radius, self.config.keep)
-            bounds.append(near.without(bounds[0]))
-        tension = Tension(bounds)
-        places = np.searchsorted(tension.rows, moving)
-        current, objective = matrix[tension.rows], []
-        for number in range(self.config.passes + 1):
-            value, pulled = tension.at(current)
-            objective.append(value)
-            if number < self.config.passes:
-                current[places] = unit_rows(current[places] + self.config.step * pulled[places])
-        return moving, current[places], tuple(objective)
-
-    def _bounds(self, vectors: WordVectors) -> list[Bounds]:
-        """Those of the antonyms, and of the synonyms if there are any."""
-        config = self.config
-        opposite = Graph.of(self.lexicon("antonyms"), vectors, config.case)
-        bounds = [Bounds.of(opposite, APART, 1 - config.margin, config.repel)]
-        if config.synonyms:
-            alike = Graph.of(self.lexicon("synonyms"), vectors, config.case)
-            bounds.append(Bounds.of(alike, TOGETHER, 1 - config.nearness, config.attract))
-        return bounds

@@ -1,4 +1,4 @@
-"""A lexicon over the rows of one table, as a sparse matrix."""
+"""The graph of a lexicon over the rows of a table: a sparse matrix of links, and the distances over them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from wordstill.vectors import WordVectors
 Floats: TypeAlias = NDArray[np.float32]
 Csr: TypeAlias = Any
 """A ``scipy.sparse.csr_matrix``; scipy has no types of its own."""
-
 Case = Literal["fallback", "exact"]
+Distances = Literal["original", "mixed", "current"]
+"""Between initial positions, an initial position and neighbours' current ones, or current positions."""
 ABSENT = -1
+LINKS_AT_ONCE = 512
+"""Two blocks of this many rows stay in a core's cache."""
+BLOCKS_PER_TASK = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +42,8 @@ class Graph:
         Args:
             lexicon: The links.
             vectors: The table.
-            case: ``fallback`` takes the word as it is written in the lexicon, or else in lower case;
-                ``exact`` only as it is written.
+            case: ``fallback`` looks a word up as the lexicon has it, then in lower case; ``exact`` only as
+                the lexicon has it.
         """
         place = _places(lexicon, vectors, case)
         first, second = place[lexicon.first], place[lexicon.second]
@@ -67,7 +71,7 @@ class Links:
     weights: Csr
     """The lexicon's weights, (some, nodes)."""
     places: NDArray[np.int64]
-    """Where in the whole matrix each link stands, shape (links,)."""
+    """Index of each link in the whole matrix, shape (links,)."""
 
     @classmethod
     def of(cls, nodes: NDArray[np.int64], weights: Csr) -> Links:
@@ -75,6 +79,73 @@ class Links:
         part = weights[nodes]
         before = np.repeat(weights.indptr[nodes].astype(np.int64) - part.indptr[:-1], np.diff(part.indptr))
         return cls(nodes, part, before + np.arange(part.nnz))
+
+
+class LinkDistances:
+    """The squared distance over each link, in the order of the sparse matrix.
+
+    Each link is stored from both ends; from the node with the smaller number it leads to a *later* neighbour.
+    Nodes move one after the other by number, or all at once. One after the other, a node sees its later
+    neighbours at their positions of the last pass. So only distances to earlier neighbours are computed when
+    it moves; those to later ones follow after the pass.
+
+    Args:
+        kind: Which positions to measure between.
+        weights: The links, (nodes, nodes), symmetric.
+        original: The initial positions, (nodes, dim).
+        pool: Threads that compute.
+    """
+
+    def __init__(self, kind: Distances, weights: Csr, original: Floats, pool: Executor) -> None:
+        self._kind, self._original, self._pool = kind, original, pool
+        self._rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+        self._columns: NDArray[np.int32] = weights.indices
+        self._later = np.flatnonzero(self._columns > self._rows)
+        # Sorted by column and then by row, the links of a symmetric matrix are those seen from the other end.
+        self._earlier = np.argsort(self._columns, kind="stable")[self._later]
+        self._squared = np.empty(len(self._columns), dtype=np.float64)
+        self._compute_all(self._later, original, original)
+        self._mirror()
+
+    def of(self, links: Links) -> NDArray[np.float64]:
+        """The squared distances over the links of some nodes, as of the last pass."""
+        squared: NDArray[np.float64] = self._squared[links.places]
+        return squared
+
+    def of_moving(self, links: Links, current: Floats) -> NDArray[np.float64]:
+        """The same for nodes that move now: their earlier neighbours have moved in this pass."""
+        if self._kind != "original":
+            earlier = links.places[self._columns[links.places] < self._rows[links.places]]
+            self._compute(self._centres(current), current, earlier)
+        return self.of(links)
+
+    def update(self, current: Floats, *, in_turn: bool) -> None:
+        """Take in that all nodes have moved, one after the other (``in_turn``) or at once."""
+        if self._kind == "original":
+            return
+        self._compute_all(self._later, self._centres(current), current)
+        if self._kind == "current":
+            self._mirror()
+        elif not in_turn:
+            self._compute_all(self._earlier, self._original, current)
+
+    def _centres(self, current: Floats) -> Floats:
+        return current if self._kind == "current" else self._original
+
+    def _mirror(self) -> None:
+        self._squared[self._earlier] = self._squared[self._later]
+
+    def _compute_all(self, numbers: NDArray[np.int64], centres: Floats, neighbours: Floats) -> None:
+        parts = range(0, len(numbers), LINKS_AT_ONCE * BLOCKS_PER_TASK)
+        blocks = [numbers[start : start + parts.step] for start in parts]
+        list(self._pool.map(partial(self._compute, centres, neighbours), blocks))
+
+    def _compute(self, centres: Floats, neighbours: Floats, numbers: NDArray[np.int64]) -> None:
+        for start in range(0, len(numbers), LINKS_AT_ONCE):
+            block = numbers[start : start + LINKS_AT_ONCE]
+            between = np.take(centres, self._rows[block], axis=0)
+            between -= np.take(neighbours, self._columns[block], axis=0)
+            self._squared[block] = np.einsum("ij,ij->i", between, between)
 
 
 def sparse() -> Any:
@@ -98,7 +169,7 @@ def _places(lexicon: Lexicon, vectors: WordVectors, case: Case) -> NDArray[np.in
 
 
 def _symmetric(ends: NDArray[np.int64], weights: NDArray[np.float32], nodes: int) -> Csr:
-    """Each link in both directions; where two words share a row, their links meet and the larger counts."""
+    """Each link in both directions; where two words share a row, the larger weight counts."""
     low, high = ends.min(axis=0), ends.max(axis=0)
     keys, inverse = np.unique(low * nodes + high, return_inverse=True)
     largest = np.zeros(len(keys), dtype=np.float32)
@@ -108,78 +179,3 @@ def _symmetric(ends: NDArray[np.int64], weights: NDArray[np.float32], nodes: int
     links = sparse().csr_matrix((np.tile(largest, 2), both), shape=(nodes, nodes))
     links.sort_indices()
     return links
-
-
-Distances = Literal["original", "mixed", "current"]
-"""Between nodes as they were, as they are, or a node as it was and its neighbours as they are."""
-
-LINKS_AT_ONCE = 512
-"""Two blocks of so many rows stay in a core's cache."""
-BLOCKS_FOR_A_THREAD = 16
-
-
-class LinkDistances:
-    """The squared distance over each link, in the order of the sparse matrix.
-
-    A link is looked at from both of its ends; seen from the node with the smaller number it is a *later* one.
-    Nodes move in the order of their numbers, or all at once. In order, a node sees its later neighbours where
-    they were after the last pass, so only the distances to earlier ones are worked out when it moves; and
-    after the pass those to later ones, because the earlier ones have not moved since.
-
-    Args:
-        kind: Between which places distances are.
-        weights: The links, (nodes, nodes), symmetric.
-        original: Where the nodes were, (nodes, dim).
-        pool: Does the work.
-    """
-
-    def __init__(self, kind: Distances, weights: Csr, original: Floats, pool: Executor) -> None:
-        self._kind, self._original, self._pool = kind, original, pool
-        self._rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-        self._columns: NDArray[np.int32] = weights.indices
-        self._later = np.flatnonzero(self._columns > self._rows)
-        # Sorted by column and then by row, the links of a symmetric matrix are those seen from the other end.
-        self._earlier = np.argsort(self._columns, kind="stable")[self._later]
-        self._squared = np.empty(len(self._columns), dtype=np.float64)
-        self._work_out_all(self._later, original, original)
-        self._mirror()
-
-    def of(self, links: Links) -> NDArray[np.float64]:
-        """The squared distances over the links of some nodes, as they were after the last pass."""
-        squared: NDArray[np.float64] = self._squared[links.places]
-        return squared
-
-    def seen_in_turn(self, links: Links, current: Floats) -> NDArray[np.float64]:
-        """The same for nodes whose turn it is: their earlier neighbours have moved already."""
-        if self._kind != "original":
-            earlier = links.places[self._columns[links.places] < self._rows[links.places]]
-            self._work_out(self._centres(current), current, earlier)
-        return self.of(links)
-
-    def update(self, current: Floats, *, in_turn: bool) -> None:
-        """All nodes have moved, one after the other (``in_turn``) or at once."""
-        if self._kind == "original":
-            return
-        self._work_out_all(self._later, self._centres(current), current)
-        if self._kind == "current":
-            self._mirror()
-        elif not in_turn:
-            self._work_out_all(self._earlier, self._original, current)
-
-    def _centres(self, current: Floats) -> Floats:
-        return current if self._kind == "current" else self._original
-
-    def _mirror(self) -> None:
-        self._squared[self._earlier] = self._squared[self._later]
-
-    def _work_out_all(self, numbers: NDArray[np.int64], centres: Floats, neighbours: Floats) -> None:
-        parts = range(0, len(numbers), LINKS_AT_ONCE * BLOCKS_FOR_A_THREAD)
-        blocks = [numbers[start : start + parts.step] for start in parts]
-        list(self._pool.map(partial(self._work_out, centres, neighbours), blocks))
-
-    def _work_out(self, centres: Floats, neighbours: Floats, numbers: NDArray[np.int64]) -> None:
-        for start in range(0, len(numbers), LINKS_AT_ONCE):
-            block = numbers[start : start + LINKS_AT_ONCE]
-            between = np.take(centres, self._rows[block], axis=0)
-            between -= np.take(neighbours, self._columns[block], axis=0)
-            self._squared[block] = np.einsum("ij,ij->i", between, between)

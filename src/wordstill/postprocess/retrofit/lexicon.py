@@ -1,4 +1,4 @@
-"""A lexicon: which words belong together, and how strongly."""
+"""Lexicons: weighted links between words, and the text files that hold them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
 Link = tuple[str, str, float]
+LexiconFormat = Literal["neighbours", "groups", "pairs"]
+
+PAIR_SUFFIXES = (".csv", ".tsv")
+TABS, SPACES = re.compile(r"\t"), re.compile(r"[ \t]+")
+LARGEST_GROUP = 5000
+"""Words; all pairs of a group are linked, so a larger one would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +39,14 @@ class Lexicon:
     weights: NDArray[np.float32]
     """The strength of each link, above 0, shape (links,)."""
     origin: Mapping[str, Any] = field(default_factory=dict)
-    """Where it came from, for the provenance of what is made with it."""
+    """Its source, for provenance."""
 
     @classmethod
     def from_links(cls, links: Iterable[Link], origin: Mapping[str, Any] | None = None) -> Lexicon:
         """Collect links between words.
 
-        A link of a word with itself is left out; of a link that is given again, in either direction, the
-        larger weight counts.
+        A link of a word with itself is skipped; of repeated links, in either direction, the larger weight
+        counts.
         """
         numbers: dict[str, int] = {}
         first, second, weights = array("q"), array("q"), array("f")
@@ -49,7 +55,9 @@ class Lexicon:
             second.append(numbers.setdefault(other, len(numbers)))
             weights.append(weight)
         ends = np.array([first, second], dtype=np.int64).reshape(2, -1)
-        return cls(tuple(numbers), *_once(ends, np.array(weights, np.float32), len(numbers)), origin or {})
+        return cls(
+            tuple(numbers), *_deduplicated(ends, np.array(weights, np.float32), len(numbers)), origin or {}
+        )
 
     @classmethod
     def union(cls, lexicons: Iterable[Lexicon]) -> Lexicon:
@@ -69,7 +77,29 @@ class Lexicon:
         return ((self.words[one], self.words[other], weight) for one, other, weight in ends)
 
 
-def _once(
+def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
+    """Read a lexicon from a file in UTF-8.
+
+    Args:
+        path: The file.
+        format: ``neighbours``: a word and its neighbours on each line, as in the files of Faruqui et al.
+            2015. ``groups``: words on each line that are all linked. ``pairs``: two words and an optional
+            weight, separated by commas or tabs. None means ``pairs`` for ``.csv`` and ``.tsv``, and
+            ``neighbours`` for any other file. Words of the first two are separated by spaces, or by tabs if
+            the first line has one, so that words can contain spaces.
+    """
+    by_name = "pairs" if without_suffix(path.name).lower().endswith(PAIR_SUFFIXES) else "neighbours"
+    chosen = format or by_name
+    if chosen not in get_args(LexiconFormat):
+        raise unknown_name("format of a lexicon", chosen, get_args(LexiconFormat))
+    lexicon = Lexicon.from_links(_READERS[chosen](path))
+    if not len(lexicon):
+        raise DataError(f"{path} links no words. Expected {_EXPECTED[chosen]}.")
+    origin = {"file": path.name, "sha256": sha256_of(path), "format": chosen, "links": len(lexicon)}
+    return Lexicon(lexicon.words, lexicon.first, lexicon.second, lexicon.weights, origin)
+
+
+def _deduplicated(
     ends: NDArray[np.int64], weights: NDArray[np.float32], words: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Each pair of different words once, with its largest weight, in the order of word numbers."""
@@ -84,37 +114,7 @@ def _once(
     return low[kept], high[kept], np.maximum.reduceat(weights[order], starts)
 
 
-LexiconFormat = Literal["neighbours", "groups", "pairs"]
-
-PAIR_SUFFIXES = (".csv", ".tsv")
-TABS, BLANKS = re.compile(r"\t"), re.compile(r"[ \t]+")
-LARGEST_GROUP = 5000
-"""Words; every two of a group are linked, so a larger one would fill the memory."""
-
-
-def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
-    """Read a lexicon from a file in UTF-8.
-
-    Args:
-        path: The file.
-        format: ``neighbours``: a word and then its neighbours on each line, as in the files of Faruqui et al.
-            2015. ``groups``: words on each line that all belong together. ``pairs``: two words and a weight,
-            which may be missing, separated by commas or tabs. None takes ``pairs`` for ``.csv`` and ``.tsv``
-            and ``neighbours`` for any other file. Words of the first two are separated by blanks, or by tabs
-            if the first line has one, so that words can hold blanks.
-    """
-    by_name = "pairs" if without_suffix(path.name).lower().endswith(PAIR_SUFFIXES) else "neighbours"
-    chosen = format or by_name
-    if chosen not in get_args(LexiconFormat):
-        raise unknown_name("format of a lexicon", chosen, get_args(LexiconFormat))
-    lexicon = Lexicon.from_links(_READERS[chosen](path))
-    if not len(lexicon):
-        raise DataError(f"{path} links no words. Expected {_EXPECTED[chosen]}.")
-    origin = {"file": path.name, "sha256": sha256_of(path), "format": chosen, "links": len(lexicon)}
-    return Lexicon(lexicon.words, lexicon.first, lexicon.second, lexicon.weights, origin)
-
-
-def _neighbours(path: Path) -> Iterator[Link]:
+def _neighbors(path: Path) -> Iterator[Link]:
     for _, (head, *others) in _word_lines(path):
         yield from ((head, other, 1.0) for other in others)
 
@@ -123,8 +123,8 @@ def _groups(path: Path) -> Iterator[Link]:
     for place, words in _word_lines(path):
         if len(words) > LARGEST_GROUP:
             raise DataError(
-                f"{place}: a group of {len(words):,} words; the most is {LARGEST_GROUP:,}. Split it, or give "
-                "a word with its neighbours on each line instead."
+                f"{place}: a group of {len(words):,} words; the limit is {LARGEST_GROUP:,}. Split it, or "
+                "give a word with its neighbours on each line instead."
             )
         yield from ((one, other, 1.0) for one, other in combinations(words, 2))
 
@@ -136,7 +136,7 @@ def _word_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
         if not line.strip(" \t"):
             continue
         if delimiter is None:
-            delimiter = TABS if "\t" in line.strip(" \t") else BLANKS
+            delimiter = TABS if "\t" in line.strip(" \t") else SPACES
         words = [word.strip(" ") for word in delimiter.split(line)]
         yield f"{path}:{number}", [word for word in words if word]
 
@@ -183,7 +183,7 @@ def _is_number(text: str) -> bool:
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Link]]] = {
-    "neighbours": _neighbours,
+    "neighbours": _neighbors,
     "groups": _groups,
     "pairs": _pairs,
 }

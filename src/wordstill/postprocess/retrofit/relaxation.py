@@ -1,16 +1,16 @@
-"""Pulling every node of a graph towards its neighbours, pass by pass, as sparse products.
+"""Relaxation of a graph: pass by pass, each node moves towards its neighbours, as sparse products.
 
 A rule gives each node i weights over its neighbours, and the node moves to
 
     q_i = (hold q'_i + pull sum_j w_ij q_j) / scale_i
 
-with q' as it was in the beginning. What is reported is
+where q' is its initial position. The reported objective is
 
     sum_i importance_i (hold |q_i - q'_i|^2 + pull / 2 sum_j w_ij |q_i - q_j|^2)
 
-Where importance_i w_ij is fixed and symmetric and scale_i = hold + pull sum_j w_ij, this is convex, the move
-is its minimum over q_i alone, and no pass of either order raises it: Gauss-Seidel descends along coordinates,
-and Jacobi because the matrix of the system is diagonally dominant.
+If importance_i w_ij is fixed and symmetric and scale_i = hold + pull sum_j w_ij, this is convex, the move is
+its minimum over q_i alone, and no pass of either order raises it: Gauss-Seidel is coordinate descent,
+and for Jacobi the system is diagonally dominant.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class Rule(Protocol):
 
     @property
     def distances(self) -> Distances | None:
-        """Between which places of nodes it asks for distances; None for no distances."""
+        """Which distances it needs; None for none."""
         ...
 
     def __call__(self, links: Links, squared: NDArray[np.float64] | None) -> Pull:
-        """The pull on some nodes, whose links have such squared distances, shape (links,)."""
+        """The pull on some nodes, given the squared distances over their links, shape (links,)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Where the nodes ended, and the objective before the first pass and after each."""
+    """The final positions, and the objective before the first pass and after each."""
 
     matrix: Floats
     objective: tuple[float, ...]
@@ -72,12 +72,12 @@ def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Ord
     """Move every node ``passes`` times.
 
     Args:
-        original: Where the nodes are, (nodes, dim).
-        weights: The links between them, (nodes, nodes), symmetric.
+        original: The initial positions, (nodes, dim).
+        weights: The links, (nodes, nodes), symmetric.
         rule: How strongly neighbours pull.
-        passes: How often each node is moved.
-        order: ``jacobi`` moves all at once, from where they were after the last pass; ``gauss-seidel`` one
-            after the other in the order of the rows, each from where the others are by then.
+        passes: Moves of each node.
+        order: ``jacobi`` moves all nodes at once, from the positions of the last pass; ``gauss-seidel`` one
+            after the other in row order, each from the others' current positions.
     """
     in_turn = order == "gauss-seidel"
     current = original.copy()
@@ -85,24 +85,24 @@ def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Ord
     groups = in_row_order(weights) if in_turn else [np.arange(len(original))]
     with ThreadPoolExecutor(_cores()) as pool:
         between = LinkDistances("current", weights, original, pool)
-        asked = _asked(rule, weights, original, between, pool)
-        moves = _Moves(rule, groups, weights, original, asked)
-        objective = _Objective(rule, weights, original, asked, between)
+        needed = _needed(rule, weights, original, between, pool)
+        moves = _Moves(rule, groups, weights, original, needed)
+        objective = _Objective(rule, weights, original, needed, between)
         values = [objective.at(current, pool)]
         for _ in range(passes):
             moves.run(pool, current, target)
             current, target = target, current
-            for distances in (between,) if asked in (None, between) else (between, asked):
+            for distances in (between,) if needed in (None, between) else (between, needed):
                 distances.update(current, in_turn=in_turn)
             values.append(objective.at(current, pool))
     return Relaxed(current, tuple(values))
 
 
 def in_row_order(weights: Csr) -> list[NDArray[np.int64]]:
-    """Groups of nodes that may move at once with the same result as one after the other in row order.
+    """Groups of nodes that can move at once with the same result as one after the other in row order.
 
-    A node comes one group after the last of its neighbours that stand before it, so no two nodes of a group
-    are neighbours, and each sees exactly those neighbours moved that precede it.
+    A node comes one group after the last of the neighbours before it in row order. So no two nodes of a group
+    are neighbours, and each node sees exactly the neighbours before it moved.
     """
     starts, neighbours = weights.indptr.tolist(), weights.indices.tolist()
     level = [0] * weights.shape[0]
@@ -115,7 +115,7 @@ def in_row_order(weights: Csr) -> list[NDArray[np.int64]]:
 
 
 class _Moves:
-    """The moves of one pass: group after group of nodes, and the blocks of a group at once."""
+    """The moves of one pass: groups of nodes in order, the blocks of a group in parallel."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Moves:
             self._fixed = [[_pull(rule, links, distances) for links in group] for group in self._groups]
 
     def run(self, pool: Executor, current: Floats, target: Floats) -> None:
-        """Write the new places of all nodes to ``target``, which may be ``current`` itself."""
+        """Write the new positions to ``target``, which may be ``current`` itself."""
         work = partial(self._move, current, target)
         for number, group in enumerate(self._groups):
             pulls: list[Pull] | list[None] = self._fixed[number] if self._fixed else [None] * len(group)
@@ -149,59 +149,57 @@ class _Moves:
 
 
 class _Objective:
-    """The sum above, from the squared distances over links and from the beginning."""
+    """The objective of the module's docstring."""
 
     def __init__(
         self,
         rule: Rule,
         weights: Csr,
         original: Floats,
-        asked: LinkDistances | None,
+        needed: LinkDistances | None,
         between: LinkDistances,
     ) -> None:
-        self._rule, self._original, self._asked, self._between = rule, original, asked, between
+        self._rule, self._original, self._needed, self._between = rule, original, needed, between
         self._whole = Links(np.arange(len(original)), weights, np.arange(weights.nnz))
-        self._fixed = _pull(rule, self._whole, asked) if rule.distances in FIXED else None
+        self._fixed = _pull(rule, self._whole, needed) if rule.distances in FIXED else None
 
     def at(self, current: Floats, pool: Executor) -> float:
-        """Its value with all nodes at ``current``, which the distances must know of."""
-        pull = self._fixed or _pull(self._rule, self._whole, self._asked)
+        """Its value with all nodes at ``current``; the distances must be up to date."""
+        pull = self._fixed or _pull(self._rule, self._whole, self._needed)
         pulled = np.add.reduceat(pull.weights.data * self._between.of(self._whole), pull.weights.indptr[:-1])
-        away = np.concatenate(list(pool.map(partial(self._away, current), self._starts())), dtype=np.float64)
+        starts = range(0, len(current), NODES_AT_ONCE)
+        away = np.concatenate(list(pool.map(partial(self._away, current), starts)), dtype=np.float64)
         return float(pull.importance @ (pull.hold * away + pull.pull / 2 * pulled))
 
-    def _starts(self) -> range:
-        return range(0, len(self._original), NODES_AT_ONCE)
-
     def _away(self, current: Floats, start: int) -> Floats:
-        """How far some nodes have gone, squared."""
-        gone = current[start : start + NODES_AT_ONCE] - self._original[start : start + NODES_AT_ONCE]
-        squared: Floats = np.einsum("ij,ij->i", gone, gone)
+        """Squared distances of some nodes from their initial positions."""
+        moved_by = current[start : start + NODES_AT_ONCE] - self._original[start : start + NODES_AT_ONCE]
+        squared: Floats = np.einsum("ij,ij->i", moved_by, moved_by)
         return squared
 
 
-def _asked(
+def _needed(
     rule: Rule, weights: Csr, original: Floats, between: LinkDistances, pool: Executor
 ) -> LinkDistances | None:
-    """The distances that a rule asks for."""
+    """The distances that a rule needs."""
     if rule.distances is None:
         return None
     return between if rule.distances == "current" else LinkDistances(rule.distances, weights, original, pool)
 
 
 def _pull(rule: Rule, links: Links, distances: LinkDistances | None, moving: Floats | None = None) -> Pull:
-    """The pull on some nodes; ``moving`` is where all nodes are, if it is in the middle of a pass."""
+    """The pull on some nodes; ``moving`` has the current positions in the middle of a Gauss-Seidel pass."""
     if distances is None:
         return rule(links, None)
-    return rule(links, distances.of(links) if moving is None else distances.seen_in_turn(links, moving))
+    return rule(links, distances.of(links) if moving is None else distances.of_moving(links, moving))
 
 
 def _blocks(nodes: NDArray[np.int64], weights: Csr) -> list[Links]:
-    """Nodes with their links, in blocks whose vectors stay in a core's cache, with work for every core."""
+    """Nodes with their links, in blocks that fit a core's cache and occupy every core."""
     size = min(NODES_AT_ONCE, max(FEWEST_NODES, -(-len(nodes) // _cores())))
     return [Links.of(nodes[start : start + size], weights) for start in range(0, len(nodes), size)]
 
 
 def _cores() -> int:
-    """Threads that are worth having: sparse products and numpy let each other run."""
+    """Threads worth starting: sparse products and numpy release the GIL."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,7 @@
-"""Lexicons from a WordNet database: a folder with ``data.noun``, ``data.verb``, ``data.adj``, ``data.adv``.
+"""Lexicons from wordnets: the data files of Princeton WordNet, and what the package ``wn`` has.
 
-A line is ``offset file type words (word number)... pointers (symbol offset type source-target)... | gloss``;
+A database is a folder with ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``. A line is
+``offset file type words (word number)... pointers (symbol offset type source-target)... | gloss``;
 the number of words and both ends of a pointer are hexadecimal, and a pointer with the ends 0000 is between
 whole synsets. See wndb(5WN) of Princeton WordNet 3.0.
 """
@@ -19,39 +20,40 @@ from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, read_lexicon
 
 Relation = Literal["synonyms", "hypernyms", "antonyms"]
-
-
-def checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
-    """The relations, each once, if all of them are known."""
-    if not relations:
-        raise UsageError(f"No relation was named. Give at least one of {', '.join(get_args(Relation))}.")
-    for name in relations:
-        if name not in get_args(Relation):
-            raise unknown_name("relation", name, get_args(Relation))
-    return tuple(name for name in get_args(Relation) if name in relations)
-
-
-def mutual(lemmas: Sequence[str]) -> Iterator[Link]:
-    """Links between every two lemmas."""
-    return ((one, other, 1.0) for one, other in combinations(lemmas, 2))
-
-
-def across(lemmas: Sequence[str], others: Sequence[str]) -> Iterator[Link]:
-    """Links from each lemma to each of the others."""
-    return ((one, other, 1.0) for one, other in product(lemmas, others))
-
-
-def spelt(lemma: str) -> str:
-    """A lemma with blanks where a WordNet has underscores."""
-    return lemma.replace("_", " ")
-
-
+WN = "wn:"
 FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 HYPERNYMS = ("@", "@i")
 ANTONYM = "!"
 SATELLITE = "s"
 MARKER = re.compile(r"\((a|p|ip)\)$")
-"""Where an adjective may stand; written after it."""
+"""Syntactic marker after an adjective."""
+
+
+def open_lexicon(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    relations: Sequence[str] = ("synonyms",),
+) -> Lexicon:
+    """Read a lexicon.
+
+    Args:
+        source: A file of words (see `read_lexicon`), a folder of a WordNet database, or ``wn:`` and the name
+            of a wordnet, such as ``wn:oewn:2024``.
+        format: The format of a file; None chooses it by the suffix.
+        relations: Which relations of a wordnet are links; word files have no relations.
+    """
+    if str(source).startswith(WN):
+        return read_wn(str(source).removeprefix(WN), relations)
+    path = Path(source)
+    if path.is_dir():
+        return read_wordnet(path, relations)
+    if not path.is_file():
+        raise DataError(
+            f"There is no lexicon {str(source)!r}. Give a file, a WordNet folder, or {WN}NAME for a wordnet "
+            "of the package wn."
+        )
+    return read_lexicon(path, format)
 
 
 def read_wordnet(folder: Path, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
@@ -59,18 +61,42 @@ def read_wordnet(folder: Path, relations: Sequence[str] = ("synonyms",)) -> Lexi
 
     Args:
         folder: The folder with the data files, or one with a folder ``dict`` of them.
-        relations: ``synonyms`` links the words of a synset, ``hypernyms`` those of a synset and of the ones
-            directly above it, ``antonyms`` words that are marked as opposites.
+        relations: ``synonyms`` links the words of a synset, ``hypernyms`` those of a synset and its direct
+            hypernyms, ``antonyms`` words that are marked as opposites.
     """
-    wanted = checked_relations(relations)
+    chosen = _checked_relations(relations)
     place = folder if is_wordnet(folder) else folder / "dict"
     if not is_wordnet(place):
         raise DataError(f"{folder} is no WordNet database: it has none of the files {', '.join(FILES)}.")
     synsets = {synset.key: synset for name in FILES for synset in _synsets(place / name)}
-    origin = {"wordnet": folder.name, "relations": list(wanted)}
-    lexicon = Lexicon.from_links(_links(synsets, wanted), origin)
+    origin = {"wordnet": folder.name, "relations": list(chosen)}
+    lexicon = Lexicon.from_links(_database_links(synsets, chosen), origin)
     if not len(lexicon):
-        raise DataError(f"The WordNet database {folder} links no words by {' or '.join(wanted)}.")
+        raise DataError(f"The WordNet database {folder} links no words by {' or '.join(chosen)}.")
+    return lexicon
+
+
+def read_wn(name: str, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
+    """Read a wordnet of any language, as in `read_wordnet`.
+
+    Args:
+        name: Its name in ``wn``, such as ``oewn:2024``; it must be downloaded or added already.
+        relations: Some of ``synonyms``, ``hypernyms`` and ``antonyms``.
+    """
+    chosen = _checked_relations(relations)
+    try:
+        import wn
+    except ImportError as error:
+        raise MissingExtra("wn", "retrofit", "Reading a wordnet by name") from error
+    try:
+        wordnet = wn.Wordnet(name)
+    except wn.Error as error:
+        raise DataError(
+            f"The package wn has no wordnet {name!r} ({error}). Get it with: python -m wn download {name}"
+        ) from None
+    lexicon = Lexicon.from_links(_package_links(wordnet, chosen), {"wn": name, "relations": list(chosen)})
+    if not len(lexicon):
+        raise DataError(f"The wordnet {name!r} links no words by {' or '.join(chosen)}.")
     return lexicon
 
 
@@ -84,7 +110,7 @@ class _Pointer:
     symbol: str
     target: tuple[str, str]
     ends: tuple[int, int]
-    """Which word points to which, counted from 1; 0 for the whole synset."""
+    """Source and target word, counted from 1; 0 for the whole synset."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +126,7 @@ def _synsets(path: Path) -> Iterator[_Synset]:
     if not path.is_file():
         return
     for number, line in numbered_lines(path):
-        # The licence at the top is indented by two blanks.
+        # The licence at the top is indented by two spaces.
         if not line.strip() or line.startswith("  "):
             continue
         place = f"{path}:{number}"
@@ -113,7 +139,7 @@ def _synsets(path: Path) -> Iterator[_Synset]:
 def _parsed(fields: list[str], place: str) -> _Synset:
     count = int(fields[3], 16)
     after = 4 + 2 * count
-    lemmas = tuple(spelt(MARKER.sub("", fields[place])) for place in range(4, after, 2))
+    lemmas = tuple(_with_spaces(MARKER.sub("", lemma)) for lemma in fields[4:after:2])
     rest = fields[after + 1 :]
     pointers = tuple(
         _Pointer(
@@ -131,16 +157,16 @@ def _part(kind: str) -> str:
     return "a" if kind == SATELLITE else kind
 
 
-def _links(synsets: dict[tuple[str, str], _Synset], relations: Iterable[Relation]) -> Iterator[Link]:
+def _database_links(synsets: dict[tuple[str, str], _Synset], relations: Iterable[Relation]) -> Iterator[Link]:
     for synset in synsets.values():
         if "synonyms" in relations:
-            yield from mutual(synset.lemmas)
+            yield from _all_pairs(synset.lemmas)
         for pointer in synset.pointers:
             if "hypernyms" in relations and pointer.symbol in HYPERNYMS:
-                yield from across(synset.lemmas, _target(synsets, synset, pointer).lemmas)
+                yield from _cross_pairs(synset.lemmas, _target(synsets, synset, pointer).lemmas)
             if "antonyms" in relations and pointer.symbol == ANTONYM:
                 other = _target(synsets, synset, pointer)
-                yield from across(_end(synset, pointer.ends[0]), _end(other, pointer.ends[1]))
+                yield from _cross_pairs(_end(synset, pointer.ends[0]), _end(other, pointer.ends[1]))
 
 
 def _target(synsets: dict[tuple[str, str], _Synset], source: _Synset, pointer: _Pointer) -> _Synset:
@@ -160,84 +186,55 @@ def _end(synset: _Synset, number: int) -> tuple[str, ...]:
     return synset.lemmas[number - 1 : number] if number else synset.lemmas
 
 
-def read_wn(name: str, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
-    """Read a wordnet of any language, as in `read_wordnet`.
-
-    Args:
-        name: What ``wn`` calls it, such as ``oewn:2024``; it must have been downloaded or added before.
-        relations: Some of ``synonyms``, ``hypernyms`` and ``antonyms``.
-    """
-    wanted = checked_relations(relations)
-    try:
-        import wn
-    except ImportError as error:
-        raise MissingExtra("wn", "retrofit", "Reading a wordnet by name") from error
-    try:
-        wordnet = wn.Wordnet(name)
-    except wn.Error as error:
-        raise DataError(
-            f"The package wn has no wordnet {name!r} ({error}). Get it with: python -m wn download {name}"
-        ) from None
-    lexicon = Lexicon.from_links(_wn_package_links(wordnet, wanted), {"wn": name, "relations": list(wanted)})
-    if not len(lexicon):
-        raise DataError(f"The wordnet {name!r} links no words by {' or '.join(wanted)}.")
-    return lexicon
-
-
-def _wn_package_links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link]:
-    lemmas = _Lemmas()
+def _package_links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link]:
+    lemmas = _LemmaCache()
     for synset in wordnet.synsets():
         if "synonyms" in relations:
-            yield from mutual(lemmas.of(synset))
+            yield from _all_pairs(lemmas.of(synset))
         if "hypernyms" in relations:
             for above in synset.get_related("hypernym", "instance_hypernym"):
-                yield from across(lemmas.of(synset), lemmas.of(above))
+                yield from _cross_pairs(lemmas.of(synset), lemmas.of(above))
         if "antonyms" in relations:
             for opposite in synset.get_related("antonym"):
-                yield from across(lemmas.of(synset), lemmas.of(opposite))
+                yield from _cross_pairs(lemmas.of(synset), lemmas.of(opposite))
     if "antonyms" in relations:
         for sense in wordnet.senses():
             for opposite in sense.get_related("antonym"):
-                yield spelt(sense.word().lemma()), spelt(opposite.word().lemma()), 1.0
+                yield _with_spaces(sense.word().lemma()), _with_spaces(opposite.word().lemma()), 1.0
 
 
-class _Lemmas:
-    """The lemmas of synsets, each asked for once, since every question goes to a database."""
+class _LemmaCache:
+    """The lemmas of synsets, looked up once each, because every lookup is a database query."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
 
     def of(self, synset: Any) -> list[str]:
         if synset.id not in self._known:
-            self._known[synset.id] = [spelt(lemma) for lemma in synset.lemmas()]
+            self._known[synset.id] = [_with_spaces(lemma) for lemma in synset.lemmas()]
         return self._known[synset.id]
 
 
-WN = "wn:"
+def _checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
+    """The relations, each once, if all of them are known."""
+    if not relations:
+        raise UsageError(f"No relation was named. Give at least one of {', '.join(get_args(Relation))}.")
+    for name in relations:
+        if name not in get_args(Relation):
+            raise unknown_name("relation", name, get_args(Relation))
+    return tuple(name for name in get_args(Relation) if name in relations)
 
 
-def open_lexicon(
-    source: str | Path,
-    *,
-    format: str | None = None,
-    relations: Sequence[str] = ("synonyms",),
-) -> Lexicon:
-    """Read a lexicon.
+def _all_pairs(lemmas: Sequence[str]) -> Iterator[Link]:
+    """Links between every two lemmas."""
+    return ((one, other, 1.0) for one, other in combinations(lemmas, 2))
 
-    Args:
-        source: A file of words (see `read_lexicon`), a folder of a WordNet database, or ``wn:`` and the name
-            of a wordnet, such as ``wn:oewn:2024``.
-        format: The format of a file; None chooses it by the suffix.
-        relations: Which relations of a wordnet are links; files have none to choose from.
-    """
-    if str(source).startswith(WN):
-        return read_wn(str(source).removeprefix(WN), relations)
-    path = Path(source)
-    if path.is_dir():
-        return read_wordnet(path, relations)
-    if not path.is_file():
-        raise DataError(
-            f"There is no lexicon {str(source)!r}. Give a file, a WordNet folder, or {WN}NAME for a wordnet "
-            "of the package wn."
-        )
-    return read_lexicon(path, format)
+
+def _cross_pairs(lemmas: Sequence[str], others: Sequence[str]) -> Iterator[Link]:
+    """Links from each lemma to each of the others."""
+    return ((one, other, 1.0) for one, other in product(lemmas, others))
+
+
+def _with_spaces(lemma: str) -> str:
+    """A lemma with spaces in place of underscores."""
+    return lemma.replace("_", " ")
