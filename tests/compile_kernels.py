@@ -18,7 +18,7 @@ from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
 from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
 from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
-from wordstill.methods.learning.rows import RowOptimiser, RowTable
+from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.attention import WIDTHS
 from wordstill.teacher.kernels.attention_kernels import attend_short_texts
 from wordstill.teacher.kernels.pooling_kernels import range_sums
@@ -69,7 +69,7 @@ def calls() -> Iterator[Callable[[], Any]]:
     """Each form of each kernel."""
     table = torch.zeros(4, DIM)
     for kind in KINDS:
-        yield from row_calls(KernelStep(RowTable(table.clone(), RowOptimiser(kind))))  # type: ignore[arg-type]
+        yield from row_calls(KernelStep(RowTable(table.clone(), RowOptimizer(kind))))  # type: ignore[arg-type]
     for dtype in (torch.float32, torch.bfloat16):
         yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), True)
         yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), False)

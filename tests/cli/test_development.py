@@ -1,4 +1,4 @@
-"""The judge of ``--development``."""
+"""Early stopping by ``--development``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PAIRS = "stone\trock\t9\nstone\tsong\t1\nsong\ttune\t8\nrock\ttune\t2\n"
 
 def test_tables_are_scored_on_the_pairs(tmp_path):
     (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
-    judge = read_development(tmp_path / "pairs.tsv", 3)
+    early_stopping = read_development(tmp_path / "pairs.tsv", 3)
     words = ["stone", "rock", "song", "tune"]
     good = WordVectors(words, np.array([[1, 0], [0.9, 0.1], [0, 1], [0.2, 0.8]], dtype=np.float32))
     bad = WordVectors(words, np.array([[1, 0], [0, 1], [0.9, 0.1], [0.2, 0.8]], dtype=np.float32))
-    assert judge.patience == 3
-    assert judge.judge(good) > 0.7 > judge.judge(bad)
+    assert early_stopping.patience == 3
+    assert early_stopping.score(good) > 0.7 > early_stopping.score(bad)
 
 
 def test_test_sets_are_refused():
@@ -49,24 +49,24 @@ def test_missing_files_and_strange_words_are_refused(tmp_path):
     with pytest.raises(DataError, match="There is no file"):
         read_development(tmp_path / "nothing.tsv", 1)
     (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
-    judge = read_development(tmp_path / "pairs.tsv", 1)
+    early_stopping = read_development(tmp_path / "pairs.tsv", 1)
     with pytest.raises(DataError, match="cannot judge"):
-        judge.judge(WordVectors(["other"], np.ones((1, 2), dtype=np.float32)))
+        early_stopping.score(WordVectors(["other"], np.ones((1, 2), dtype=np.float32)))
 
 
-def test_what_judges_is_told(tmp_path):
+def test_the_source_of_the_score_is_recorded(tmp_path):
     (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
-    judge = read_development(tmp_path / "pairs.tsv")
+    early_stopping = read_development(tmp_path / "pairs.tsv")
     digest = hashlib.sha256(PAIRS.encode()).hexdigest()
-    assert judge.facts == {"file": "pairs.tsv", "sha256": digest, "patience": 1}
+    assert early_stopping.facts == {"file": "pairs.tsv", "sha256": digest, "patience": 1}
 
 
 def test_a_vocabulary_without_the_pairs_is_refused_at_once(tmp_path):
     (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
-    judge = read_development(tmp_path / "pairs.tsv")
-    judge.check_words(["song", "tune", "stone", "rock", "other"])
+    early_stopping = read_development(tmp_path / "pairs.tsv")
+    early_stopping.check_words(["song", "tune", "stone", "rock", "other"])
     with pytest.raises(DataError, match=r"cannot judge.*none of the 4 pairs is covered"):
-        judge.check_words(["other", "words"])
+        early_stopping.check_words(["other", "words"])
 
 
 def test_patience_without_pairs_is_refused():

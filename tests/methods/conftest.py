@@ -166,11 +166,11 @@ class Words:
 
 
 def states_of(sentences: Sequence[Sequence[int]], vectors: np.ndarray, layer: int = 0) -> WordStates:
-    """States of sentences given as word ids, one sub-word for each word; -2 is a word without sub-words.
+    """States of sentences given as word ids, one subword for each word; -2 is a word without subwords.
 
     Args:
         sentences: Word ids; -1 is outside the vocabulary.
-        vectors: One for each word that has a sub-word, in reading order.
+        vectors: One for each word that has a subword, in reading order.
         layer: Whose states these are.
     """
     ids = np.concatenate([np.asarray(sentence, dtype=np.int64) for sentence in sentences])
@@ -218,7 +218,7 @@ class Slow:
     """The text and single words through the model one by one, words found by a pattern: no code of ours.
 
     Attributes:
-        occurrences: For each key, for each occurrence, the states of its sub-words in all layers [L, P, d].
+        occurrences: For each key, for each occurrence, the states of its subwords in all layers [L, P, d].
         contexts: For each key, for each occurrence, the number of its sentence.
         sentences: Mean state of each sentence in all layers [L, d].
     """
@@ -266,7 +266,7 @@ class Slow:
         return hidden, [tuple(span) for span in encoded["offset_mapping"][0].tolist()]
 
     def alone(self, key: str) -> np.ndarray:
-        """States of the sub-words of a word alone, in its most frequent spelling, in all layers [L, P, d]."""
+        """States of the subwords of a word alone, in its most frequent spelling, in all layers [L, P, d]."""
         spelling = next((wanted for wanted in WANTED if wanted.lower() == key), key)
         if key in self.spellings:
             spelling = min(self.spellings[key].items(), key=lambda item: (-item[1], item[0]))[0]
@@ -294,13 +294,13 @@ class Topics:
     def states(self, seed: int, scale: float = 1.0) -> WordStates:
         """A batch. A word's number modulo 4 is its topic, and all states share a large direction."""
         generator = np.random.default_rng(seed)
-        centres = np.random.default_rng(99).normal(size=(self.topics, self.width))
+        centers = np.random.default_rng(99).normal(size=(self.topics, self.width))
         sentences, vectors = [], []
         for _ in range(self.sentences):
             topic = int(generator.integers(self.topics))
             words = topic + self.topics * generator.integers(0, self.words // self.topics, size=self.length)
             sentences.append(words.tolist())
-            vectors.append(3.0 + centres[topic] + 0.5 * generator.normal(size=(self.length, self.width)))
+            vectors.append(3.0 + centers[topic] + 0.5 * generator.normal(size=(self.length, self.width)))
         return states_of(sentences, scale * np.concatenate(vectors))
 
     def gap(self, vectors: torch.Tensor) -> float:

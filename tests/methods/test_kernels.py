@@ -9,7 +9,7 @@ import torch
 
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning import rows as rows_module
-from wordstill.methods.learning.rows import EVERY, RowOptimiser, RowTable
+from wordstill.methods.learning.rows import EVERY, RowOptimizer, RowTable
 from wordstill.teacher import WordStates
 
 pytest.importorskip("triton", reason="needs triton")
@@ -23,7 +23,7 @@ KINDS = ("sgd", "adagrad", "adam")
 def tables(kind: str, rows: int = 9) -> tuple[RowTable, RowTable]:
     """The same table twice: with plain steps, and by kernels."""
     start = torch.randn(rows, 6, generator=torch.Generator().manual_seed(1))
-    optimiser = RowOptimiser(kind)
+    optimiser = RowOptimizer(kind)
     plain, fast = RowTable(start.clone(), optimiser), RowTable(start.to(DEVICE, copy=True), optimiser)
     plain.kernels, fast.kernels = None, KernelStep(fast)
     return plain, fast

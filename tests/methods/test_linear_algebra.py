@@ -6,7 +6,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
-from wordstill.methods.linear_algebra import centred, principal_directions, ridge, symmetric_power, unit_rows
+from wordstill.methods.linear_algebra import centered, principal_directions, ridge, symmetric_power, unit_rows
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_unit_rows():
 def test_rounding_is_not_a_deviation():
     mean = torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64)
     rows = torch.stack([mean + 1e-7, mean + 1e-3, -mean])
-    found = centred(rows, mean)
+    found = centered(rows, mean)
     assert found[0].tolist() == [0, 0, 0]
     np.testing.assert_allclose(found[1:], (rows - mean)[1:])
-    assert centred(torch.zeros(1, 2), torch.zeros(2)).tolist() == [[0, 0]]
+    assert centered(torch.zeros(1, 2), torch.zeros(2)).tolist() == [[0, 0]]

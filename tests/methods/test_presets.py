@@ -64,7 +64,7 @@ WINDOWS = {
     "rate": Row(0.05, 0.025),  # (p)
     "final_rate": Row(1.0, 0.0),  # (p) an initial rate; (c) it falls evenly to nothing
     "balance": Row(1.0, 0.0),  # (p) one rate for all words
-    "batch": Row(512, 64),  # (o) centres; not printed
+    "batch": Row(512, 64),  # (o) centers; not printed
     "start": Row("orthogonal", "xavier"),  # (c)
     "projection_optimiser": Row("adam", "sgd"),  # (p)
     "projection_rate": Row(1e-4, None),  # (p) one rate for all

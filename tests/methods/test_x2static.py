@@ -22,7 +22,7 @@ def config(spec: str = "x2static:subsample=0", layer: int = 0) -> X2StaticConfig
 def paragraph() -> WordStates:
     """``[CLS] he left the u . s . early . [SEP]  [next sentence] snow fell .`` with states 0, 1, 2, ...
 
-    The first sentence has the word "u.s.", which is four sub-words; the second sentence is "snow fell.".
+    The first sentence has the word "u.s.", which is four subwords; the second sentence is "snow fell.".
     """
     subwords = np.array([1, 10, 11, 12, 20, 99, 21, 99, 13, 99, 14, 15, 99, 2])
     nothing = np.empty(0, dtype=np.int64)
@@ -76,8 +76,9 @@ class TestPaper:
     def test_the_target_can_be_its_own_negative(self, topics):
         words = torch.tensor([[3], [4]])
         negatives = torch.tensor([[3, 5], [3, 4]])
-        assert topics.build("x2static:preset=paper").weights(negatives, words).tolist() == [[1, 1], [1, 1]]
-        assert topics.build("x2static:shared=0").weights(negatives, words).tolist() == [[0, 1], [1, 0]]
+        paper, fixed = topics.build("x2static:preset=paper"), topics.build("x2static:shared=0")
+        assert paper.negative_weights(negatives, words).tolist() == [[1, 1], [1, 1]]
+        assert fixed.negative_weights(negatives, words).tolist() == [[0, 1], [1, 0]]
 
     def test_the_table_starts_within_one_by_width_of_zero(self, topics):
         weights = topics.build("x2static:preset=paper").rows.weights

@@ -14,7 +14,7 @@ from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, refuse_dive
 from wordstill.baselines.word_stream import Stretch, WordText
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.methods.learning.objectives import pairwise
-from wordstill.methods.learning.rows import RowOptimiser, RowTable
+from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.device import choose_device
 
 HASH_FACTOR = 0x9E3779B1
@@ -122,8 +122,8 @@ class Sent2vecModel:
         rows = self.words + (config.buckets if config.ngrams > 1 else 0)
         initial = torch.empty(rows, config.dim, device=device)
         initial.uniform_(-1 / config.dim, 1 / config.dim, generator=self.rng)
-        self.sources = RowTable(initial, RowOptimiser("sgd"))
-        self.targets = RowTable(torch.zeros(self.words, config.dim, device=device), RowOptimiser("sgd"))
+        self.sources = RowTable(initial, RowOptimizer("sgd"))
+        self.targets = RowTable(torch.zeros(self.words, config.dim, device=device), RowOptimizer("sgd"))
         frequent = text.vocabulary.counts >= config.min_target_count
         # If no word is frequent, all are targets.
         chosen = text.occurring & (frequent if (frequent & text.occurring).any() else True)

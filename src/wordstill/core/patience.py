@@ -37,6 +37,11 @@ class Patience:
         return better
 
     @property
+    def waited(self) -> int:
+        """Steps since the best score."""
+        return self.step - self.best_step
+
+    @property
     def should_stop(self) -> bool:
         """Whether the best score is ``patience`` steps old."""
-        return self.step - self.best_step >= self.patience
+        return self.waited >= self.patience

@@ -30,7 +30,7 @@ class DistillConfig(Config):
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
     budget: Annotated[int | None, Range(1)] = None
-    """Sub-words in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
+    """Subwords in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "sentence"
     """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
     batches: Place = "auto"

@@ -67,7 +67,7 @@ def distill(
         DataError: The text, a store or a checkpoint cannot be read, a stopped run had other settings, or the
             disk is full.
         TeacherError: The model cannot be loaded or gives numbers that are not finite.
-        TrainingError: A method's numbers have run away; the last good state is kept.
+        TrainingError: A method has diverged; the last good state is kept.
         Interrupted: Ctrl-C or SIGTERM came; the run can be resumed.
 
     Example:
@@ -128,7 +128,7 @@ def distill_from_teacher(
         methods: What to make, by default ``still``.
         config: All settings, those of ``methods`` too; how to prepare text is not looked at.
         work: Folder for checkpoints; None saves none.
-        resume: Go on from the checkpoint in ``work``, if there is one.
+        resume: Continue from the checkpoint in ``work``, if there is one.
         progress: Show progress bars.
         early_stopping: Scores methods that learn after each epoch; None reads all epochs.
         profiler: Measures where the time goes.
@@ -180,7 +180,7 @@ class Plan:
         table = method.finish(facts)
         if not len(table):
             name = self.engine.teacher.config.name
-            reason = method.why_empty() or f"the tokenizer of {name} gives no sub-words for them."
+            reason = method.why_empty() or f"the tokenizer of {name} gives no subwords for them."
             raise DataError(
                 f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; {reason}"
             )
@@ -226,7 +226,7 @@ def make_plan(
         DataError: No word is frequent enough, or the words cannot be scored for early stopping.
     """
     profiler = profiler or NullProfiler()
-    with profiler.part("vocabulary and sub-words"):
+    with profiler.part("vocabulary and subwords"):
         specs = config.specs(teacher)
         vocabulary = Vocabulary.build(corpus, config.vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget

@@ -1,4 +1,4 @@
-"""The loop: batches go through the teacher once, and every method observes the states."""
+"""The engine's loop: batches go through the teacher once, and every method observes the states."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Engine:
         Raises:
             Interrupted: Ctrl-C or SIGTERM came; the state is saved.
             DataError: The checkpoint to resume from is damaged or of another run, or the disk is full.
-            TrainingError: A method's numbers have run away; the last good state stays saved.
+            TrainingError: A method has diverged; the last good state stays saved.
         """
         progress = self._restore() if resume else Progress()
         if progress.stage == len(self.stages):
@@ -157,7 +157,7 @@ class Engine:
         if self.checkpoint is None:
             return
         for method in self.methods.values():
-            # The last good checkpoint stays where numbers have run away.
+            # The last good checkpoint stays where a method has diverged.
             method.verify()
         states = {
             f"{label}/{key}": tensor

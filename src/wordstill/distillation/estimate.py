@@ -1,4 +1,4 @@
-"""What a distillation will take in time, memory and disk, from a short probe of the real thing."""
+"""Dry run: time, memory and disk of a distillation, estimated from a short probe."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def dry_run(
         # The probe is prepared by one process; of the whole text every core takes blocks of its own.
         processes = min(os.cpu_count() or 1, math.ceil(probe_bytes / share / BLOCK_BYTES)) if prefix else 1
         preparing = profiler.seconds["preparing the text"] + (profiler.seconds["reading"] if prefix else 0)
-        loading = profiler.seconds["loading the teacher"] + profiler.seconds["vocabulary and sub-words"]
+        loading = profiler.seconds["loading the teacher"] + profiler.seconds["vocabulary and subwords"]
         title = "check the prepared text" if stored else "prepare the text"
         first = (
             Step(title, preparing / share / processes, preparing),

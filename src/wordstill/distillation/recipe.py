@@ -1,4 +1,4 @@
-"""Everything that determines a result, as plain data that travels with it."""
+"""Recipes: everything that determines a result, as plain data for checkpoints and provenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recipe:
     epochs: int
     versions: dict[str, str]
     development: dict[str, Any] | None = None
-    """By what learners are judged after each epoch; None reads all epochs."""
+    """The source of the score in early stopping, and the patience; None reads all epochs."""
 
     @classmethod
     def resolve(

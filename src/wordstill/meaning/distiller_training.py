@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.patience import Patience
 from wordstill.core.progress import count_bar
 from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range
@@ -274,7 +275,7 @@ class _Run:
                     step, saves = self.progress.step, file is not None
                     raise Interrupted("training", step, bar.total, "steps", saved=saves)
                 late = seconds is not None and time.monotonic() - started >= seconds
-                if late or self.progress.waited >= self.config.patience:
+                if late or self._stopping().should_stop:
                     return
 
     def _state(self) -> dict[str, Tensor]:
@@ -337,12 +338,17 @@ class _Run:
                 f"The validation loss is {value} after {self.progress.step} steps. Lower the learning rate, "
                 "or look for states that are not finite."
             )
+        stopping = self._stopping()
         self.progress.history.append((self.progress.step, value))
-        if value < self.progress.best - self.config.min_delta:
-            self.progress.best, self.progress.waited = value, 0
+        if stopping.update(-value, len(self.progress.history)):
             self.best = self._weights()
-        else:
-            self.progress.waited += 1
+        self.progress.best, self.progress.waited = -stopping.best, stopping.waited
+
+    def _stopping(self) -> Patience:
+        """Early stopping by the validation loss; its state is in the progress, which is saved."""
+        progress, checks = self.progress, len(self.progress.history)
+        best_check = checks - progress.waited
+        return Patience(self.config.patience, self.config.min_delta, -progress.best, best_check, checks)
 
     def _weights(self) -> dict[str, Tensor]:
         return {name: weight.clone() for name, weight in self.distillers.state_dict().items()}

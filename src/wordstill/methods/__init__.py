@@ -1,4 +1,4 @@
-"""One file for each method, and the table of them."""
+"""Distillation methods, one file each, and their registry."""
 
 from __future__ import annotations
 

@@ -25,21 +25,21 @@ class AseConfig:
     layer: int
     """Which layer's states; several (``all``, ``0-6``) give one table for each from the same pass."""
     subword: Pooling = "mean"
-    """How the states of a word's sub-words become one: mean, max or min."""
+    """How the states of a word's subwords become one: mean, max or min."""
     context: Pooling = "mean"
     """How a word's occurrences become one vector: mean, max or min."""
 
 
 class Ase(Method):
-    r"""A word's contextual states, pooled over sub-words and then over occurrences.
+    r"""A word's contextual states, pooled over subwords and then over occurrences.
 
     .. math:: v_w = \mathrm{pool}_{o \in \mathrm{occurrences}(w)} \; \mathrm{pool}_{i \in o}\; h_i
 
     Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to
     Static Embeddings"; the strongest baseline of X2Static (Gupta and Jaggi 2021).
 
-    Inputs: running text; words of the vocabulary that never occur in it are read alone (as the authors do). A
-    word that occurs only where the teacher's limit cuts sentences off is left out.
+    Inputs: running text; words of the vocabulary that never occur in it are read in isolation (as the authors
+    do). A word that occurs only where the teacher's limit cuts sentences off is left out.
     Cost: one scatter-add for each word; memory vocabulary x width float32.
     Relations: `Decontextual` reads no text; `Still` adds the contexts of the word and whitens both.
     Deviations: all occurrences are used, not a sample; special tokens are always given to the teacher and

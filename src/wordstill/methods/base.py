@@ -118,7 +118,7 @@ class Method(Configurable, ABC):
         return ""
 
     def verify(self) -> None:
-        """Refuse to go on with numbers that have diverged.
+        """Refuse numbers that have diverged.
 
         Raises:
             TrainingError: They have.

@@ -32,10 +32,10 @@ class BertSkipgram(WindowLearner):
     Relations: `ContextToVec` projects the neighbours' states too. With ``self_weight`` the word itself is
     predicted beside its neighbours, which leads from here to what `Ase` averages.
 
-    Presets: ``paper`` has the equations and the printed settings; the number of centres in a step is not
+    Presets: ``paper`` has the equations and the printed settings; the number of centers in a step is not
     printed. What the authors' code does otherwise is in ``docs/methods.md``.
     ``fixed``, the default, takes every pair for itself, thins out frequent words as skip-gram does (the
-    teacher still reads whole sentences), centres and whitens states, and predicts the word itself too.
+    teacher still reads whole sentences), centers and whitens states, and predicts the word itself too.
 
     Example:
         >>> from wordstill import distill
@@ -47,6 +47,6 @@ class BertSkipgram(WindowLearner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
     config: BertSkipgramConfig
 
-    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
+    def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
         """The centre's own state."""
-        return self.whitened(states.words(self.config.layer)[centres])
+        return self.whitened(states.words(self.config.layer)[centers])

@@ -94,11 +94,11 @@ class ContextToVec(WindowLearner):
             super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive
         )
 
-    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
+    def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""
         config = self.config
-        around = states.windows(config.layer, config.window, config.reach, include_self=False, chosen=centres)
-        words = states.words(config.layer)[centres]
+        around = states.windows(config.layer, config.window, config.reach, include_self=False, chosen=centers)
+        words = states.words(config.layer)[centers]
         centre, around = config.centre * self.whitened(words), config.neighbours * self.whitened(around)
         return centre + around if config.tied else torch.cat([centre, around], dim=1)
 

@@ -23,7 +23,7 @@ class DecontextualConfig:
     layer: int
     """Which layer's states."""
     subword: Pooling = "mean"
-    """How the states of a word's sub-words become one: mean, max or min."""
+    """How the states of a word's subwords become one: mean, max or min."""
 
 
 class Decontextual(Method):
@@ -35,7 +35,7 @@ class Decontextual(Method):
     Static Embeddings", the decontextualised baseline.
 
     Inputs: the vocabulary only; no running text. Case: the most frequent spelling in the text is read.
-    Cost: one text of a few sub-words for each word of the vocabulary.
+    Cost: one text of a few subwords for each word of the vocabulary.
     Relations: `Ase` averages over real contexts instead; `Still` falls back to this vector for rare words.
     Deviations: the special tokens are read by the teacher, but are not part of the mean (the authors' code
     does not feed them to BERT at all).

@@ -15,7 +15,7 @@ ROUNDING = 1e-6
 """A deviation this small beside the mean is rounding of float32 sums, not a difference between words."""
 
 
-def centred(rows: Tensor, mean: Tensor) -> Tensor:
+def centered(rows: Tensor, mean: Tensor) -> Tensor:
     """Rows [n, d] less their mean [d]; those that differ from it by rounding only become zeros."""
     deviations = rows - mean
     smallest = ROUNDING * torch.linalg.vector_norm(mean)

@@ -40,9 +40,9 @@ class Principal(Method):
         v_w \cdot \sum_o h_o \ge 0
 
     Paper: Ethayarajh 2019, "How Contextual are Contextualized Word Representations?". The states are not
-    centred: what a word's occurrences share is what is wanted.
+    centered: the direction is to hold what a word's occurrences share.
 
-    Inputs: running text; words of the vocabulary that never occur in it are read alone.
+    Inputs: running text; words of the vocabulary that never occur in it are read in isolation.
     Cost: one small eigenvalue problem, of size 2 x rank, for each new word of a batch; memory
     (rank + 1) x vocabulary x width float32.
     Relations: `Ase` with mean pooling is the same where a word's states are alike; this one is pulled less by

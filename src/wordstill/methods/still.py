@@ -14,7 +14,7 @@ from torch import Tensor
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext
-from wordstill.methods.linear_algebra import centred, principal_directions, ridge, symmetric_power, unit_rows
+from wordstill.methods.linear_algebra import centered, principal_directions, ridge, symmetric_power, unit_rows
 from wordstill.methods.sums import Moments, RowSums, occurrences, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -42,7 +42,7 @@ class StillConfig(Config):
     context_exponent: Exponent = 0.35
     """How far the contexts are whitened."""
     state_prior: Prior = 0.5
-    """How many occurrences the guess from the word alone counts for, in the states."""
+    """How many occurrences the guess from the isolated word counts for, in the states."""
     context_prior: Prior = 6.0
     """The same in the contexts."""
     lower: Annotated[int | None, Range(0, 1_000)] = None
@@ -62,7 +62,7 @@ class Still(Method):
 
     With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean
     of the sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on
-    frequent words, expects of them from the word alone:
+    frequent words, expects of them from the isolated word:
 
     .. math::
         x_w = \frac{n_w \bar h_w + \kappa_h \hat h_w}{n_w + \kappa_h}, \qquad
@@ -80,11 +80,11 @@ class Still(Method):
     a lower layer, shrunk and whitened as :math:`x_w` is, stand beside both with a weight of their own.
 
     Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
-    without a gradient step: the mean context of a word, centred, times a power of the inverse covariance of
+    without a gradient step: the mean context of a word, centered, times a power of the inverse covariance of
     contexts.
 
-    Inputs: running text, and every word of the vocabulary alone. Words that never occur get their expected
-    vector. What all words share is taken away, so words that cannot be told apart get zeros.
+    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
+    expected vector. What all words share is taken away, so words with equal states get zeros.
     Cost: three tables of vocabulary x width float32, four with ``lower``, which also keeps a model from being
     compiled on a GPU; three eigenvalue problems at the end, or four; no random numbers.
     Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs has its
@@ -186,7 +186,7 @@ class Still(Method):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One kind of vector: how it is shrunk, centred, whitened and weighted."""
+    """One kind of vector: how it is shrunk, centered, whitened and weighted."""
 
     sums: RowSums
     expected: slice
@@ -226,7 +226,7 @@ class StillParts:
         method = self.method
         counts = method.states.counts[rows, None].double()
         readable = method.isolated.counts[rows, None] > 0
-        deviation = centred(method.isolated.pooled(rows).double(), self.isolated_mean)
+        deviation = centered(method.isolated.pooled(rows).double(), self.isolated_mean)
         expected = self.expected_mean + torch.where(readable, deviation, 0.0) @ self.weights
         return torch.cat([_finished(part, rows, counts, expected) for part in self.parts], dim=1)
 
@@ -257,7 +257,7 @@ def _blocks_of(words: Tensor, size: int) -> tuple[Tensor, ...]:
 def _finished(part: Part, rows: slice | Tensor, counts: Tensor, expected: Tensor) -> Tensor:
     observed = part.sums.pooled(rows).double()
     shrunk = (counts * observed + part.prior * expected[:, part.expected]) / (counts + part.prior)
-    vectors = unit_rows(centred(shrunk, part.mean) @ part.whitening)
+    vectors = unit_rows(centered(shrunk, part.mean) @ part.whitening)
     return vectors * (part.weight * (counts / (counts + part.prior) if part.by_count else 1.0))
 
 

@@ -33,7 +33,7 @@ class X2StaticConfig(LearnerConfig):
     subsample: float = 1e-4
     batch: int = 2048
     averaged: Averaged = "subwords"
-    """Whether a context is the mean of a sentence's sub-words or of its words."""
+    """Whether a context is the mean of a sentence's subwords or of its words."""
     leave_out: bool = False
     """Leave the target's own states out of its context."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.5
@@ -87,7 +87,7 @@ class X2Static(Learner):
     Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as in the authors'
     code, whose other deviations from the paper ``docs/methods.md`` lists.
     ``fixed``, the default, draws negatives as often as the word is a target, masks those that are the target,
-    starts from zeros, and takes steps in centred, whitened contexts: there a few steps go where the closed
+    starts from zeros, and takes steps in centered, whitened contexts: there a few steps go where the closed
     form points, while in raw ones they mostly learn the direction that all contexts share.
 
     Example:

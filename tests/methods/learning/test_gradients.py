@@ -15,7 +15,7 @@ from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning.windows import Examples
 
 COUNTS = [1, 2, 4, 8, 16, 32, 64, 128]
-WIDTH, DIM, CENTRES, SLOTS = 4, 6, 5, 4
+WIDTH, DIM, CENTERS, SLOTS = 4, 6, 5, 4
 WEIGHTS = (0.0, 0.25, 1.0, 2.5)
 """Of slots: empty ones, fractions, and more than one."""
 
@@ -116,11 +116,11 @@ def plain_loss(method, inputs, examples, negatives, table, projection) -> Tensor
 
 def random_examples(generator: torch.Generator) -> Examples:
     """The first slot of every centre is filled; empty ones name its row."""
-    rows = torch.randint(0, len(COUNTS), (CENTRES, SLOTS), generator=generator)
-    chosen = torch.randint(0, len(WEIGHTS), (CENTRES, SLOTS), generator=generator)
-    chosen[:, 0] = 1 + torch.arange(CENTRES) % (len(WEIGHTS) - 1)
+    rows = torch.randint(0, len(COUNTS), (CENTERS, SLOTS), generator=generator)
+    chosen = torch.randint(0, len(WEIGHTS), (CENTERS, SLOTS), generator=generator)
+    chosen[:, 0] = 1 + torch.arange(CENTERS) % (len(WEIGHTS) - 1)
     weights = torch.tensor(WEIGHTS, dtype=torch.float64)[chosen]
-    return Examples(torch.arange(CENTRES), torch.where(weights != 0, rows, rows[:, :1]), weights)
+    return Examples(torch.arange(CENTERS), torch.where(weights != 0, rows, rows[:, :1]), weights)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_steps_of_windows_equal_autograd(build, spec):
     method.rows.weights = torch.randn(len(COUNTS), DIM, dtype=torch.float64, generator=generator)
     width = method.projection.weights.shape[1]
     method.projection.weights = 0.3 * torch.randn(DIM, width, dtype=torch.float64, generator=generator)
-    inputs = torch.randn(CENTRES, method.inputs_width, dtype=torch.float64, generator=generator)
+    inputs = torch.randn(CENTERS, method.inputs_width, dtype=torch.float64, generator=generator)
     examples = random_examples(generator)
-    negatives = next(method.draws([CENTRES], method.config.negatives, generator))
+    negatives = next(method.draws([CENTERS], method.config.negatives, generator))
     step = method.gradients(inputs, examples, negatives)
     table = method.rows.weights.clone().requires_grad_()
     projection = method.projection.weights.clone().requires_grad_()
@@ -186,9 +186,9 @@ class TestX2Static:
         method = build(f"{spec},rate=0.25")
         config, generator = method.config, torch.Generator().manual_seed(5)
         method.rows.weights = torch.randn(len(COUNTS), WIDTH, dtype=torch.float64, generator=generator)
-        queries = torch.randn(CENTRES, WIDTH, dtype=torch.float64, generator=generator)
+        queries = torch.randn(CENTERS, WIDTH, dtype=torch.float64, generator=generator)
         words = torch.tensor([7, 6, 7, 2, 0])
-        negatives = next(method.draws([CENTRES], config.negatives, generator))
+        negatives = next(method.draws([CENTERS], config.negatives, generator))
         table = method.rows.weights.clone().requires_grad_()
         expected = plain_x2static(config, queries, words, negatives, table)
         expected.backward()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.methods.learning.rows import RowOptimiser, RowTable, merged_gradients
+from wordstill.methods.learning.rows import RowOptimizer, RowTable, merged_gradients
 
 KINDS = ("sgd", "adagrad", "adam")
 ROWS, DIM, QUERIES, SLOTS = 7, 5, 6, 4
@@ -28,7 +28,7 @@ def start() -> torch.Tensor:
 class Slow:
     """One row after another, number by number."""
 
-    def __init__(self, weights: torch.Tensor, optimiser: RowOptimiser) -> None:
+    def __init__(self, weights: torch.Tensor, optimiser: RowOptimizer) -> None:
         self.weights, self.optimiser = weights.tolist(), optimiser
         self.first = [[0.0] * DIM for _ in range(ROWS)]
         self.second = [[0.0] * DIM for _ in range(ROWS)]
@@ -65,7 +65,7 @@ class Slow:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_agree_with_loops(kind):
-    optimiser = RowOptimiser(kind)
+    optimiser = RowOptimizer(kind)
     fast, slow = RowTable(start(), optimiser), Slow(start(), optimiser)
     for seed in range(4):
         queries, rows, coefficients = batch(seed)
@@ -77,7 +77,7 @@ def test_steps_agree_with_loops(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_that_are_not_named_stay(kind):
-    table = RowTable(start(), RowOptimiser(kind))
+    table = RowTable(start(), RowOptimizer(kind))
     table.step(*batch(0), 0.1)
     assert torch.equal(table.weights[-2:], start()[-2:])
     assert not torch.equal(table.weights[:-2], start()[:-2])
@@ -85,7 +85,7 @@ def test_rows_that_are_not_named_stay(kind):
 
 def test_scores_and_gradients_of_queries_agree_with_autograd():
     queries, rows, coefficients = batch(3)
-    table = RowTable(start(), RowOptimiser("sgd"))
+    table = RowTable(start(), RowOptimizer("sgd"))
     leaf = queries.clone().requires_grad_()
     scores = (leaf[:, None, :] * table.weights[rows]).sum(dim=2)
     (scores * coefficients).sum().backward()
@@ -96,7 +96,7 @@ def test_scores_and_gradients_of_queries_agree_with_autograd():
 def test_shared_rows_are_rows_of_every_query():
     queries, _, coefficients = batch(1)
     shared = torch.tensor([2, 0, 2, 5])
-    table = RowTable(start(), RowOptimiser("sgd"))
+    table = RowTable(start(), RowOptimizer("sgd"))
     each = shared.expand(QUERIES, SLOTS)
     assert torch.allclose(table.scores(queries, shared), table.scores(queries, each))
     assert torch.allclose(
@@ -110,7 +110,7 @@ def test_shared_rows_are_rows_of_every_query():
 
 def test_the_first_step_of_a_rare_row_is_as_long_as_that_of_any_other():
     """Adam's first step is the rate; counted with 999 steps of another row it would be 3.2 times as long."""
-    table = RowTable(torch.zeros(2, 1, dtype=torch.float64), RowOptimiser("adam"))
+    table = RowTable(torch.zeros(2, 1, dtype=torch.float64), RowOptimizer("adam"))
     one = torch.ones(1, 1, dtype=torch.float64)
     for _ in range(999):
         table.step(one, torch.tensor([[0]]), one, 0.001)
@@ -119,6 +119,6 @@ def test_the_first_step_of_a_rare_row_is_as_long_as_that_of_any_other():
 
 
 def test_trained_tables_cannot_be_merged():
-    table = RowTable(start(), RowOptimiser("sgd"))
+    table = RowTable(start(), RowOptimizer("sgd"))
     with pytest.raises(UsageError, match=r"cannot be merged.*still or ase"):
-        table.merge(RowTable(start(), RowOptimiser("sgd")))
+        table.merge(RowTable(start(), RowOptimizer("sgd")))

@@ -34,7 +34,7 @@ def pairs_of(states, spec: str, words: int = 24) -> list[tuple[int, int, float]]
     found = windows(spec, words)(states, np.random.default_rng(0))
     return sorted(
         (centre, row, weight)
-        for centre, rows, weights in zip(found.centres.tolist(), found.rows.tolist(), found.weights.tolist())
+        for centre, rows, weights in zip(found.centers.tolist(), found.rows.tolist(), found.weights.tolist())
         for row, weight in zip(rows, weights)
         if weight
     )

@@ -11,7 +11,7 @@ Step = Callable[[], None]
 
 
 def recorded(step: Step) -> Step:
-    """What starts all that a step asks of a GPU again; the step itself is not done."""
+    """Capture a step as a CUDA graph, without running it; the result replays it."""
     graph = torch.cuda.CUDAGraph()
     # Other threads may go on asking for memory while this one records.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
@@ -21,7 +21,7 @@ def recorded(step: Step) -> Step:
 
 
 class Replayed:
-    """A function of tensors that changes others in place, for calls of one size after another.
+    """A CUDA graph of a function that changes tensors in place, for many calls of one size.
 
     Naming the dozen operations of a step takes the host ten times as long as starting them as one graph. A
     graph always reads the same addresses, so arguments are copied there first. The first call goes the usual
@@ -42,7 +42,7 @@ class Replayed:
         self._replay: Step | None = None
 
     def __call__(self, *arguments: Tensor) -> None:
-        """Call the function, or have a GPU do what it did."""
+        """Call the function, or replay its graph."""
         if len(arguments[0]) != self.size:
             self.function(*arguments)
             return

@@ -1,4 +1,4 @@
-"""The row-sparse step on a GPU, as three kernels without any wait of the host."""
+"""Sparse optimizer steps as Triton kernels, three launches without a host synchronization."""
 
 from __future__ import annotations
 

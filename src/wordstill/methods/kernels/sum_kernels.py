@@ -1,4 +1,4 @@
-"""Adding vectors to rows of a table on a GPU, without any wait of the host."""
+"""Scatter-add of vectors to rows of a table as a Triton kernel, without a host synchronization."""
 
 from __future__ import annotations
 

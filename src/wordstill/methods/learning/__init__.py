@@ -1,1 +1,1 @@
-"""What methods that take steps share: examples, negatives, losses, and the one step of a table's rows."""
+"""Gradient learning of word tables: examples, negative sampling, losses, and sparse optimizer steps."""

@@ -19,7 +19,7 @@ from wordstill.methods.base import Method, RunContext
 from wordstill.methods.kernels.replay import Replayed
 from wordstill.methods.learning.negatives import NegativeSampler, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
-from wordstill.methods.learning.rows import OptimiserKind, RowOptimiser, RowTable
+from wordstill.methods.learning.rows import OptimizerKind, RowOptimizer, RowTable
 from wordstill.methods.sums import Unmergeable
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.vectors import WordVectors
@@ -51,7 +51,7 @@ class LearnerConfig(Config):
     """``subsampled`` draws by the counts that are left once targets are thinned out."""
     mask_hits: bool = True
     """Leave out negatives that are the target itself."""
-    optimiser: OptimiserKind = "sgd"
+    optimiser: OptimizerKind = "sgd"
     rate: Annotated[float, Range(0, 1e6, above=True)] = 0.05
     """Learning rate at the start."""
     final_rate: Annotated[float, Range(0, 1)] = 1.0
@@ -68,10 +68,10 @@ SEED_STRIDE = 0x9E3779B97F4A7C15
 
 
 class Learner(Method):
-    """A method that takes steps. Subclasses say what an example is and how to learn from some of them.
+    """A method that takes gradient steps. Subclasses say what an example is and how to learn from it.
 
-    Every random choice follows from the seed and the number of the batch, so a run that is resumed goes on
-    as if it had never stopped.
+    Every random choice follows from the seed and the number of the batch, so a resumed run gives
+    the same result as one that never stopped.
 
     Attributes:
         presets: Named groups of settings; ``fixed`` is the default.
@@ -119,7 +119,7 @@ class Learner(Method):
             self.best = Best(initial)
             self.parts["best"] = self.best
         positives = (self.sampler.expected_positives * self.run.epochs).clamp(min=1)
-        return RowTable(initial, RowOptimiser(self.config.optimiser), positives**-self.config.balance)
+        return RowTable(initial, RowOptimizer(self.config.optimiser), positives**-self.config.balance)
 
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text.
@@ -183,7 +183,7 @@ class Learner(Method):
         return f"loss {mean:.3f}"
 
     def verify(self) -> None:
-        """Refuse to go on with a table that has diverged.
+        """Refuse a table that has diverged.
 
         Raises:
             TrainingError: Some number is not finite any more.
@@ -233,7 +233,7 @@ class Learner(Method):
         return kind(kernels, self.positives.counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     def replayed(self, step: Callable[..., None]) -> Callable[..., None]:
-        """A step that a GPU can start as a whole; it must not hold the learner, or neither is ever freed."""
+        """A step as a CUDA graph; it must not hold the learner, or neither is ever freed."""
         return Replayed(step, self.config.batch) if self.run.device.type == "cuda" else step
 
     def negative_weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ class Learner(Method):
         return scores if self.score_offsets is None else scores + self.score_offsets[rows]
 
     def host_rng(self) -> np.random.Generator:
-        """For choices that the host makes, so that it knows their number without waiting for a GPU."""
+        """Random generator of the batch on the host: the size of its draws is known without a GPU."""
         return np.random.default_rng(self._batch_seed)
 
     @property
@@ -267,7 +267,7 @@ class Learner(Method):
 
 
 class Moment(NamedTuple):
-    """How far a learner had come."""
+    """The step, the words read and the learning rate at which a loss was computed."""
 
     steps: int
     words: int
@@ -322,7 +322,7 @@ def mask_accidental_hits(weights: Tensor, negatives: Tensor, positives: Tensor) 
 
 @contextmanager
 def fast_products() -> Iterator[None]:
-    """Inside, a GPU rounds the factors of float32 products to TF32, which no step can tell from its noise."""
+    """TF32 products on a GPU inside the block; steps are far noisier than its rounding."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:

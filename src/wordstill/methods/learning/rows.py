@@ -15,16 +15,16 @@ from wordstill.methods.sums import Accumulator
 if TYPE_CHECKING:
     from wordstill.methods.kernels.row_kernels import KernelStep
 
-OptimiserKind = Literal["sgd", "adagrad", "adam"]
+OptimizerKind = Literal["sgd", "adagrad", "adam"]
 EVERY = slice(None)
 """All rows of a table."""
 
 
 @dataclass(frozen=True)
-class RowOptimiser:
-    """How a gradient becomes a step of a row."""
+class RowOptimizer:
+    """Optimizer of single rows: SGD, Adagrad or Adam."""
 
-    kind: OptimiserKind = "adam"
+    kind: OptimizerKind = "adam"
     """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes. ``adam``
     corrects its first steps by the row's own number of steps: by that of the whole table, a rare word's first
     step would be about three times too long."""
@@ -45,7 +45,7 @@ class RowTable:
         rates: Factor of the learning rate for each row [rows]; None is 1 for all.
     """
 
-    def __init__(self, initial: Tensor, optimiser: RowOptimiser, rates: Tensor | None = None) -> None:
+    def __init__(self, initial: Tensor, optimiser: RowOptimizer, rates: Tensor | None = None) -> None:
         self.weights, self.optimiser = initial, optimiser
         rows = len(initial)
         self.rates = torch.ones(rows, dtype=initial.dtype, device=initial.device) if rates is None else rates

@@ -1,4 +1,4 @@
-"""Running whitening: centres and whitens by the vectors seen so far."""
+"""Running whitening: centers and whitens by the vectors seen so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RunningWhitener(Unmergeable):
 
     Args:
         width: Size of a vector.
-        exponent: 0 leaves the covariance as it is (and only centres), 0.5 whitens fully.
+        exponent: 0 leaves the covariance as it is (and only centers), 0.5 whitens fully.
         device: Where the vectors are.
     """
 
@@ -58,7 +58,7 @@ class RunningWhitener(Unmergeable):
         return change.to(self.map.dtype)
 
     def transform(self, vectors: Tensor) -> Tensor:
-        """[n, width] centred and whitened."""
+        """[n, width] centered and whitened."""
         return (vectors - self.mean) @ self.map
 
     def state_dict(self) -> dict[str, Tensor]:

@@ -17,8 +17,8 @@ from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
 from wordstill.methods.learning.rows import (
     EVERY,
-    OptimiserKind,
-    RowOptimiser,
+    OptimizerKind,
+    RowOptimizer,
     RowTable,
     joined,
     merged_gradients,
@@ -57,10 +57,10 @@ class WindowConfig(LearnerConfig):
     each pair."""
     subsample: float = 1e-5
     batch: int = 512
-    """Centres in a step."""
+    """Centers in a step."""
     start: Start = "orthogonal"
     """The projection at the start: orthonormal, or the random one of Xavier."""
-    projection_optimiser: OptimiserKind = "adam"
+    projection_optimiser: OptimizerKind = "adam"
     projection_rate: Annotated[float | None, Range(0, 1_000_000)] = 1e-4
     """The projection's own rate; none takes that of the table."""
     clip: Annotated[float | None, Range(0, 1_000_000, above=True)] = None
@@ -106,7 +106,7 @@ PRINTED: Mapping[str, Any] = {
     "self_weight": 0.0,
 }
 """What ``paper`` has in both methods with windows. BERT + skip-gram prints the rate and the clipping; that
-the rate falls is from its code, centres in a step are ours. Context-to-Vec prints none of these."""
+the rate falls is from its code, centers in a step are ours. Context-to-Vec prints none of these."""
 
 
 FREQUENT = 20_000
@@ -123,7 +123,7 @@ class Step(NamedTuple):
 
 
 class WindowLearner(Learner):
-    """Projects what the teacher says of a centre, and pulls the rows of its window towards it.
+    """Skip-gram with projected teacher states as centers: the rows of a window are pulled towards them.
 
     Memory: the table (vocabulary x dim), the projection (dim x width) and the optimiser's state of both.
     """
@@ -140,7 +140,7 @@ class WindowLearner(Learner):
         factor = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
         self.projection = RowTable(
             self._first_projection(dim),
-            RowOptimiser(config.projection_optimiser),
+            RowOptimizer(config.projection_optimiser),
             torch.full((dim,), factor, device=device),
         )
         self.parts |= {"rows": self.rows, "projection": self.projection}
@@ -166,11 +166,11 @@ class WindowLearner(Learner):
         return 1
 
     @abstractmethod
-    def inputs(self, states: WordStates, centres: Tensor) -> Tensor:
-        """[n, parts x width] what is projected, for centres [n] given by number."""
+    def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
+        """[n, parts x width] what is projected, for centers [n] given by number."""
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
-        """The last word on the losses through scores."""
+        """Hook for methods that weigh the parts of the loss."""
         return losses
 
     def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -178,19 +178,19 @@ class WindowLearner(Learner):
         return None
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
-        """Learn from the kept centres of a batch, in random order."""
+        """Learn from the kept centers of a batch, in random order."""
         self._observe_spread(states)
         found = self.windows(states, self.host_rng())
-        count = len(found.centres)
+        count = len(found.centers)
         if not count:
             return
-        inputs = self.inputs(states, found.centres)
-        examples = replace(found, centres=torch.arange(count, device=states.device))
+        inputs = self.inputs(states, found.centers)
+        examples = replace(found, centers=torch.arange(count, device=states.device))
         parts = examples.split(self.config.batch)
-        drawn = self.draws([len(part.centres) for part in parts], self.config.negatives, generator)
+        drawn = self.draws([len(part.centers) for part in parts], self.config.negatives, generator)
         for chosen, negatives in zip(parts, drawn):
-            self._learn(inputs[chosen.centres], chosen, negatives)
-            yield len(chosen.centres)
+            self._learn(inputs[chosen.centers], chosen, negatives)
+            yield len(chosen.centers)
 
     def vectors(self) -> Tensor:
         """The table of the words that are predicted."""

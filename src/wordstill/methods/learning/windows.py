@@ -16,23 +16,23 @@ from wordstill.teacher.states import WordStates
 
 @dataclass(frozen=True)
 class Examples:
-    """B centres with P slots each. An empty slot names a row that another slot of the centre names too."""
+    """B centers with P slots each. An empty slot names a row that another slot of the centre names too."""
 
-    centres: Tensor
-    """[B] numbers of the centres among the words of the batch."""
+    centers: Tensor
+    """[B] numbers of the centers among the words of the batch."""
     rows: Tensor
     """[B, P] words of the vocabulary."""
     weights: Tensor
     """[B, P] weight of each slot, 0 where it is empty."""
 
     def split(self, size: int) -> list[Examples]:
-        """Pieces of so many centres, in order."""
-        parts = (self.centres, self.rows, self.weights)
+        """Pieces of so many centers, in order."""
+        parts = (self.centers, self.rows, self.weights)
         return [Examples(*each) for each in zip(*(torch.split(part, size) for part in parts))]
 
 
 class WindowRule(Protocol):
-    """What decides on a window."""
+    """Settings of a window."""
 
     @property
     def window(self) -> int:
@@ -53,7 +53,7 @@ class WindowRule(Protocol):
 class Windows:
     """Finds every known word of a running text with the known words around it in its sentence.
 
-    Frequent words are thinned out both as centres and as neighbours, as in word2vec; the text that the
+    Frequent words are thinned out both as centers and as neighbours, as in word2vec; the text that the
     teacher reads stays whole. Centres without any filled slot are left out.
 
     Args:
@@ -70,32 +70,32 @@ class Windows:
         """The examples of a batch."""
         running = states.batch.n_words
         ids, sentence = states.word_ids[:running], states.word_sentence[:running]
-        centres = states.to_device(self._centres(states.batch.host_word_ids[:running], rng))
+        centers = states.to_device(self._centers(states.batch.host_word_ids[:running], rng))
         usable = torch.zeros(running, dtype=torch.bool, device=states.device)
-        usable.index_fill_(0, centres, True)
-        places = centres[:, None] + self.offsets
+        usable.index_fill_(0, centers, True)
+        places = centers[:, None] + self.offsets
         inside = (places >= 0) & (places < running)
         places = places.clamp_(0, max(running - 1, 0))
-        present = inside & usable[places] & (sentence[places] == sentence[centres][:, None])
+        present = inside & usable[places] & (sentence[places] == sentence[centers][:, None])
         slots = present * self.weights
         filled = slots != 0
         if not self.rule.self_weight:
             keep = filled.any(dim=1)
-            centres, places, slots, filled = centres[keep], places[keep], slots[keep], filled[keep]
+            centers, places, slots, filled = centers[keep], places[keep], slots[keep], filled[keep]
         # argmax finds the first filled slot.
         spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
-        return Examples(centres, ids[torch.where(filled, places, spare)], slots)
+        return Examples(centers, ids[torch.where(filled, places, spare)], slots)
 
-    def _centres(self, ids: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int64]:
+    def _centers(self, ids: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int64]:
         """Numbers of the words that take part [n], in random order.
 
         They are drawn on the host, which then knows how many without waiting.
         """
-        centres = np.flatnonzero((ids >= 0) & self.sampler.kept(np.maximum(ids, 0), rng))
-        return rng.permutation(centres)
+        centers = np.flatnonzero((ids >= 0) & self.sampler.kept(np.maximum(ids, 0), rng))
+        return rng.permutation(centers)
 
 
 def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
-    """Places of the slots beside the centre [P], and their weights [P]."""
+    """Offsets of the slots from the centre [P], and their weights [P]."""
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or rule.self_weight]
     return torch.tensor(offsets), torch.tensor([1.0 if place else rule.self_weight for place in offsets])
