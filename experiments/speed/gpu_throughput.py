@@ -28,8 +28,7 @@ from wordstill.distillation.engine import Engine
 from wordstill.distillation.stages import Stage
 from wordstill.methods import METHODS, RunContext, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
-from wordstill.teacher.batches import AnyBatch
-from wordstill.teacher.gathering import Place, gatherer
+from wordstill.teacher.batches import AnyBatch, Place, batch_arrays
 from wordstill.teacher.layers import blocks_of
 from wordstill.teacher.loading import embedded_teacher
 from wordstill.teacher.planning import usual_budget
@@ -190,8 +189,8 @@ def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place
     """The text as the teacher reads it, in a random order that learners need."""
     tokenizer, vocabulary = teacher.tokenizer, text.vocabulary
     source = subword_source(text.corpus, tokenizer)
-    gather = gatherer(place, source, vocabulary, tokenizer, config.limit, teacher.device)
-    return TextBatches(text.corpus, vocabulary, source, tokenizer, config, order=1, gather=gather)
+    arrays = batch_arrays(place, source, vocabulary, teacher.device)
+    return TextBatches(text.corpus, vocabulary, source, tokenizer, config, order=1, arrays=arrays)
 
 
 def random_teacher(shape: str, tokenizer: Path | None, *, compiled: bool) -> Teacher:

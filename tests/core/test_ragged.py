@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wordstill.core import ragged
 from wordstill.core.ragged import offsets_of, owners, ranges
 from wordstill.teacher import layers, tokenizer
-from wordstill.teacher.gathering import owners_of, running_sum, runs
+from wordstill.teacher.arrays import HOST, DeviceArrays
 
 RUNS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12)
 
@@ -29,15 +29,16 @@ def test_runs_against_loops(runs):
     ]
 
 
-@given(RUNS)
-def test_tensors_give_the_same(pairs):
+@pytest.mark.parametrize("arrays", [HOST, DeviceArrays(torch.device("cpu"))], ids=["numpy", "torch"])
+@given(pairs=RUNS)
+def test_both_kinds_of_arrays_give_the_same(arrays, pairs):
     starts = np.array([start for start, _ in pairs], dtype=np.int64)
     lengths = np.array([length for _, length in pairs], dtype=np.int64)
     total = int(lengths.sum())
-    owner, elements = runs(torch.from_numpy(starts), torch.from_numpy(lengths), total)
-    assert running_sum(torch.from_numpy(lengths)).tolist() == offsets_of(lengths).tolist()
-    assert owners_of(torch.from_numpy(lengths), total).tolist() == owner.tolist() == owners(lengths).tolist()
-    assert elements.tolist() == ranges(starts, lengths).tolist()
+    there, sizes = arrays.send(starts, lengths)
+    assert arrays.offsets(sizes).tolist() == offsets_of(lengths).tolist()
+    assert arrays.owners(sizes, total).tolist() == owners(lengths).tolist()
+    assert arrays.ranges(there, sizes, total).tolist() == ranges(starts, lengths).tolist()
 
 
 def test_offsets_of_small_integers_do_not_overflow():

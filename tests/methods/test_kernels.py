@@ -11,6 +11,7 @@ from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning import rows as rows_module
 from wordstill.methods.learning.rows import EVERY, RowOptimizer, RowTable
 from wordstill.teacher import WordStates
+from wordstill.teacher.batch import FIELDS
 
 pytest.importorskip("triton", reason="needs triton")
 from wordstill.methods.kernels.row_kernels import KernelStep
@@ -110,9 +111,9 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     plain.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
     for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
-        fast.observe(
-            WordStates(states.batch.host, {layer: said.to(DEVICE) for layer, said in states.hidden.items()})
-        )
+        there = {name: getattr(states.batch, name).to(DEVICE) for name in (*FIELDS, "known")}
+        hidden = {layer: said.to(DEVICE) for layer, said in states.hidden.items()}
+        fast.observe(WordStates(replace(states.batch, **there), hidden))
     assert torch.equal(fast.positives.counts.cpu(), plain.positives.counts)
     assert_alike(plain.rows, fast.rows)
     assert float(fast.loss) == pytest.approx(float(plain.loss), rel=1e-4)

@@ -10,8 +10,9 @@ import torch
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.teacher import BatchConfig, TextBatches, subword_source
+from wordstill.teacher.arrays import HOST, DeviceArrays
 from wordstill.teacher.batch import FIELDS
-from wordstill.teacher.gathering import Gatherer, gatherer
+from wordstill.teacher.batches import batch_arrays
 from wordstill.teacher.subwords import FormSubwords
 
 CPU = torch.device("cpu")
@@ -48,20 +49,18 @@ def source(corpus, tokenizer):
     return found
 
 
-def on_cpu(source, vocabulary, tokenizer):
-    return Gatherer(source, vocabulary, tokenizer, LIMIT, CPU)
-
-
 @pytest.mark.parametrize("min_count", [1, 2])
 @pytest.mark.parametrize("order", [None, 5])
 @pytest.mark.parametrize("unit", ["paragraph", "sentence"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_gathered_batches_are_those_of_the_host(corpus, source, tokenizer, packed, unit, order, min_count):
+def test_batches_made_of_tensors_are_those_of_the_host(
+    corpus, source, tokenizer, packed, unit, order, min_count
+):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count))
     config = BatchConfig(budget=150, limit=LIMIT, unit=unit, packed=packed)
     given = (corpus, vocabulary, source, tokenizer, config, order)
     expected = list(TextBatches(*given).since((0, 0)))
-    found = list(TextBatches(*given, on_cpu(source, vocabulary, tokenizer)).since((0, 0)))
+    found = list(TextBatches(*given, DeviceArrays(CPU)).since((0, 0)))
     assert len(found) == len(expected) > 3
     assert any(batch.n_truncated for _, batch in expected)
     for (place, batch), (right_place, right) in zip(found, expected):
@@ -71,23 +70,59 @@ def test_gathered_batches_are_those_of_the_host(corpus, source, tokenizer, packe
             assert getattr(batch, field).dtype == torch.int64
         assert batch.known.tolist() == np.flatnonzero(right.word_ids >= 0).tolist()
         assert batch.host_word_ids.tolist() == right.word_ids.tolist()
+        assert right.word_ids.dtype == np.int32
         assert batch.lengths.tolist() == right.lengths.tolist()
         assert (batch.n_words, batch.n_truncated) == (right.n_words, right.n_truncated)
         assert batch.max_subword >= right.subwords.max()
-        assert batch.host.source_ids.tolist() == right.source_ids.tolist()
+        assert batch.source_ids.tolist() == right.source_ids.tolist()
 
 
-def test_reading_begins_in_the_middle_as_on_the_host(corpus, source, tokenizer):
-    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1))
-    config = BatchConfig(budget=150, limit=LIMIT)
-    gathered = TextBatches(
-        corpus, vocabulary, source, tokenizer, config, gather=on_cpu(source, vocabulary, tokenizer)
-    )
-    whole = list(gathered.since((0, 0)))
-    rest = list(gathered.since(whole[1][0]))
-    assert [batch.subwords.tolist() for _, batch in rest] == [
-        batch.subwords.tolist() for _, batch in whole[2:]
-    ]
+def slow_words(paragraph, keys, tokenizer, base):
+    """Id, subwords and sentence of each word of a text that begins at ``base``, found one by one."""
+    encoded = tokenizer.encode([paragraph.text])
+    spans = list(zip(encoded.starts.tolist(), encoded.ends.tolist()))
+    room = LIMIT - len(tokenizer.prefix + tokenizer.suffix)
+    for number, sentence in enumerate(paragraph.sentences):
+        for word in sentence.words:
+            mine = [place for place, (a, b) in enumerate(spans) if max(a, word.start) < min(b, word.end)]
+            if mine and mine[-1] < room:
+                first = base + len(tokenizer.prefix)
+                yield keys.get(word.text.lower(), -1), first + mine[0], first + mine[-1] + 1, number
+            else:
+                yield -1, base, base, number
+
+
+@pytest.mark.parametrize("arrays", [HOST, DeviceArrays(CPU)], ids=["numpy", "torch"])
+def test_batches_against_loops(arrays, tokenizer, write_store, unique_words):
+    words = unique_words()
+    lines = [" ".join(islice(words, size)).capitalize() for size in (1, 4, 60, 3, 2)]
+    corpus = write_store(*lines, f"{INVISIBLE} {lines[1]}. So {lines[3]}, {INVISIBLE} it! Is.")
+    vocabulary, paragraphs = Vocabulary.build(corpus, VocabularyConfig(min_count=2)), list(corpus)
+    keys = {key: id for id, key in enumerate(vocabulary.keys)}
+    room = LIMIT - len(tokenizer.prefix + tokenizer.suffix)
+    given = (corpus, vocabulary, subword_source(corpus, tokenizer), tokenizer, BatchConfig(90, LIMIT))
+    seen = 0
+    for _, batch in TextBatches(*given, arrays=arrays).since((0, 0)):
+        columns = (batch.word_ids, batch.word_start, batch.word_end, batch.word_sentence)
+        found = zip(*(column.tolist() for column in columns))
+        expected, sentences, offset = [], 0, 0
+        for number, source_id in enumerate(batch.source_ids.tolist()):
+            paragraph = paragraphs[source_id]
+            for *word, sentence in slow_words(paragraph, keys, tokenizer, offset):
+                expected.append((*word, sentences + sentence))
+            ids = tokenizer.encode([paragraph.text]).ids.tolist()
+            whole = [
+                *tokenizer.prefix,
+                *ids[:room],
+                *tokenizer.suffix,
+            ]
+            assert batch.subwords.tolist()[offset : offset + len(whole)] == whole
+            for sentence in range(len(paragraph.sentences)):
+                assert batch.sentence_text[sentences + sentence] == number
+            sentences, offset, seen = sentences + len(paragraph.sentences), offset + len(whole), seen + 1
+            assert batch.text_offsets[number + 1] == offset
+        assert list(found) == expected
+    assert seen == len(paragraphs)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +137,9 @@ def test_where_a_gpu_cannot_gather_a_warning_says_why(
     corpus, source, tokenizer, device, words, by_form, reason
 ):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1, words=words))
-    given = (source if by_form else None, vocabulary, tokenizer, LIMIT, torch.device(device))
+    given = (source if by_form else None, vocabulary, torch.device(device))
     with warnings.catch_warnings(action="error"):
-        assert gatherer("host", *given) is None
-        assert gatherer("auto", *given) is None
+        assert batch_arrays("host", *given) is HOST
+        assert batch_arrays("auto", *given) is HOST
     with pytest.warns(UserWarning, match=f"made on the host, not on the device: .*{reason}"):
-        assert gatherer("device", *given) is None
+        assert batch_arrays("device", *given) is HOST

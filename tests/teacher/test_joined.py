@@ -1,4 +1,4 @@
-"""Texts that are tokenised together against each by itself."""
+"""Texts that are tokenized together against each by itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-import wordstill.teacher.subwords as joined
 from wordstill.teacher.subwords import encode_joined, joining_changes_nothing
 
 TEXTS = [" the", "river", " stands", ' "still",', " ", "", " a\u0301b", " \u200d", " Σας", " 3.5", "x"] * 20
@@ -27,10 +26,9 @@ def test_every_tokenizer_that_splits_at_spaces(space_splitting, tiny_teacher, na
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "roberta"])
 @pytest.mark.parametrize("together", [1, 3, 64, 1000])
-def test_odd_texts_in_runs_of_every_length(kind, together, tiny_teacher, monkeypatch):
-    monkeypatch.setattr(joined, "TOGETHER", together)
+def test_odd_texts_in_runs_of_every_length(kind, together, tiny_teacher):
     tokenizer = tiny_teacher(kind).tokenizer
-    assert_same(encode_joined(tokenizer, TEXTS), tokenizer.encode(TEXTS))
+    assert_same(encode_joined(tokenizer, TEXTS, together), tokenizer.encode(TEXTS))
 
 
 def test_no_texts(tiny_teacher):

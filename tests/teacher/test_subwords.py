@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import wordstill.teacher.subwords as subwords
 from wordstill.teacher import subword_source
 from wordstill.teacher.subwords import FormSubwords, MixedSubwords, TextSubwords
 
@@ -112,7 +111,7 @@ def test_sentences_begin_where_their_first_subword_does(tiny_teacher, write_stor
         table = TextSubwords(corpus, tokenizer).read(paragraph_rows(corpus))
         assert table.sentence_start.tolist() == [0, *table.sentence_end[:-1].tolist()]
         assert table.sentence_end[-1] == len(table.ids)
-        assert table.words_in_sentence.tolist() == [4, 3, 3, 2]
+        assert np.bincount(table.word_sentence).tolist() == [4, 3, 3, 2]
         if kind in SPACE_SPLITTING:
             for sentence in range(3):
                 text = "".join(
@@ -132,7 +131,7 @@ def test_sentences_without_spaces_between_them(tiny_teacher, write_store):
         table = source.read(paragraph_rows(corpus))
         assert table.sentence_start.tolist() == [0, *table.sentence_end[:-1].tolist()]
         assert table.sentence_end[-1] == len(table.ids)
-        sentence = np.repeat(np.arange(len(table.words_in_sentence)), table.words_in_sentence)
+        sentence = table.word_sentence
         there = table.word_start < table.word_end
         assert (table.word_end > table.sentence_start[sentence])[there].all()
         assert (table.word_start < table.sentence_end[sentence])[there].all()
@@ -179,9 +178,8 @@ def test_the_slow_way_is_taken_when_the_sample_disagrees(tiny_teacher, nasty_sto
     assert isinstance(subword_source(nasty_store, tokenizer), TextSubwords)
 
 
-def test_forms_are_tokenised_in_chunks(tiny_teacher, nasty_store, monkeypatch):
+def test_forms_are_tokenized_in_chunks(tiny_teacher, nasty_store):
     tokenizer = tiny_teacher("roberta").tokenizer
     rows = paragraph_rows(nasty_store)
     whole = FormSubwords(nasty_store, tokenizer).read(rows)
-    monkeypatch.setattr(subwords, "FORMS_AT_ONCE", 7)
-    assert_same(FormSubwords(nasty_store, tokenizer).read(rows), whole)
+    assert_same(FormSubwords(nasty_store, tokenizer, forms_at_once=7).read(rows), whole)

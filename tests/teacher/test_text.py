@@ -8,7 +8,6 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-import wordstill.teacher.batches as text_module
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.teacher import BatchConfig, TextBatches, subword_source
@@ -50,8 +49,8 @@ def vocabulary(corpus):
 source_of = cache(subword_source)
 
 
-def text_batches(corpus, vocabulary, tokenizer, config=CONFIG):
-    return TextBatches(corpus, vocabulary, source_of(corpus, tokenizer), tokenizer, config)
+def text_batches(corpus, vocabulary, tokenizer, config=CONFIG, **sizes):
+    return TextBatches(corpus, vocabulary, source_of(corpus, tokenizer), tokenizer, config, **sizes)
 
 
 def read_all(source):
@@ -191,21 +190,17 @@ def test_reading_again_gives_the_same(corpus, vocabulary, tokenizer):
     assert_same(once, again)
 
 
-def test_several_builders_read_the_same(corpus, vocabulary, tokenizer, monkeypatch):
-    monkeypatch.setattr(text_module, "LARGE_BUDGET", 1)
-    several = text_batches(corpus, vocabulary, tokenizer)
-    assert several.builders == text_module.BUILDERS > 1
-    monkeypatch.undo()
-    one = text_batches(corpus, vocabulary, tokenizer)
-    assert one.builders == 1
+def test_several_builders_read_the_same(corpus, vocabulary, tokenizer):
+    one, several = (text_batches(corpus, vocabulary, tokenizer) for _ in range(2))
+    large = text_batches(corpus, vocabulary, tokenizer, BatchConfig(1 << 15, LIMIT))
+    several.builders = large.builders
+    assert several.builders > one.builders == 1
     assert [after for after, _ in several.since((0, 0))] == [after for after, _ in one.since((0, 0))]
     assert_same(read_all(several), read_all(one))
 
 
-def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, tokenizer, monkeypatch):
-    monkeypatch.setattr(text_module, "WINDOW_FORMS", 150)
-    monkeypatch.setattr(text_module, "BATCHES_IN_WINDOW", 1)
-    source = text_batches(corpus, vocabulary, tokenizer)
+def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, tokenizer):
+    source = text_batches(corpus, vocabulary, tokenizer, window_forms=150)
     everything = list(source.since((0, 0)))
     assert len({start for (start, _), _ in everything}) > 3
     assert everything[-1][0][1] == 0
@@ -215,11 +210,10 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, tokenizer,
         )
 
 
-def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, tokenizer, monkeypatch):
-    monkeypatch.setattr(text_module, "WINDOW_FORMS", 150)
-    monkeypatch.setattr(text_module, "BATCHES_IN_WINDOW", 1)
-    plain, mixed, other = (text_batches(corpus, vocabulary, tokenizer) for _ in range(3))
-    mixed.order, other.order = 5, 6
+def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, tokenizer):
+    plain, mixed, other = (
+        text_batches(corpus, vocabulary, tokenizer, window_forms=150, order=order) for order in (None, 5, 6)
+    )
 
     def places(source):
         return [tuple(batch.source_ids.tolist()) for _, batch in source.since((0, 0))]
@@ -245,17 +239,15 @@ def test_sentences_can_be_read_one_by_one(corpus, vocabulary, tokenizer):
     assert sum(len(batch.lengths) for batch in found) > sum(len(b.lengths) for b in read_all(whole))
 
 
-def test_small_windows_read_the_same_texts(corpus, vocabulary, tokenizer, monkeypatch):
-    def texts():
+def test_small_windows_read_the_same_texts(corpus, vocabulary, tokenizer):
+    def texts(**sizes):
         return sorted(
             (int(place), tuple(batch.subwords[a:b].tolist()))
-            for batch in read_all(text_batches(corpus, vocabulary, tokenizer))
+            for batch in read_all(text_batches(corpus, vocabulary, tokenizer, **sizes))
             for place, a, b in zip(batch.source_ids, batch.text_offsets, batch.text_offsets[1:])
         )
 
-    whole = texts()
-    monkeypatch.setattr(text_module, "WINDOW_FORMS", 10)
-    assert texts() == whole
+    assert texts(window_forms=10) == texts()
 
 
 def test_sentences_without_spaces_are_split_at_their_ends_too(write_store, tiny_teacher):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.teacher.batch import send
+from wordstill.teacher.arrays import send
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-import wordstill.teacher.batches as words_module
 from wordstill.errors import UsageError
 from wordstill.teacher import BatchConfig, WordListBatches
 
@@ -42,10 +41,10 @@ def test_each_word_alone_without_its_space(tokenizer):
     assert sorted(seen + empty) == list(range(len(WORDS)))
 
 
-def test_reading_from_any_position_gives_the_rest(tokenizer, unique_words, monkeypatch):
-    monkeypatch.setattr(words_module, "WORDS_AT_ONCE", 10)
+def test_reading_from_any_position_gives_the_rest(tokenizer, unique_words):
     words = list(islice(unique_words(), 47))
-    source = WordListBatches(words, np.arange(47), tokenizer, BatchConfig(budget=20, limit=LIMIT))
+    config = BatchConfig(budget=20, limit=LIMIT)
+    source = WordListBatches(words, np.arange(47), tokenizer, config, window_words=20)
     everything = list(source.since((0, 0)))
     assert sorted(np.concatenate([batch.source_ids for _, batch in everything])) == list(range(47))
     for number, (position, _) in enumerate(everything):

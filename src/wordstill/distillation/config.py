@@ -12,7 +12,7 @@ from wordstill.methods import METHODS
 from wordstill.methods.specification import MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
-from wordstill.teacher.gathering import Place
+from wordstill.teacher.batches import Place
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from wordstill.teacher import (
     WordStates,
     subword_source,
 )
-from wordstill.teacher.gathering import gatherer
+from wordstill.teacher.batches import batch_arrays
 
 Position = tuple[int, int]
 EPOCH_STRIDE = 1_000_003
@@ -95,10 +95,10 @@ def make_stages(
         return stages
     learners = [method for method in readers if method.learns]
     source = subword_source(corpus, teacher.tokenizer)
-    gather = gatherer(config.batches, source, vocabulary, teacher.tokenizer, batches.limit, teacher.device)
+    arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
-        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, gather)
+        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays)
         stage = Stage(
             f"text, epoch {epoch}" if config.epochs > 1 else "text",
             text,

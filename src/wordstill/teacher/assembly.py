@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordstill.core.ragged import Ints, offsets_of, owners, ranges
+from wordstill.core.ragged import Ints, offsets_of
 from wordstill.corpus import Vocabulary
+from wordstill.teacher.arrays import HOST, Array, HostArrays
 from wordstill.teacher.batch import Batch
-from wordstill.teacher.subwords import SubwordTable
+from wordstill.teacher.gathering import SubwordTable
 from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials
 
 
@@ -20,7 +21,8 @@ class Assembler:
     Args:
         tokenizer: Knows the special tokens.
         limit: Longest text in subwords, special tokens counted.
-        vocabulary: Knows the phrases; None where there are none to find.
+        vocabulary: Knows the phrases, which are found on the host only; None where there are none to find.
+        arrays: The kind of the arrays of tables and batches.
 
     Attributes:
         room: Longest text without its special tokens.
@@ -30,68 +32,86 @@ class Assembler:
         UsageError: The limit leaves no room beside the special tokens.
     """
 
-    def __init__(self, tokenizer: SubwordTokenizer, limit: int, vocabulary: Vocabulary | None = None) -> None:
+    def __init__(
+        self,
+        tokenizer: SubwordTokenizer,
+        limit: int,
+        vocabulary: Vocabulary | None = None,
+        arrays: HostArrays = HOST,
+    ) -> None:
         self.room = room_beside_specials(limit, tokenizer)
         self.specials = limit - self.room
-        self.vocabulary = vocabulary
-        self._prefix = np.array(tokenizer.prefix, dtype=np.int64)
-        self._suffix = np.array(tokenizer.suffix, dtype=np.int64)
+        self.vocabulary, self.arrays = vocabulary, arrays
+        with arrays.aside():
+            self._prefix, self._suffix = (
+                *arrays.send(np.array(tokenizer.prefix, dtype=np.int64)),
+                *arrays.send(np.array(tokenizer.suffix, dtype=np.int64)),
+            )
 
-    def assemble(
-        self, table: SubwordTable, sentence_text: Ints, word_ids: NDArray[np.int32], source_ids: Ints
-    ) -> Batch:
-        """Make a batch.
+    def assemble(self, table: SubwordTable, word_ids: Array, source_ids: Ints) -> Batch:
+        """Make a batch, with arrays of the kind of the table's.
 
         Args:
             table: The texts.
-            sentence_text: Number of each sentence's text [S].
             word_ids: Vocabulary id of each running word [W].
             source_ids: What each text is [B].
         """
-        kept = np.minimum(table.text_lengths, self.room)
-        old, texts = offsets_of(table.text_lengths), offsets_of(kept + self.specials)
-        shift = texts[:-1] + len(self._prefix) - old[:-1]
-        end = texts[1:] - len(self._suffix)
-        sentence_end = np.minimum(table.sentence_end + shift[sentence_text], end[sentence_text])
-        sentence = owners(table.words_in_sentence)
-        text = sentence_text[sentence]
-        first, last = table.word_start + shift[text], table.word_end + shift[text]
-        lost = (last > end[text]) | (first >= last)
-        first, last = np.where(lost, texts[text], first), np.where(lost, texts[text], last)
-        known, phrase_start, phrase_end = self._find_phrases(np.where(lost, -1, word_ids), sentence)
-        return Batch(
-            subwords=self._surrounded(table.ids[ranges(old[:-1], kept)], kept, texts),
-            text_offsets=texts,
-            word_ids=known,
-            word_start=np.concatenate([first, first[phrase_start]]),
-            word_end=np.concatenate([last, last[phrase_end - 1]]),
-            word_sentence=np.concatenate([sentence, sentence[phrase_start]]),
-            sentence_start=np.minimum(table.sentence_start + shift[sentence_text], sentence_end),
+        xp = self.arrays.xp
+        lengths = np.minimum(table.text_lengths, self.room) + self.specials
+        before, sizes, offsets = self.arrays.send(
+            offsets_of(table.text_lengths)[:-1], lengths, offsets_of(lengths)
+        )
+        shift = offsets[:-1] + len(self._prefix) - before
+        text_end = offsets[1:] - len(self._suffix)
+        shift_of_sentence, end_of_sentence = shift[table.sentence_text], text_end[table.sentence_text]
+        sentence_end = xp.minimum(table.sentence_end + shift_of_sentence, end_of_sentence)
+        text = table.sentence_text[table.word_sentence]
+        shift_of_word = shift[text]
+        start, end = table.word_start + shift_of_word, table.word_end + shift_of_word
+        lost = (end > text_end[text]) | (start >= end)
+        nowhere = offsets[text]
+        batch = Batch(
+            subwords=self._surrounded(table.ids, before, sizes, offsets, int(lengths.sum())),
+            text_offsets=offsets,
+            word_ids=xp.where(lost, -1, word_ids),
+            word_start=xp.where(lost, nowhere, start),
+            word_end=xp.where(lost, nowhere, end),
+            word_sentence=table.word_sentence,
+            sentence_start=xp.minimum(table.sentence_start + shift_of_sentence, sentence_end),
             sentence_end=sentence_end,
-            sentence_text=sentence_text,
+            sentence_text=table.sentence_text,
             n_words=len(word_ids),
-            phrase_start=phrase_start,
-            phrase_end=phrase_end,
+            phrase_start=table.sentence_text[:0],
+            phrase_end=table.sentence_text[:0],
             source_ids=source_ids,
             n_truncated=int((table.text_lengths > self.room).sum()),
         )
+        return batch if self.vocabulary is None else _with_phrases(batch, self.vocabulary)
 
-    def _surrounded(self, ids: Ints, lengths: Ints, texts: Ints) -> Ints:
-        subwords = np.empty(int(texts[-1]), dtype=np.int64)
-        for tokens, starts in ((self._prefix, texts[:-1]), (self._suffix, texts[1:] - len(self._suffix))):
-            subwords[starts[:, None] + np.arange(len(tokens))] = tokens
-        subwords[ranges(texts[:-1] + len(self._prefix), lengths)] = ids
+    def _surrounded(self, ids: Array, before: Array, sizes: Array, offsets: Array, total: int) -> Array:
+        """[P] subwords with the special tokens of each text, over-long ends cut."""
+        # Special tokens first get a neighbor's subword, wherever it is.
+        places = self.arrays.ranges(before - len(self._prefix), sizes, total)
+        subwords = self.arrays.long(ids[self.arrays.xp.clip(places, 0, len(ids) - 1)])
+        for tokens, starts in ((self._prefix, offsets[:-1]), (self._suffix, offsets[1:] - len(self._suffix))):
+            subwords[starts[:, None] + self.arrays.arange(len(tokens))] = tokens
         return subwords
 
-    def _find_phrases(self, ids: NDArray[np.int32], sentence: Ints) -> tuple[NDArray[np.int32], Ints, Ints]:
-        """Ids of the running words and then of the phrases, and the range of words of each phrase."""
-        if self.vocabulary is None:
-            nothing = np.empty(0, dtype=np.int64)
-            return ids.astype(np.int32), nothing, nothing
-        phrases, first, last = self.vocabulary.phrases.find(ids, sentence)
-        # Words that occur only in phrases have ids too, beyond the vocabulary.
-        words = np.where(ids < len(self.vocabulary), ids, -1)
-        return np.concatenate([words, phrases]).astype(np.int32), first, last + 1
+
+def _with_phrases(batch: Batch, vocabulary: Vocabulary) -> Batch:
+    """The batch, on the host, with the phrases behind its words."""
+    phrases, first, last = vocabulary.phrases.find(batch.word_ids, batch.word_sentence)
+    # Words that occur only in phrases have ids too, beyond the vocabulary.
+    words = np.where(batch.word_ids < len(vocabulary), batch.word_ids, -1)
+    return replace(
+        batch,
+        word_ids=np.concatenate([words, phrases]).astype(np.int32),
+        word_start=np.concatenate([batch.word_start, batch.word_start[first]]),
+        word_end=np.concatenate([batch.word_end, batch.word_end[last]]),
+        word_sentence=np.concatenate([batch.word_sentence, batch.word_sentence[first]]),
+        phrase_start=first,
+        phrase_end=last + 1,
+    )
 
 
 def trial_batch(subwords: Ints, limit: int) -> Batch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,17 +14,6 @@ from torch import Tensor
 
 from wordstill.core.ragged import Ints
 from wordstill.core.settings import Config, Range
-
-
-def send(array: NDArray[np.integer], device: torch.device) -> Tensor:
-    """An array [n] as a tensor there: of 64 bits, or of 32 where it has no more."""
-    kind = torch.int64 if array.dtype == np.int64 else torch.int32
-    # Only from pinned memory does a copy not wait.
-    staged = torch.empty(len(array), dtype=kind, pin_memory=device.type == "cuda" and len(array) > 0)
-    # By numpy: torch shares longer copies among threads, which takes milliseconds where cores are busy.
-    np.copyto(staged.numpy(), array, casting="unsafe")
-    return staged.to(device, non_blocking=True)
-
 
 Unit = Literal["paragraph", "sentence"]
 
@@ -100,11 +88,10 @@ FIELDS = (
 class DeviceBatch:
     """The arrays of a batch as tensors (int64); `Batch` says what they are."""
 
-    on_host: Callable[[], Batch]
-    """Gives the batch itself."""
     lengths: Ints
     n_words: int
     n_truncated: int
+    source_ids: Ints
     max_subword: int
     """No subword has a higher id."""
     arriving_word_ids: Tensor
@@ -129,11 +116,6 @@ class DeviceBatch:
     def device(self) -> torch.device:
         """Where it is."""
         return self.subwords.device
-
-    @cached_property
-    def host(self) -> Batch:
-        """The batch on the host; one that was made on the device is made once more."""
-        return self.on_host()
 
     @cached_property
     def host_word_ids(self) -> NDArray[np.integer]:
@@ -174,12 +156,41 @@ class DeviceLoader:
             if self.stream is not None:
                 arrival = self.stream.record_event()
         return DeviceBatch(
-            lambda: batch,
             batch.lengths,
             batch.n_words,
             batch.n_truncated,
+            batch.source_ids,
             int(batch.subwords.max(initial=0)),
             torch.from_numpy(batch.word_ids),
             **dict(zip((*FIELDS, "known"), torch.split(sent, sizes))),
             arrival=arrival,
         )
+
+
+def made_on_device(batch: Batch, lengths: Ints, max_subword: int, stream: Any) -> DeviceBatch:
+    """A batch whose arrays are tensors of a device already, made in a stream of their own.
+
+    Args:
+        batch: The tensors.
+        lengths: Subwords of each text, special tokens counted [B].
+        max_subword: No subword has a higher id.
+        stream: The GPU's stream, which is the current one; None on a CPU.
+    """
+    tensors: dict[str, Any] = {field: getattr(batch, field) for field in FIELDS}
+    tensors["word_ids"] = arriving = tensors["word_ids"].long()
+    if stream is not None:
+        pinned = torch.empty(len(arriving), dtype=torch.int64, pin_memory=True)
+        arriving = pinned.copy_(arriving, non_blocking=True)
+    # The host waits for this stream only, to learn how many words are known.
+    known = torch.nonzero(tensors["word_ids"] >= 0).flatten()
+    return DeviceBatch(
+        lengths,
+        batch.n_words,
+        batch.n_truncated,
+        batch.source_ids,
+        max_subword,
+        arriving,
+        **tensors,
+        known=known,
+        arrival=None if stream is None else stream.record_event(),
+    )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
+import torch
 
-from wordstill.core.ragged import Ints, offsets_of, owners, ranges
+from wordstill.core.ragged import Ints, offsets_of, ranges
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, Vocabulary
+from wordstill.teacher.arrays import HOST, DeviceArrays, HostArrays
 from wordstill.teacher.assembly import Assembler
-from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch
-from wordstill.teacher.gathering import Gatherer
+from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch, made_on_device
+from wordstill.teacher.gathering import FormTable, Passage, SubwordTable
 from wordstill.teacher.planning import plan_batches, plan_texts
-from wordstill.teacher.subwords import SubwordSource, SubwordTable
+from wordstill.teacher.subwords import FormSubwords, SubwordSource
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
 
 Position = tuple[int, int]
@@ -84,6 +88,8 @@ BATCHES_IN_WINDOW = 8
 BUILDERS, LARGE_BUDGET = 3, 1 << 15
 """Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
 interpreter's lock for long arrays only."""
+Place = Literal["auto", "host", "device"]
+"""``auto`` is the device where it is a GPU and can make batches."""
 
 
 class TextBatches(ResumableBatches):
@@ -100,7 +106,8 @@ class TextBatches(ResumableBatches):
         tokenizer: The teacher's tokenizer.
         config: Size of the batches.
         order: Seed of a random order of reading; None reads from beginning to end.
-        gather: Makes the batches on a device; None makes them on the host.
+        arrays: Where batches are made, see `batch_arrays`.
+        window_forms: Forms of a window, which is planned as a whole; None suits the budget.
     """
 
     def __init__(
@@ -111,13 +118,20 @@ class TextBatches(ResumableBatches):
         tokenizer: SubwordTokenizer,
         config: BatchConfig,
         order: int | None = None,
-        gather: Gatherer | None = None,
+        arrays: HostArrays = HOST,
+        window_forms: int | None = None,
     ) -> None:
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
-        self.gather = gather
-        self.builders = BUILDERS if config.budget >= LARGE_BUDGET and gather is None else 1
-        self.assembler = Assembler(tokenizer, config.limit, vocabulary)
-        self.ids_of_slots = vocabulary.word_ids(corpus)
+        self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW * config.budget)
+        self.forms = _FormsOnDevice(source, tokenizer, arrays) if isinstance(arrays, DeviceArrays) else None
+        self.builders = BUILDERS if config.budget >= LARGE_BUDGET and self.forms is None else 1
+        phrases = vocabulary if len(vocabulary.phrases) else None
+        self.assembler = Assembler(tokenizer, config.limit, phrases, arrays)
+        ids = vocabulary.word_ids(corpus)
+        if phrases is None:
+            ids = np.where(ids < len(vocabulary), ids, -1).astype(np.int32)
+        with arrays.aside():
+            (self.ids_of_slots,) = arrays.send(ids)
 
     def __len__(self) -> int:
         """How many paragraphs there are."""
@@ -130,19 +144,14 @@ class TextBatches(ResumableBatches):
         room = 0 if self.config.unit == "sentence" else self.assembler.room
         texts, totals = plan_texts(lengths, bounds, start, room, self._measure)
         chosen = plan_batches(totals, self.assembler.room, self.assembler.specials, self.config)
-        makers = [partial(self._batch, texts[rows]) for rows in chosen]
-        if self.gather is None:
-            return list(makers)
-        window = self.gather.window(int(bounds[0]), int(bounds[-1]))
-        return [
-            partial(self.gather, window, texts[rows, :2], totals[rows], make)
-            for rows, make in zip(chosen, makers)
-        ]
+        if self.forms is None:
+            return [partial(self._on_host, texts[rows]) for rows in chosen]
+        passage = self.forms.passage(int(bounds[0]), int(bounds[-1]))
+        return [partial(self._on_device, self.forms, passage, texts[rows], totals[rows]) for rows in chosen]
 
     def _window_end(self, start: int) -> int:
         paragraphs, sentences = self.corpus.paragraphs, self.corpus.sentences
-        forms = max(WINDOW_FORMS, BATCHES_IN_WINDOW * self.config.budget)
-        wanted = sentences[paragraphs[start]] + forms
+        wanted = sentences[paragraphs[start]] + self.window_forms
         sentence = int(np.searchsorted(sentences, wanted, side="right")) - 1
         paragraph = int(np.searchsorted(paragraphs, sentence, side="right")) - 1
         return min(max(paragraph, start + 1), len(self.corpus))
@@ -150,12 +159,61 @@ class TextBatches(ResumableBatches):
     def _measure(self, texts: Ints) -> Ints:
         return self.source.read(texts).text_lengths
 
-    def _batch(self, texts: Ints) -> Batch:
-        table = self.source.read(texts[:, :2])
-        sentence_text = owners(texts[:, 1] - texts[:, 0])
-        return self.assembler.assemble(
-            table, sentence_text, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2]
-        )
+    def _on_host(self, texts: Ints) -> Batch:
+        return self._assembled(self.source.read(texts[:, :2]), texts)
+
+    def _on_device(self, forms: _FormsOnDevice, passage: Passage, texts: Ints, totals: Ints) -> DeviceBatch:
+        with forms.arrays.aside():
+            batch = self._assembled(forms.table.read(passage, texts[:, :2], totals, forms.arrays), texts)
+            lengths = np.minimum(totals, self.assembler.room) + self.assembler.specials
+            return made_on_device(batch, lengths, forms.max_subword, forms.arrays.stream)
+
+    def _assembled(self, table: SubwordTable, texts: Ints) -> Batch:
+        return self.assembler.assemble(table, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2])
+
+
+class _FormsOnDevice:
+    """The subwords of every form on a device, which gets the text itself window by window."""
+
+    def __init__(self, source: SubwordSource, tokenizer: SubwordTokenizer, arrays: DeviceArrays) -> None:
+        if not isinstance(source, FormSubwords):
+            raise TypeError("Only the subwords of forms can be gathered on a device.")
+        self.corpus, self.arrays = source.corpus, arrays
+        self.max_subword = max([int(source.table.ids.max(initial=0)), *tokenizer.prefix, *tokenizer.suffix])
+        with arrays.aside():
+            self.table = FormTable(*(arrays.send(each)[0] for each in source.table))
+            (self.word_offsets,) = arrays.send(source.corpus.forms.word_offsets)
+
+    def passage(self, first: int, last: int) -> Passage:
+        """The sentences ``first`` to ``last`` (exclusive), sent to the device."""
+        with self.arrays.aside():
+            return Passage.of(self.corpus, first, last, self.arrays, self.word_offsets)
+
+
+def batch_arrays(
+    place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device
+) -> HostArrays:
+    """Where batches are made: on a GPU where that is possible, unless they are to be made on the host.
+
+    Args:
+        place: What was asked for; if that is the device and it cannot be, a warning says why.
+        source: The subwords of the text.
+        vocabulary: Names the words.
+        device: Where the teacher is.
+    """
+    if place == "host":
+        return HOST
+    if device.type != "cuda":
+        reason = f"the teacher is on the {device.type}"
+    elif not isinstance(source, FormSubwords):
+        reason = "words of this text cannot be split into subwords apart from their neighbors"
+    elif len(vocabulary.phrases):
+        reason = "phrases have to be found"
+    else:
+        return DeviceArrays(device)
+    if place == "device":
+        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
+    return HOST
 
 
 WORDS_AT_ONCE = 8192
@@ -169,11 +227,18 @@ class WordListBatches(ResumableBatches):
         ids: Their ids in the vocabulary.
         tokenizer: The teacher's tokenizer.
         config: Size of the batches.
+        window_words: Words of a window, which is planned as a whole; None suits the budget.
     """
 
     def __init__(
-        self, words: Sequence[str], ids: Ints, tokenizer: SubwordTokenizer, config: BatchConfig
+        self,
+        words: Sequence[str],
+        ids: Ints,
+        tokenizer: SubwordTokenizer,
+        config: BatchConfig,
+        window_words: int | None = None,
     ) -> None:
+        self.window_words = window_words or max(WORDS_AT_ONCE, config.budget)
         self.words, self.ids, self.tokenizer, self.config = words, ids, tokenizer, config
         self.assembler = Assembler(tokenizer, config.limit)
 
@@ -182,7 +247,7 @@ class WordListBatches(ResumableBatches):
         return len(self.words)
 
     def _window_end(self, start: int) -> int:
-        return min(start + max(WORDS_AT_ONCE, self.config.budget), len(self.words))
+        return min(start + self.window_words, len(self.words))
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
@@ -201,15 +266,16 @@ class WordListBatches(ResumableBatches):
         word_start, word_end = words - begins + bounds[:-1]
         every = np.arange(len(rows), dtype=np.int64)
         table = SubwordTable(
-            ids=subwords.ids[ranges(begins, lengths)],
             text_lengths=lengths,
+            ids=subwords.ids[ranges(begins, lengths)],
             word_slots=every,
             word_start=word_start,
             word_end=word_end,
-            words_in_sentence=np.ones(len(rows), dtype=np.int64),
+            word_sentence=every,
             sentence_start=bounds[:-1],
             sentence_end=bounds[1:],
+            sentence_text=every,
         )
         return self.assembler.assemble(
-            table, every, self.ids[start + rows].astype(np.int32), source_ids=start + rows
+            table, self.ids[start + rows].astype(np.int32), source_ids=start + rows
         )

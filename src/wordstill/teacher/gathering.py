@@ -1,283 +1,164 @@
-"""Batches made on a GPU, by gathers from tables that lie there, so that the host has only to plan them."""
+"""The subwords of texts, gathered from those of their forms, on the host or on a device."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from wordstill.core.ragged import Ints, offsets_of
-from wordstill.corpus import Vocabulary
-from wordstill.teacher.batch import Batch, DeviceBatch, send
-from wordstill.teacher.subwords import FormSubwords, SubwordSource
-from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials
+from wordstill.core.ragged import Ints, offsets_of, owners, ranges
+from wordstill.corpus import Corpus
+from wordstill.teacher.arrays import HOST, Array, HostArrays
 
 
-def running_sum(lengths: Tensor) -> Tensor:
-    """Where each run starts, and the total at the end."""
-    offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64, device=lengths.device)
-    torch.cumsum(lengths, dim=0, out=offsets[1:])
-    return offsets
+@dataclass(frozen=True)
+class SubwordTable:
+    """Subwords of some texts without special tokens; a text is a run of sentences of one paragraph.
+
+    Word and sentence ranges are half-open and count subwords from the first text's first. ``word_slots``
+    points into the store's list of words of forms, so that a vocabulary can name each word.
+    """
+
+    text_lengths: Ints
+    """[B] on the host, wherever the others are."""
+    ids: Array
+    word_slots: Array
+    word_start: Array
+    word_end: Array
+    word_sentence: Array
+    sentence_start: Array
+    sentence_end: Array
+    sentence_text: Array
+
+    def followed_by(self, other: SubwordTable) -> SubwordTable:
+        """The texts of this table and then those of another, both on the host."""
+        shifts = {"sentence_text": len(self.text_lengths), "word_sentence": len(self.sentence_text)}
+        subwords = dict.fromkeys(("word_start", "word_end", "sentence_start", "sentence_end"), len(self.ids))
+        joined = {
+            name: np.concatenate([mine, getattr(other, name) + (shifts | subwords).get(name, 0)])
+            for name, mine in vars(self).items()
+        }
+        return SubwordTable(**joined)
+
+    def ordered(self, order: Ints) -> SubwordTable:
+        """The same texts in another order, on the host: first number ``order[0]``, and so on."""
+        lengths = self.text_lengths[order]
+        start_of_text = offsets_of(self.text_lengths)[order]
+        shift = offsets_of(lengths)[:-1] - start_of_text
+        sentences, sentence_text = _regrouped(self.sentence_text, order)
+        words, word_sentence = _regrouped(self.word_sentence, sentences)
+        shift_of_sentence = shift[sentence_text]
+        shift_of_word = shift_of_sentence[word_sentence]
+        return SubwordTable(
+            text_lengths=lengths,
+            ids=self.ids[ranges(start_of_text, lengths)],
+            word_slots=self.word_slots[words],
+            word_start=self.word_start[words] + shift_of_word,
+            word_end=self.word_end[words] + shift_of_word,
+            word_sentence=word_sentence,
+            sentence_start=self.sentence_start[sentences] + shift_of_sentence,
+            sentence_end=self.sentence_end[sentences] + shift_of_sentence,
+            sentence_text=sentence_text,
+        )
 
 
-def owners_of(lengths: Tensor, total: int) -> Tensor:
-    """For each element of the runs, the number of its run."""
-    numbers = torch.arange(len(lengths), device=lengths.device)
-    return numbers.repeat_interleave(lengths, output_size=total)
+class FormTable(NamedTuple):
+    """Subwords of every form, end to end, and the range of each of the store's words in its form."""
+
+    ids: Array
+    lengths: Array
+    word_start: Array
+    word_end: Array
+    offsets: Array
+
+    def read(
+        self, passage: Passage, texts: Ints, totals: Ints | None = None, arrays: HostArrays = HOST
+    ) -> SubwordTable:
+        """Subwords of texts, gathered from those of their forms.
+
+        Args:
+            passage: Where the texts are.
+            texts: Rows (first sentence, sentence after the last) [B, 2].
+            totals: Subwords of each text [B]; None counts them, on the host only.
+            arrays: The kind of the arrays of the table and the passage.
+        """
+        run = SentenceRuns(passage, texts, arrays)
+        lengths = self.lengths[run.forms]
+        before = arrays.offsets(lengths)
+        if totals is None:
+            totals = np.diff(before[run.text_bounds])
+        start_of_word, sentence_bounds = before[run.word_form], before[run.sentence_bounds]
+        return SubwordTable(
+            text_lengths=totals,
+            ids=self.ids[arrays.ranges(self.offsets[run.forms], lengths, int(totals.sum()))],
+            word_slots=run.word_slots,
+            word_start=start_of_word + self.word_start[run.word_slots],
+            word_end=start_of_word + self.word_end[run.word_slots],
+            word_sentence=run.word_sentence,
+            sentence_start=sentence_bounds[:-1],
+            sentence_end=sentence_bounds[1:],
+            sentence_text=run.sentence_text,
+        )
 
 
-def runs(starts: Tensor, lengths: Tensor, total: int) -> tuple[Tensor, Tensor]:
-    """For each element of the runs ``start, start + 1, …`` the number of its run, and the element."""
-    owner = owners_of(lengths, total)
-    shift = starts - running_sum(lengths)[:-1]
-    return owner, torch.arange(total, device=starts.device) + shift[owner]
-
-
-class Window(NamedTuple):
-    """The forms of a run of sentences of the store, on the device. F forms, S sentences."""
+class Passage(NamedTuple):
+    """The forms of a run of sentences of the store. S sentences, F forms."""
 
     first: int
     """Number of the first sentence in the store."""
-    sentences: Ints
-    """[S + 1] where each begins among the forms; on the host."""
-    bounds: Tensor
-    """[S + 1] the same on the device."""
-    forms: Tensor
-    """[F]."""
+    host_offsets: Ints
+    """[S + 1] where each sentence begins among the forms; on the host."""
+    offsets: Array
+    forms: Array
+    word_offsets: Array
+    """Where the words of each form begin in the store's list of words of forms."""
+
+    @classmethod
+    def of(cls, corpus: Corpus, first: int, last: int, arrays: HostArrays, word_offsets: Array) -> Passage:
+        """The sentences ``first`` to ``last`` (exclusive)."""
+        bounds = np.asarray(corpus.sentences[first : last + 1])
+        offsets = bounds - bounds[0]
+        (there,), (forms,) = arrays.send(offsets), arrays.send(corpus.form_ids[bounds[0] : bounds[-1]])
+        return cls(first, offsets, there, forms, word_offsets)
 
 
-class Gatherer:
-    """Makes on a device the batches that `TextBatches` makes on the host, for texts without phrases.
-
-    The device gets the forms of a window of paragraphs as they lie in the store, and then, for each batch,
-    where its texts begin; subwords, words and sentences are gathered there, in a stream of their own.
-
-    Args:
-        source: The subwords of every form.
-        vocabulary: Names the words; it has no phrases.
-        tokenizer: Knows the special tokens.
-        limit: Longest text in subwords, special tokens counted.
-        device: Where batches are made.
-    """
-
-    def __init__(
-        self,
-        source: FormSubwords,
-        vocabulary: Vocabulary,
-        tokenizer: SubwordTokenizer,
-        limit: int,
-        device: torch.device,
-    ) -> None:
-        self.corpus, self.device = source.corpus, device
-        self.room = room_beside_specials(limit, tokenizer)
-        # torch does not type its streams. Without a high priority gathers wait for the model's kernels.
-        self.stream: Any = torch.cuda.Stream(device, priority=-1) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        words = vocabulary.word_ids(source.corpus)
-        word_offsets = source.corpus.forms.word_offsets
-        with self._aside():
-            self.ids, self.lengths, self.starts = map(
-                self._send, (source.ids, source.lengths, source.offsets[:-1])
-            )
-            self.word_starts, self.word_counts = map(self._send, (word_offsets[:-1], np.diff(word_offsets)))
-            self.word_start, self.word_end = map(self._send, (source.word_start, source.word_end))
-            self.word_ids = self._send(np.where(words < len(vocabulary), words, -1))
-            self.prefix, self.suffix = (
-                torch.tensor(each, dtype=torch.int64, device=device)
-                for each in (tokenizer.prefix, tokenizer.suffix)
-            )
-        self.max_subword = max([int(source.ids.max(initial=0)), *tokenizer.prefix, *tokenizer.suffix])
-
-    def window(self, first: int, last: int) -> Window:
-        """Send the forms of the sentences ``first`` to ``last`` (exclusive) to the device."""
-        bounds = np.asarray(self.corpus.sentences[first : last + 1])
-        forms, sentences = self.corpus.form_ids[bounds[0] : bounds[-1]], bounds - bounds[0]
-        with self._aside():
-            return Window(first, sentences, self._send(sentences), self._send(forms))
-
-    def __call__(
-        self, window: Window, texts: Ints, totals: Ints, on_host: Callable[[], Batch]
-    ) -> DeviceBatch:
-        """Begin to make a batch.
-
-        Args:
-            window: Where its texts are.
-            texts: Rows (first sentence, sentence after the last) [B, 2].
-            totals: Subwords of each text, however long it is, without special tokens [B].
-            on_host: Makes the same batch on the host.
-        """
-        kept = np.minimum(totals, self.room)
-        specials = len(self.prefix) + len(self.suffix)
-        lengths = kept + specials
-        bounds = offsets_of(lengths)
-        first, last = (texts - window.first).T
-        first_form = window.sentences[first]
-        sentences, forms = last - first, window.sentences[last] - first_form
-        with self._aside():
-            sent = self._send(
-                np.concatenate(
-                    [first, sentences, first_form, forms, offsets_of(totals)[:-1], lengths, bounds]
-                )
-            )
-            parts = torch.split(sent, [len(texts)] * 6 + [len(texts) + 1])
-            sizes = _Sizes(*(int(each.sum()) for each in (sentences, forms, totals, lengths)))
-            tensors = self._gathered(window, _Texts(*parts), sizes)
-            arriving_word_ids = self._returned(tensors["word_ids"])
-            # The host waits for this stream only, to learn how many words there are and how many are known.
-            known = torch.nonzero(tensors["word_ids"] >= 0).flatten()
-            arrival = None if self.stream is None else self.stream.record_event()
-        return DeviceBatch(
-            on_host,
-            lengths=lengths,
-            n_words=len(arriving_word_ids),
-            n_truncated=int((totals > self.room).sum()),
-            max_subword=self.max_subword,
-            **tensors,
-            known=known,
-            arriving_word_ids=arriving_word_ids,
-            arrival=arrival,
-        )
-
-    def _gathered(self, window: Window, texts: _Texts, sizes: _Sizes) -> dict[str, Tensor]:
-        """Everything that is known of the batch, by the names of `DeviceBatch`."""
-        sentence_text, sentence = runs(texts.first_sentence, texts.sentences, sizes.sentences)
-        form_bounds = running_sum(window.bounds[sentence + 1] - window.bounds[sentence])
-        _, place = runs(texts.first_form, texts.forms, sizes.forms)
-        forms = window.forms[place]
-        before = running_sum(self.lengths[forms])
-        shift = texts.bounds[:-1] + len(self.prefix) - texts.first_subword
-        end = texts.bounds[1:] - len(self.suffix)
-        sentence_bounds, ends = before[form_bounds], end[sentence_text]
-        sentence_end = torch.minimum(sentence_bounds[1:] + shift[sentence_text], ends)
-        sentence_start = torch.minimum(sentence_bounds[:-1] + shift[sentence_text], sentence_end)
-        nothing = sentence_text[:0]
-        return {
-            "subwords": self._subwords(forms, before, texts, sizes),
-            "text_offsets": texts.bounds,
-            **self._words(forms, before, form_bounds, sentence_text, texts.bounds, shift, end),
-            "sentence_start": sentence_start,
-            "sentence_end": sentence_end,
-            "sentence_text": sentence_text,
-            "phrase_start": nothing,
-            "phrase_end": nothing,
-        }
-
-    def _subwords(self, forms: Tensor, before: Tensor, texts: _Texts, sizes: _Sizes) -> Tensor:
-        """[P] subwords with the special tokens of each text."""
-        # Special tokens first get a neighbour's subword, wherever it is.
-        _, place = runs(texts.first_subword - len(self.prefix), texts.lengths, sizes.lengths)
-        place = place.clamp_(0, sizes.subwords - 1)
-        form = owners_of(before.diff(), sizes.subwords)[place]
-        subwords = self.ids[self.starts[forms[form]] + place - before[form]].long()
-        for tokens, begin in (
-            (self.prefix, texts.bounds[:-1]),
-            (self.suffix, texts.bounds[1:] - len(self.suffix)),
-        ):
-            places = begin[:, None] + torch.arange(len(tokens), device=self.device)
-            subwords[places] = tokens.expand(places.shape)
-        return subwords
-
-    def _words(
-        self,
-        forms: Tensor,
-        before: Tensor,
-        form_bounds: Tensor,
-        sentence_text: Tensor,
-        bounds: Tensor,
-        shift: Tensor,
-        end: Tensor,
-    ) -> dict[str, Tensor]:
-        """Of each word its id, its range of subwords and its sentence [W]."""
-        counts = self.word_counts[forms]
-        form, slot = runs(self.word_starts[forms], counts, int(counts.sum()))
-        sentence = owners_of(form_bounds.diff(), len(forms))[form]
-        text = sentence_text[sentence]
-        start = before[form] + shift[text]
-        first, last = start + self.word_start[slot], start + self.word_end[slot]
-        lost = (last > end[text]) | (first >= last)
-        return {
-            "word_ids": torch.where(lost, -1, self.word_ids[slot]).long(),
-            "word_start": torch.where(lost, bounds[text], first),
-            "word_end": torch.where(lost, bounds[text], last),
-            "word_sentence": sentence,
-        }
-
-    def _aside(self) -> AbstractContextManager[Any]:
-        """In the stream of its own, where there is one."""
-        return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
-
-    def _send(self, array: NDArray[np.integer]) -> Tensor:
-        return send(array, self.device)
-
-    def _returned(self, tensor: Tensor) -> Tensor:
-        """A tensor on the host; there when the stream is through with it."""
-        if self.stream is None:
-            return tensor
-        pinned = torch.empty(len(tensor), dtype=tensor.dtype, pin_memory=True)
-        return pinned.copy_(tensor, non_blocking=True)
-
-
-class _Texts(NamedTuple):
-    """Where the texts of a batch are, on the device [B]."""
-
-    first_sentence: Tensor
-    sentences: Tensor
-    first_form: Tensor
-    forms: Tensor
-    first_subword: Tensor
-    """Before special tokens are added and ends are cut."""
-    lengths: Tensor
-    """After that."""
-    bounds: Tensor
-    """[B + 1] where each begins, after that."""
-
-
-class _Sizes(NamedTuple):
-    """How much the texts of a batch have together; the names are those of `_Texts`."""
-
-    sentences: int
-    forms: int
-    subwords: int
-    lengths: int
-
-
-Place = Literal["auto", "host", "device"]
-"""``auto`` is the device where it is a GPU and can make them."""
-
-
-def gatherer(
-    place: Place,
-    source: SubwordSource,
-    vocabulary: Vocabulary,
-    tokenizer: SubwordTokenizer,
-    limit: int,
-    device: torch.device,
-) -> Gatherer | None:
-    """What makes batches on a GPU; None where they are to be made on the host, or can only be made there.
+class SentenceRuns:
+    """Forms and words of some texts in reading order, and the bounds of texts and sentences among the forms.
 
     Args:
-        place: Where they are wanted; if that cannot be the device that was asked for, a warning says why.
-        source: The subwords of the text.
-        vocabulary: Names the words.
-        tokenizer: Knows the special tokens.
-        limit: Longest text in subwords, special tokens counted.
-        device: Where the teacher is.
+        passage: Where the texts are.
+        texts: Rows (first sentence, sentence after the last).
+        arrays: The kind of the passage's arrays.
     """
-    if place == "host":
-        return None
-    if device.type != "cuda":
-        reason = f"the teacher is on the {device.type}"
-    elif not isinstance(source, FormSubwords):
-        reason = "words of this text cannot be split into subwords apart from their neighbours"
-    elif len(vocabulary.phrases):
-        reason = "phrases have to be found"
-    else:
-        return Gatherer(source, vocabulary, tokenizer, limit, device)
-    if place == "device":
-        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
-    return None
+
+    def __init__(self, passage: Passage, texts: Ints, arrays: HostArrays = HOST) -> None:
+        start, end = (texts - passage.first).T
+        first_form = passage.host_offsets[start]
+        sentences, forms = end - start, passage.host_offsets[end] - first_form
+        self.text_bounds = offsets_of(forms)
+        n_sentences, n_forms = int(sentences.sum()), int(self.text_bounds[-1])
+        starts, counts, form_starts, form_counts = arrays.send(start, sentences, first_form, forms)
+        self.sentence_text = arrays.owners(counts, n_sentences)
+        sentence = arrays.ranges(starts, counts, n_sentences)
+        sizes = passage.offsets[sentence + 1] - passage.offsets[sentence]
+        self.sentence_bounds = arrays.offsets(sizes)
+        self.forms = arrays.long(passage.forms[arrays.ranges(form_starts, form_counts, n_forms)])
+        first_slot = passage.word_offsets[self.forms]
+        words = passage.word_offsets[self.forms + 1] - first_slot
+        # Only here is a GPU waited for, in the stream of its own: nobody else knows how many words there are.
+        n_words = int(words.sum())
+        self.word_form = arrays.owners(words, n_words)
+        self.word_slots = arrays.ranges(first_slot, words, n_words)
+        self.word_sentence = arrays.owners(sizes, n_forms)[self.word_form]
+
+
+def whole_passage(corpus: Corpus) -> Passage:
+    """All sentences of a corpus, on the host."""
+    return Passage(0, corpus.sentences, corpus.sentences, corpus.form_ids, corpus.forms.word_offsets)
+
+
+def _regrouped(owner: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """Members of groups, given by their ascending owners, in a new order of the groups, and their owners."""
+    sizes = np.bincount(owner, minlength=len(order))
+    return ranges(offsets_of(sizes)[order], sizes[order]), owners(sizes[order])

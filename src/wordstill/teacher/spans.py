@@ -22,10 +22,10 @@ from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import unknown_name
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch
+from wordstill.teacher.gathering import SubwordTable
 from wordstill.teacher.layers import resolve_layers
 from wordstill.teacher.planning import batches_by_length
 from wordstill.teacher.states import WordStates
-from wordstill.teacher.subwords import SubwordTable
 from wordstill.teacher.teacher import Teacher
 
 Unit = Literal["words", "subwords"]
@@ -160,16 +160,17 @@ class StateReader:
         low, high = before[:-1][owners(counts)], before[1:][owners(counts)]
         every = np.arange(len(starts), dtype=np.int64)
         table = SubwordTable(
-            ids=ids[ranges(starts, lengths)],
             text_lengths=lengths,
+            ids=ids[ranges(starts, lengths)],
             word_slots=np.arange(len(start), dtype=np.int64),
             word_start=np.maximum(start + shift, low),
             word_end=np.minimum(end + shift, high),
-            words_in_sentence=counts,
+            word_sentence=owners(counts),
             sentence_start=before[:-1],
             sentence_end=before[1:],
+            sentence_text=every,
         )
-        return self._assembler.assemble(table, every, np.zeros(len(start), dtype=np.int32), source_ids=every)
+        return self._assembler.assemble(table, np.zeros(len(start), dtype=np.int32), source_ids=every)
 
 
 def _word_states(read: WordStates, layer: int) -> Tensor:

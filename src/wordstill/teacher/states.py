@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader, send
+from wordstill.teacher.arrays import send
+from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.pooling import Pooling, RangeMeans, range_extremes
 
 Subject = TypeVar("Subject")

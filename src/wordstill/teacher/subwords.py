@@ -11,7 +11,7 @@ decides for each text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -20,59 +20,8 @@ from numpy.typing import NDArray
 
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus import Corpus
+from wordstill.teacher.gathering import FormTable, SentenceRuns, SubwordTable, whole_passage
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
-
-
-@dataclass(frozen=True)
-class SubwordTable:
-    """Subwords of some texts without special tokens; a text is a run of sentences of one paragraph.
-
-    Word and sentence ranges are half-open and count subwords from the first text's first. ``word_slots``
-    points into the store's list of words of forms, so that a vocabulary can name each word.
-    """
-
-    ids: Ints
-    text_lengths: Ints
-    word_slots: Ints
-    word_start: Ints
-    word_end: Ints
-    words_in_sentence: Ints
-    sentence_start: Ints
-    sentence_end: Ints
-
-    def followed_by(self, other: SubwordTable) -> SubwordTable:
-        """The texts of this table and then those of another."""
-        subwords = len(self.ids)
-        return SubwordTable(
-            ids=np.concatenate([self.ids, other.ids]),
-            text_lengths=np.concatenate([self.text_lengths, other.text_lengths]),
-            word_slots=np.concatenate([self.word_slots, other.word_slots]),
-            word_start=np.concatenate([self.word_start, other.word_start + subwords]),
-            word_end=np.concatenate([self.word_end, other.word_end + subwords]),
-            words_in_sentence=np.concatenate([self.words_in_sentence, other.words_in_sentence]),
-            sentence_start=np.concatenate([self.sentence_start, other.sentence_start + subwords]),
-            sentence_end=np.concatenate([self.sentence_end, other.sentence_end + subwords]),
-        )
-
-    def ordered(self, order: Ints, sentences_of_text: Ints) -> SubwordTable:
-        """The same texts in another order: first number ``order[0]``, and so on."""
-        start_of_text, length = offsets_of(self.text_lengths)[order], self.text_lengths[order]
-        sentences = ranges(offsets_of(sentences_of_text)[order], sentences_of_text[order])
-        words_in_sentence = self.words_in_sentence[sentences]
-        words = ranges(offsets_of(self.words_in_sentence)[sentences], words_in_sentence)
-        shift = offsets_of(length)[:-1] - start_of_text
-        shift_of_sentence = np.repeat(shift, sentences_of_text[order])
-        shift_of_word = np.repeat(shift_of_sentence, words_in_sentence)
-        return SubwordTable(
-            ids=self.ids[ranges(start_of_text, length)],
-            text_lengths=length,
-            word_slots=self.word_slots[words],
-            word_start=self.word_start[words] + shift_of_word,
-            word_end=self.word_end[words] + shift_of_word,
-            words_in_sentence=words_in_sentence,
-            sentence_start=self.sentence_start[sentences] + shift_of_sentence,
-            sentence_end=self.sentence_end[sentences] + shift_of_sentence,
-        )
 
 
 class SubwordSource(Protocol):
@@ -87,41 +36,8 @@ class SubwordSource(Protocol):
         ...
 
 
-class SentenceRuns:
-    """Forms and words of some texts in reading order, and the bounds of texts and sentences among the forms.
-
-    Args:
-        corpus: The text.
-        texts: Rows (first sentence, sentence after the last).
-    """
-
-    def __init__(self, corpus: Corpus, texts: Ints) -> None:
-        self.corpus = corpus
-        sentences_of_text = texts[:, 1] - texts[:, 0]
-        sentences = ranges(texts[:, 0], sentences_of_text)
-        starts, stops = corpus.sentences[sentences], corpus.sentences[sentences + 1]
-        self.forms: Ints = corpus.form_ids[ranges(starts, stops - starts)].astype(np.int64)
-        self.sentence_bounds = offsets_of(stops - starts)
-        self.text_bounds: Ints = self.sentence_bounds[offsets_of(sentences_of_text)]
-        first_slot = corpus.forms.word_offsets[self.forms]
-        self.words_of_form: Ints = corpus.forms.word_offsets[self.forms + 1] - first_slot
-        self.word_slots = ranges(first_slot, self.words_of_form)
-
-    @property
-    def words_in_sentence(self) -> Ints:
-        """Number of words of each sentence."""
-        return np.diff(offsets_of(self.words_of_form)[self.sentence_bounds])
-
-    def strings(self) -> list[str]:
-        """The texts themselves."""
-        table = self.corpus.forms
-        return [
-            "".join(map(table.__getitem__, self.forms[first:last].tolist()))
-            for first, last in pairwise(self.text_bounds.tolist())
-        ]
-
-
 TOGETHER = 64
+"""Most texts that are tokenized as one."""
 
 
 def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> bool:
@@ -130,13 +46,16 @@ def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -
     return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
 
 
-def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> EncodedTexts:
+def encode_joined(
+    tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER
+) -> EncodedTexts:
     """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
 
     A text is joined to the one before it where it begins with a space. A subword belongs to the text in
     which it starts; where one without any character starts between two, their run is read text by text.
     """
     apart = np.fromiter((text[:1] != " " for text in texts), dtype=np.bool_, count=len(texts))
+    apart[::together] = True
     subwords, doubtful = _encode_runs(tokenizer, texts, apart)
     if doubtful.any():
         subwords, _ = _encode_runs(tokenizer, texts, apart | doubtful)
@@ -153,7 +72,7 @@ def _encode_runs(
         texts: T texts.
         apart: Which of them are not joined to the one before [T].
     """
-    begins = np.flatnonzero(apart | (np.arange(len(texts)) % TOGETHER == 0))
+    begins = np.flatnonzero(apart)
     bounds = np.append(begins, len(texts))
     told = tokenizer.encode_raw(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
     characters = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
@@ -191,50 +110,36 @@ def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource
 class FormSubwords:
     """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form."""
 
-    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
-        self.corpus = corpus
-        encode = (
-            encode_joined if joining_changes_nothing(tokenizer, _sample(corpus)) else SubwordTokenizer.encode
-        )
+    def __init__(
+        self, corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int = FORMS_AT_ONCE
+    ) -> None:
+        self.corpus, self._passage = corpus, whole_passage(corpus)
+        joinable = joining_changes_nothing(tokenizer, _sample(corpus))
+        encode = encode_joined if joinable else SubwordTokenizer.encode
         chunks = [
             _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, stop)), start, stop)
-            for start, stop in _chunks(corpus)
+            for start, stop in _chunks(corpus, forms_at_once)
         ]
-        self.ids, self.lengths, self.word_start, self.word_end = map(np.concatenate, zip(*chunks))
-        self.offsets = offsets_of(self.lengths)
+        ids, lengths, word_start, word_end = map(np.concatenate, zip(*chunks))
+        self.table = FormTable(ids, lengths, word_start, word_end, offsets_of(lengths)[:-1])
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence."""
         bounds = self.corpus.sentences[first : last + 1]
-        before = offsets_of(self.lengths[self.corpus.form_ids[bounds[0] : bounds[-1]]])
+        before = offsets_of(self.table.lengths[self.corpus.form_ids[bounds[0] : bounds[-1]]])
         lengths: Ints = np.diff(before[bounds - bounds[0]])
         return lengths
 
     def read(self, texts: Ints) -> SubwordTable:
         """Subwords of texts, gathered from those of their forms."""
-        run = SentenceRuns(self.corpus, texts)
-        lengths = self.lengths[run.forms]
-        before = offsets_of(lengths)
-        start_of_word = before[owners(run.words_of_form)]
-        sentence_bounds = before[run.sentence_bounds]
-        return SubwordTable(
-            ids=self.ids[ranges(self.offsets[run.forms], lengths)].astype(np.int64),
-            text_lengths=np.diff(before[run.text_bounds]),
-            word_slots=run.word_slots,
-            word_start=start_of_word + self.word_start[run.word_slots],
-            word_end=start_of_word + self.word_end[run.word_slots],
-            words_in_sentence=run.words_in_sentence,
-            sentence_start=sentence_bounds[:-1],
-            sentence_end=sentence_bounds[1:],
-        )
+        return self.table.read(self._passage, texts)
 
 
 class TextSubwords:
     """Tokenizes whole texts and aligns by character offsets."""
 
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
-        self.corpus = corpus
-        self.tokenizer = tokenizer
+        self.corpus, self.tokenizer, self._passage = corpus, tokenizer, whole_passage(corpus)
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence as a part of its paragraph."""
@@ -242,17 +147,18 @@ class TextSubwords:
         low, high = np.searchsorted(paragraphs, [first, last])
         bounds = paragraphs[low : high + 1]
         table = self.read(np.stack([bounds[:-1], bounds[1:]], axis=1))
-        return table.sentence_end - table.sentence_start
+        lengths: Ints = table.sentence_end - table.sentence_start
+        return lengths
 
     def read(self, texts: Ints) -> SubwordTable:
         """Subwords of texts. One across the end of a sentence written without space belongs to it."""
-        run, forms = SentenceRuns(self.corpus, texts), self.corpus.forms
-        subwords = self.tokenizer.encode(run.strings())
+        run, forms = SentenceRuns(self._passage, texts), self.corpus.forms
+        subwords = self.tokenizer.encode(_strings(self.corpus, run))
         characters = offsets_of(forms.lengths[run.forms])
         text_lengths = np.diff(subwords.offsets)
         base = characters[run.text_bounds[:-1]][owners(text_lengths)]
         starts, ends = subwords.starts + base, subwords.ends + base
-        start_of_word = characters[owners(run.words_of_form)]
+        start_of_word = characters[run.word_form]
         first, last = align(
             starts,
             ends,
@@ -261,14 +167,15 @@ class TextSubwords:
         )
         sentence_bounds = np.searchsorted(np.maximum.accumulate(starts), characters[run.sentence_bounds])
         return SubwordTable(
-            ids=subwords.ids,
             text_lengths=text_lengths,
+            ids=subwords.ids,
             word_slots=run.word_slots,
             word_start=first,
             word_end=last,
-            words_in_sentence=run.words_in_sentence,
+            word_sentence=run.word_sentence,
             sentence_start=sentence_bounds[:-1],
             sentence_end=sentence_bounds[1:],
+            sentence_text=run.sentence_text,
         )
 
 
@@ -276,9 +183,11 @@ class MixedSubwords:
     """Tokenizes forms once, but the whole of a text in which some form has no space before it."""
 
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
-        self.corpus = corpus
+        self.corpus, self._passage = corpus, whole_passage(corpus)
         self.by_form, self.by_text = FormSubwords(corpus, tokenizer), TextSubwords(corpus, tokenizer)
-        self.bare = np.concatenate([_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus)])
+        self.bare = np.concatenate(
+            [_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus, FORMS_AT_ONCE)]
+        )
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence as a part of its paragraph."""
@@ -300,12 +209,11 @@ class MixedSubwords:
             return self.by_form.read(texts)
         table = self.by_form.read(texts[~unspaced]).followed_by(self.by_text.read(texts[unspaced]))
         order = np.argsort(np.concatenate([np.flatnonzero(~unspaced), np.flatnonzero(unspaced)]))
-        sentences = texts[:, 1] - texts[:, 0]
-        return table.ordered(order, np.concatenate([sentences[~unspaced], sentences[unspaced]]))
+        return table.ordered(order)
 
     def _unspaced(self, texts: Ints) -> NDArray[np.bool_]:
         """Whether each text has a form after its first one that has no space before it."""
-        run = SentenceRuns(self.corpus, texts)
+        run = SentenceRuns(self._passage, texts)
         bare = offsets_of(self.bare[run.forms])
         first, last = run.text_bounds[:-1], run.text_bounds[1:]
         unspaced: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
@@ -321,10 +229,18 @@ class _FormChunk(NamedTuple):
     word_end: NDArray[np.int32]
 
 
-def _chunks(corpus: Corpus) -> Iterator[tuple[int, int]]:
+def _strings(corpus: Corpus, run: SentenceRuns) -> list[str]:
+    """The texts themselves."""
+    return [
+        "".join(map(corpus.forms.__getitem__, run.forms[first:last].tolist()))
+        for first, last in pairwise(run.text_bounds.tolist())
+    ]
+
+
+def _chunks(corpus: Corpus, size: int) -> Iterator[tuple[int, int]]:
     """Ranges of forms that are worked on at once."""
-    for start in range(0, len(corpus.forms), FORMS_AT_ONCE):
-        yield start, min(start + FORMS_AT_ONCE, len(corpus.forms))
+    for start in range(0, len(corpus.forms), size):
+        yield start, min(start + size, len(corpus.forms))
 
 
 def _sample(corpus: Corpus) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordstill.core.ragged import Ints
+from wordstill.core.ragged import Ints, offsets_of
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.assembly import trial_batch
 from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
@@ -210,16 +210,16 @@ class Teacher:
                 f"{self._n_embeddings}. The tokenizer belongs to another model."
             )
 
-    def _refuse_non_finite(self, loaded: DeviceBatch | None, layers: tuple[int, ...]) -> None:
-        if loaded is None:
+    def _refuse_non_finite(self, batch: DeviceBatch | None, layers: tuple[int, ...]) -> None:
+        if batch is None:
             return
-        batch = loaded.host
-        for layer, states in self.forward(loaded, layers).items():
+        for layer, states in self.forward(batch, layers).items():
             bad = torch.nonzero(~torch.isfinite(states).all(dim=1)).flatten()
             if len(bad) == 0:
                 continue
-            text = int(np.searchsorted(batch.text_offsets, int(bad[0]), side="right")) - 1
-            subwords = batch.subwords[batch.text_offsets[text] : batch.text_offsets[text + 1]]
+            offsets = offsets_of(batch.lengths)
+            text = int(np.searchsorted(offsets, int(bad[0]), side="right")) - 1
+            subwords = batch.subwords[offsets[text] : offsets[text + 1]]
             words = self.tokenizer.backend.decode(subwords.tolist())
             raise TeacherError(
                 f"The teacher {self.config.name} gave states that are not finite (layer {layer}, "

@@ -73,7 +73,7 @@ class TestPairs:
     def test_sentences_and_unknown_words_are_not_crossed(self, hand_made):
         states = hand_made([[0, 1], [2, -1, 3]], np.zeros((5, 1), dtype=np.float32))
         found = pairs_of(states, "bert-skipgram:window=2,self_weight=0")
-        assert [(states.batch.host.word_ids[centre], row) for centre, row, _ in found] == [
+        assert [(states.batch.host_word_ids[centre], row) for centre, row, _ in found] == [
             (0, 1),
             (1, 0),
             (2, 3),
