@@ -12,18 +12,10 @@ from torch import Tensor
 from wordstill.errors import in_one_line
 from wordstill.teacher.layers import wanted_states
 
-
-@torch.inference_mode()
-def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
-    """Mean cosine between the last states that two models give for a text."""
-    first, second = (
-        wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth][0].float()
-        for model in (one, other)
-    )
-    return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
-
-
 CLOSE_ENOUGH = 0.99
+"""Mean cosine from which on another precision is taken."""
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
+"""Largest relative difference between two ways to the same states that rounding explains."""
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
 
 
@@ -51,3 +43,19 @@ def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> An
         stacklevel=5,
     )
     return full
+
+
+@torch.inference_mode()
+def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
+    """Mean cosine between the last states that two models give for a text."""
+    first, second = (
+        wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth][0].float()
+        for model in (one, other)
+    )
+    return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
+
+
+def relative_difference(one: Tensor, other: Tensor) -> float:
+    """Size of the difference beside that of the other."""
+    one, other = one.float(), other.float()
+    return float((one - other).norm() / other.norm().clamp(min=1e-12))

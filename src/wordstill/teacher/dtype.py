@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from wordstill.teacher.amx import AmxUnavailable, with_amx
-from wordstill.teacher.closeness import bfloat16_if_close
+from wordstill.teacher.closeness import TOLERANCE, bfloat16_if_close, relative_difference
 from wordstill.teacher.device import avoid_broken_amx, choose_precision
 from wordstill.teacher.layers import blocks_of, copy_of, wanted_states
-from wordstill.teacher.packing import TOLERANCE, relative_difference
 
 OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
 

@@ -12,46 +12,13 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from wordstill.core.ragged import Ints
-from wordstill.errors import TeacherError
+from wordstill.errors import TeacherError, in_one_line
+from wordstill.teacher.assembly import trial_batch
 from wordstill.teacher.attention import Packing, packed, register
-from wordstill.teacher.batch import DeviceBatch
+from wordstill.teacher.batch import DeviceBatch, DeviceLoader
+from wordstill.teacher.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.layers import LayerHooks, blocks_of, wanted_states
 from wordstill.teacher.tokenizer import first_position
-
-
-class PlainGelu(nn.Module):
-    """The exact ``gelu`` by torch's own kernel, also inside a compiled block.
-
-    What the compiler makes of it took 0.82 ms for a batch of 131,072 subwords in a block of BERT-base on an
-    H200, torch's own kernel 0.51 ms and copying the values 0.38 ms.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Here rather than as a decorator: it loads the compiler, which takes seconds.
-        self._gelu = torch.compiler.disable(nn.functional.gelu)  # type: ignore[no-untyped-call]
-
-    def forward(self, values: Tensor) -> Tensor:
-        """The same shape and precision."""
-        result: Tensor = self._gelu(values)
-        return result
-
-
-def use_plain_gelu(module: nn.Module) -> None:
-    """Replace every exact ``gelu`` below a module; those of another formula stay."""
-    for name, child in module.named_children():
-        if _is_gelu(child):
-            setattr(module, name, PlainGelu())
-        else:
-            use_plain_gelu(child)
-
-
-def _is_gelu(module: nn.Module) -> bool:
-    if isinstance(module, nn.GELU):
-        return module.approximate == "none"
-    # transformers wraps the function in a class of its own.
-    return type(module).__name__ == "GELUActivation" and getattr(module, "act", None) is nn.functional.gelu
-
 
 ROWS_STEP = 64
 """On a CPU, rows of subwords are filled up to a multiple of this: products are compiled anew for every other
@@ -182,3 +149,63 @@ class Forward:
                 self.depth
             ]
         return seen
+
+
+def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.device) -> str | None:
+    """Let a model read packed texts if that gives what padded ones give; else the reason why not.
+
+    Args:
+        forward: Runs the model; padded when this is called.
+        subwords: Subwords of a short text, with its special tokens [n].
+        limit: Longest text; the trial has more subwords, so that no table of positions hides a fault.
+        device: Where the model is.
+    """
+    batch = DeviceLoader(device)(trial_batch(subwords, limit))
+    batch.await_arrival()
+    layers = (forward.depth,)
+    padded = forward(batch, layers)[forward.depth]
+    try:
+        forward.use_packing(True)
+        packed = forward(batch, layers)[forward.depth]
+        difference = relative_difference(packed, padded)
+    except Exception as error:  # Models refuse in every way: by type, by shape, by a missing argument.
+        forward.use_packing(False)
+        return in_one_line(error)
+    if not difference <= TOLERANCE.get(padded.dtype, 1e-3):
+        forward.use_packing(False)
+        return f"its states differ by {difference:.1%} from those of padded texts"
+    return None
+
+
+class PlainGelu(nn.Module):
+    """The exact ``gelu`` by torch's own kernel, also inside a compiled block.
+
+    What the compiler makes of it took 0.82 ms for a batch of 131,072 subwords in a block of BERT-base on an
+    H200, torch's own kernel 0.51 ms and copying the values 0.38 ms.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Here rather than as a decorator: it loads the compiler, which takes seconds.
+        self._gelu = torch.compiler.disable(nn.functional.gelu)  # type: ignore[no-untyped-call]
+
+    def forward(self, values: Tensor) -> Tensor:
+        """The same shape and precision."""
+        result: Tensor = self._gelu(values)
+        return result
+
+
+def use_plain_gelu(module: nn.Module) -> None:
+    """Replace every exact ``gelu`` below a module; those of another formula stay."""
+    for name, child in module.named_children():
+        if _is_gelu(child):
+            setattr(module, name, PlainGelu())
+        else:
+            use_plain_gelu(child)
+
+
+def _is_gelu(module: nn.Module) -> bool:
+    if isinstance(module, nn.GELU):
+        return module.approximate == "none"
+    # transformers wraps the function in a class of its own.
+    return type(module).__name__ == "GELUActivation" and getattr(module, "act", None) is nn.functional.gelu

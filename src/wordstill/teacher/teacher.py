@@ -18,9 +18,8 @@ from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.closeness import PROBE_TEXT
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.dtype import in_precision
-from wordstill.teacher.forward import Forward
+from wordstill.teacher.forward import Forward, pack_if_same
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
-from wordstill.teacher.packing import pack_if_same
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
 
