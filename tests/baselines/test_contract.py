@@ -151,6 +151,8 @@ def test_an_output_that_exists_is_refused_before_any_work(planted, tmp_path):
 def test_a_device_that_cannot_be_used_is_refused_before_any_work(tmp_path):
     with pytest.raises(UsageError, match="'tpu' cannot be used here"):
         train(tmp_path / "missing.txt", config=TrainConfig(training=Training(device="tpu")))
+    with pytest.raises(UsageError, match="methods= cannot be given beside config="):
+        train(tmp_path / "missing.txt", methods="glove", config=TrainConfig())
 
 
 def test_unknown_methods_are_named():

@@ -22,7 +22,7 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation.distilling import REPLACEABLE, write_artifacts
 from wordstill.distillation.recipe import package_version, vocabulary_facts
-from wordstill.errors import DataError, MissingExtra
+from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.teacher.device import choose_device
 from wordstill.vectors import WordVectors
@@ -67,7 +67,7 @@ def train(
     inputs: str | Path | Sequence[str | Path],
     out: str | Path | None = None,
     *,
-    methods: str | Sequence[str] = ("skipgram",),
+    methods: str | Sequence[str] | None = None,
     config: TrainConfig | None = None,
     overwrite: bool = False,
 ) -> dict[str, WordVectors]:
@@ -78,15 +78,15 @@ def train(
         out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with
             several it has a folder for each. Until it is complete, the work is in ``OUT.partial``: the
             prepared text and the tables of methods that are finished, from which a stopped run continues.
-        methods: What to train; ignored if ``config`` is given.
-        config: All settings.
+        methods: What to train, by default ``skipgram``.
+        config: All settings, those of ``methods`` too.
         overwrite: Replace an existing result, and throw away a stopped run.
 
     Returns:
         The tables by label: the method's name, with the settings that were given.
 
     Raises:
-        UsageError: A setting is wrong, the output exists, or another run is writing it.
+        UsageError: A setting is wrong or given twice, the output exists, or another run is writing it.
         DataError: The text or a store cannot be read, a stopped run had other settings, or the disk is full.
         TrainingError: A training has diverged.
 
@@ -94,8 +94,14 @@ def train(
         >>> from wordstill.baselines import train
         >>> vectors = train("corpus.txt", "vectors")["skipgram"]  # doctest: +SKIP
     """
-    names = (methods,) if isinstance(methods, str) else tuple(methods)
-    config = config or TrainConfig(methods=names)
+    if config is None:
+        names = (methods,) if isinstance(methods, str) else methods
+        config = TrainConfig() if names is None else TrainConfig(methods=tuple(names))
+    elif methods is not None:
+        raise UsageError(
+            "methods= cannot be given beside config=, which has its own. Set it in the TrainConfig, or leave "
+            "config= out."
+        )
     # A device or a package that cannot be used is refused before the text is prepared.
     choose_device(config.training.device)
     specs = read_baselines(config.methods, dim=config.dim, epochs=config.epochs)
