@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.evaluation_report import ChangedRules, ProtocolName
 from wordstill.cli.formatting import show_facts, show_next
 from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import Overwrite, ReportFile, Topn
@@ -58,18 +59,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help="Named rules: default, muse, web or official.")
-    ] = "default",
-    rules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            metavar="NAME=VALUE",
-            help="Change one rule of the protocol, as oov=backoff; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    protocol: ProtocolName = "default",
+    rules: ChangedRules = None,
     topn: Topn = 10,
     sample: Annotated[
         int, typer.Option(metavar="N", min=1, help="Compare the neighbours of so many words.")

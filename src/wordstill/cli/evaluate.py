@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.data import downloadable
-from wordstill.cli.evaluation_report import Reports, show
+from wordstill.cli.evaluation_report import RULES, ChangedRules, ProtocolName, Reports, show
 from wordstill.cli.formatting import show_next
 from wordstill.cli.open_tables import open_tables, with_teacher
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
@@ -25,7 +25,6 @@ Example: wordstill evaluate vectors glove.txt --suite papers --html report.html
 
 Example: wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
 
-RULES = "Rules"
 REPORTS = "Reports"
 
 
@@ -56,23 +55,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Named rules: default, muse, web or official.", rich_help_panel=RULES
-        ),
-    ] = "default",
-    rules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            metavar="NAME=VALUE",
-            help="Change one rule of the protocol, as oov=backoff, case=lower, max_vocab=200000, "
-            "analogy=3cosmul or sentence=sif; may be repeated.",
-            show_default=False,
-            rich_help_panel=RULES,
-        ),
-    ] = None,
+    protocol: ProtocolName = "default",
+    rules: ChangedRules = None,
     seed: Annotated[
         int,
         typer.Option(

@@ -1,4 +1,4 @@
-"""What is written and shown of an evaluation."""
+"""What the commands that evaluate share: the options of the protocol, and what is written and shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,27 @@ if TYPE_CHECKING:
     from wordstill.evaluation import Evaluation
     from wordstill.vectors import WordVectors
 
+RULES = "Rules"
+ProtocolName = Annotated[
+    str,
+    typer.Option(
+        "--protocol",
+        metavar="NAME",
+        help="Named rules: default, muse, web or official.",
+        rich_help_panel=RULES,
+    ),
+]
+ChangedRules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="NAME=VALUE",
+        help="Change one rule of the protocol, as oov=backoff, case=lower, max_vocab=200000, "
+        "analogy=3cosmul or sentence=sif; may be repeated.",
+        show_default=False,
+        rich_help_panel=RULES,
+    ),
+]
 PLAIN_WIDTH = 120
 UNLIMITED = 10_000
 

@@ -73,6 +73,30 @@ def test_every_kind_of_the_registry_has_a_task():
     assert kinds <= set(TASKS)
 
 
+ODD_ONE_OUT = """
+from wordstill.evaluation import SimilarityTask
+
+
+class OddOneOutTask(SimilarityTask):
+    kind = "odd-one-out"
+"""
+
+
+def test_a_task_of_another_package(own_files, random_vectors, monkeypatch):
+    (own_files / "odd_tasks.py").write_text(ODD_ONE_OUT)
+    record = own_files / "odd_tasks-1.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-tasks\nVersion: 1\n")
+    (record / "entry_points.txt").write_text("[wordstill.tasks]\nodd-one-out = odd_tasks:OddOneOutTask\n")
+    monkeypatch.syspath_prepend(own_files)
+    monkeypatch.delitem(TASKS.__dict__, "plugins", raising=False)
+    try:
+        score = make_task("odd-one-out:pairs.tsv").run(random_vectors("abc"))
+        assert (score.task, score.coverage) == ("odd-one-out", (3, 3))
+    finally:
+        TASKS.__dict__.pop("plugins", None)
+
+
 def test_words_of_a_set(own_files):
     assert words_of("pairs.tsv") == ("a", "b", "a", "b", "c", "c")
     assert words_of("analogy:questions.txt") == ("a", "b", "c", "d")

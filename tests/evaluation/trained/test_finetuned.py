@@ -39,7 +39,7 @@ def test_words_are_found_by_their_first_sub_words(learner, kind):
     assert part.firsts.lengths.tolist() == [3, 1, 5]
     for place, sentence in enumerate(SENTENCES):
         firsts = part.firsts.rows[part.firsts.starts[place] : part.firsts.starts[place + 1]]
-        ids = part.pieces.rows[part.pieces.starts[place] : part.pieces.starts[place + 1]]
+        ids = part.sentences.rows[part.sentences.starts[place] : part.sentences.starts[place + 1]]
         assert (np.diff(firsts) > 0).all()
         alone = [
             made.tokenizer.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)
@@ -55,15 +55,15 @@ def test_batch_mates_have_no_influence(learner, kind, of_words):
     model = made.new_model().eval()
     size = 9 if of_words else 3
     part = made.encode(SENTENCES, np.zeros(size, dtype=np.int64), of_words=of_words)
-    together = made._scores(model, part, np.arange(3))
-    alone = torch.cat([made._scores(model, part, np.array([place])) for place in range(3)])
+    together = made.scores(model, part, np.arange(3))
+    alone = torch.cat([made.scores(model, part, np.array([place])) for place in range(3)])
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-3)
 
 
 def test_what_is_too_long_is_cut_off(learner):
     made = learner("bert-uncased", max_length=6)
     part = made.encode([("cat",) * 40], np.zeros(40, dtype=np.int64), of_words=True)
-    assert part.pieces.lengths.tolist() == [6]
+    assert part.sentences.lengths.tolist() == [6]
     assert part.firsts.rows.max() < 6
 
 
@@ -78,8 +78,8 @@ def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
     part = made.encode(sentences, labels, of_words=of_words)
     with progress_bar("try", 0, show=False) as bar:
         model = fit(made, part, Choice(3e-3, 6, 0.0), 0, bar)
-    assert made.correct(model, part) == 1
-    assert made.correct(model, made.join(part, part)) == 1
+    assert made.accuracy(model, part) == 1
+    assert made.accuracy(model, part + part) == 1
     assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
 
 

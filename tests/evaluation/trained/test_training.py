@@ -9,17 +9,37 @@ from torch import nn  # noqa: E402
 
 from wordstill.errors import TrainingError  # noqa: E402
 from wordstill.evaluation.trained.config import CnnConfig  # noqa: E402
-from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar, search_and_retrain, seeded  # noqa: E402
+from wordstill.evaluation.trained.fitting import (  # noqa: E402
+    Choice,
+    Classifier,
+    fit,
+    progress_bar,
+    search_and_retrain,
+    seeded,
+)
 
 
-class Counting:
+class Rows(int):
+    """So many sentences."""
+
+    __len__ = int
+
+    def __add__(self, other):
+        return Rows(int(self) + int(other))
+
+
+class Counting(Classifier):
     """Learns nothing; its weight counts the epochs, and its worth is told by a table."""
 
     device = torch.device("cpu")
     clip = 1.0
+    config = CnnConfig(epochs=(2, 3, 4), learning_rates=(0.1, 0.3), seeds=3)
 
     def __init__(self, worth=None, loss: float = 1.0) -> None:
         self.worth, self.loss, self.fits = worth or {}, loss, []
+
+    def scores(self, model, part, places):
+        raise AssertionError("its worth is told by a table")
 
     def new_model(self):
         self.fits.append(torch.rand(1).item())
@@ -29,31 +49,21 @@ class Counting:
         self.learning_rate, self.epochs = learning_rate, 0
         return torch.optim.SGD(model.parameters(), lr=learning_rate)
 
-    def rate(self, learning_rate, epoch):
-        return learning_rate
-
     def losses(self, model, part, random):
         self.epochs += 1
         self.drawn = random.integers(0, 1000)
         yield model.weight.sum() * 0 + self.loss, part
 
-    def correct(self, model, part):
+    def accuracy(self, model, part):
         return self.worth.get((self.learning_rate, self.epochs), 0.0)
 
     def predict(self, model, part):
         return np.array([self.epochs, part])
 
-    def join(self, first, second):
-        return first + second
-
-    def size(self, part):
-        return part
-
 
 def test_the_best_settings_are_retrained_on_both_parts_with_every_seed():
     learner = Counting({(0.3, 2): 0.7, (0.1, 4): 0.9, (0.1, 3): 0.9, (0.1, 1): 1.0})
-    config = CnnConfig(epochs=(2, 3, 4), learning_rates=(0.1, 0.3), seeds=3)
-    predicted, choice = search_and_retrain(learner, (60, 20, 5), config, 7, "try")
+    predicted, choice = search_and_retrain(learner, tuple(map(Rows, (60, 20, 5))), 7, "try")
     assert choice == Choice(0.1, 3, 0.9)
     assert [row.tolist() for row in predicted] == [[3, 5]] * 3
     assert len(learner.fits) == 2 + 3

@@ -7,7 +7,7 @@ one reading of each text; they are the tables of the evaluation.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 from typing import Protocol as Interface
@@ -97,29 +97,40 @@ def context_protocol(unit: Unit = "subwords", max_pairs: int | None = None) -> C
     )
 
 
+class Row(NamedTuple):
+    """What one score of a representation is worked out from."""
+
+    representation: str
+    items: ItemScores
+    found: Mask
+    """Which items are covered."""
+    parts: tuple[Part, ...] = ()
+    name: str | None = None
+    """Of the row in the report, if not that of the set."""
+
+
 class ContextTask(DatasetTask[Content]):
     """Scores the representations of an encoder on one data set."""
 
     @abstractmethod
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """What the scores of all representations are worked out from."""
+
     def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
         """Score all representations; the seed is that of the bootstrap interval."""
+        scores: Scores = {name: {} for name in encoder.names}
+        for row in self.rows(encoder, protocol):
+            scores[row.representation][row.name or self.name] = self._score(row, protocol, seed)
+        return scores
 
-    def _score(
-        self,
-        items: ItemScores,
-        found: Mask,
-        protocol: ContextProtocol,
-        seed: int,
-        parts: tuple[Part, ...] = (),
-        row: str | None = None,
-    ) -> Score:
-        coverage = Coverage(int(found.sum()), len(found))
+    def _score(self, row: Row, protocol: ContextProtocol, seed: int) -> Score:
+        items, coverage = row.items, Coverage(int(row.found.sum()), len(row.found))
         problem = None if coverage.used else f"none of the {coverage.total} pairs is covered"
         if items.gold is not None and items.groups is None:
             problem = correlation_problem(coverage, items)
         metric = items.statistic if items.gold is not None else self.metric
-        source = self.source(protocol)._replace(dataset=row or self.name, metric=metric)
-        return make_score(source, items, coverage, problem, seed, parts)
+        source = self.source(protocol)._replace(dataset=row.name or self.name, metric=metric)
+        return make_score(source, items, coverage, problem, seed, row.parts)
 
 
 class PairCosines(NamedTuple):
@@ -151,17 +162,11 @@ class ContextPairsTask(ContextTask[ContextParts]):
     metric = "spearman"
     needs = (ContextParts.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """Score all representations on all pairs."""
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """One row each, over all pairs."""
         pairs = word_cosines(encoder, self.dataset.content.parts["all"])
-        return {
-            name: {
-                self.name: self._score(
-                    ItemScores("spearman", pairs.kept(name), pairs.gold), pairs.found, protocol, seed
-                )
-            }
-            for name in encoder.names
-        }
+        for name in encoder.names:
+            yield Row(name, ItemScores("spearman", pairs.kept(name), pairs.gold), pairs.found)
 
 
 class ContextSensesTask(ContextTask[ContextParts]):
@@ -171,20 +176,17 @@ class ContextSensesTask(ContextTask[ContextParts]):
     metric = "accuracy"
     needs = (ContextParts.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """Score all representations on the test part; ``grid`` takes thresholds of the paper only."""
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """One row each, over the test part; ``grid`` takes thresholds of the paper only."""
         dev, test = (word_cosines(encoder, self.dataset.content.parts[part]) for part in ("dev", "test"))
-        scores: Scores = {}
         for name in encoder.names:
             known, asked = dev.kept(name, -1.0), test.kept(name, -1.0)
             right, grid = (
                 correct(asked, test.gold, best_threshold(known, dev.gold, tried))
                 for tried in (None, PAPER_GRID)
             )
-            parts = (Part("grid", self.metric, points(float(grid.mean())), len(grid)),)
-            items = ItemScores("mean", right)
-            scores[name] = {self.name: self._score(items, test.found, protocol, seed, parts)}
-        return scores
+            part = Part("grid", self.metric, points(float(grid.mean())), len(grid))
+            yield Row(name, ItemScores("mean", right), test.found, (part,))
 
 
 class ContextChangeTask(ContextTask[ContextParts]):
@@ -199,30 +201,21 @@ class ContextChangeTask(ContextTask[ContextParts]):
     metric = "pearson"
     needs = (ContextParts.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """Score all representations in both ways."""
-        one, two = (
-            word_cosines(encoder, self.dataset.content.parts[part]) for part in ("context1", "context2")
-        )
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """Two rows each."""
+        parts = self.dataset.content.parts
+        one, two = (word_cosines(encoder, parts[part]) for part in ("context1", "context2"))
         both = one.found & two.found
         twice = np.concatenate([both, both])
-        gold = {"1": two.gold - one.gold, "2": np.concatenate([one.gold, two.gold])}
-        scores: Scores = {}
         for name in encoder.names:
             first, second = one.cosines[name], two.cosines[name]
-            change = ItemScores("pearson", np.where(both, second - first, np.nan), gold["1"])
+            change = ItemScores("pearson", np.where(both, second - first, np.nan), two.gold - one.gold)
+            official = _official("uncentered pearson", change, uncentered_pearson)
+            yield Row(name, change, both, (official,), f"{self.name}-1")
             every = np.where(twice, np.concatenate([first, second]), np.nan)
-            stacked = ItemScores("spearman", every, gold["2"])
-            beside = (
-                (_official("uncentered pearson", change, uncentered_pearson),),
-                (_official("harmonic mean", stacked, harmonic_correlation),),
-            )
-            one_row, two_row = f"{self.name}-1", f"{self.name}-2"
-            scores[name] = {
-                one_row: self._score(change, both, protocol, seed, beside[0], row=one_row),
-                two_row: self._score(stacked, twice, protocol, seed, beside[1], row=two_row),
-            }
-        return scores
+            stacked = ItemScores("spearman", every, np.concatenate([one.gold, two.gold]))
+            official = _official("harmonic mean", stacked, harmonic_correlation)
+            yield Row(name, stacked, twice, (official,), f"{self.name}-2")
 
 
 class ContextStsTask(ContextTask[SentencePairs]):
@@ -232,18 +225,15 @@ class ContextStsTask(ContextTask[SentencePairs]):
     metric = "pearson"
     needs = (SentencePairs.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """Score all representations; beside it stands the mean weighted by the pairs of a sub-corpus."""
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """One row each; beside it stands the mean weighted by the pairs of a sub-corpus."""
         data = thinned(self.dataset.content, protocol.max_pairs)
         pairs = sentence_cosines(encoder, data, protocol.unit)
-        scores: Scores = {}
         for name in encoder.names:
             items = ItemScores("pearson", pairs.kept(name), pairs.gold, data.corpus)
             weighted = replace(items, weighted=True)
-            parts = (Part("weighted", self.metric, points(weighted.value()), len(data)),)
-            items = weighted if protocol.average == "pairs" else items
-            scores[name] = {self.name: self._score(items, pairs.found, protocol, seed, parts)}
-        return scores
+            part = Part("weighted", self.metric, points(weighted.value()), len(data))
+            yield Row(name, weighted if protocol.average == "pairs" else items, pairs.found, (part,))
 
 
 class ParaphraseTask(ContextTask[ParaphraseParts]):
@@ -253,20 +243,18 @@ class ParaphraseTask(ContextTask[ParaphraseParts]):
     metric = "accuracy"
     needs = (ParaphraseParts.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """Score all representations on the test part; on PAWS-Wiki, saying no to all gives 55.80."""
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """One row each, over the test part; on PAWS-Wiki, saying no to all gives 55.80."""
         parts = self.dataset.content.parts
         dev, test = (
             sentence_cosines(encoder, thinned(parts[part], protocol.max_pairs), protocol.unit)
             for part in ("dev", "test")
         )
-        scores: Scores = {}
         for name in encoder.names:
             threshold = best_threshold(dev.kept(name, -1.0), dev.gold)
             items = ItemScores("mean", correct(test.kept(name, -1.0), test.gold, threshold))
-            beside = (Part("threshold", "cosine", points(threshold), len(dev.gold)),)
-            scores[name] = {self.name: self._score(items, test.found, protocol, seed, beside)}
-        return scores
+            part = Part("threshold", "cosine", points(threshold), len(dev.gold))
+            yield Row(name, items, test.found, (part,))
 
 
 class WordCosinesTask(ContextTask[ParaphraseParts]):
@@ -280,25 +268,22 @@ class WordCosinesTask(ContextTask[ParaphraseParts]):
     metric = "mean cosine"
     needs = (ParaphraseParts.holds,)
 
-    def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
-        """The four means; the interval is over pairs of sentences."""
+    def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
+        """Four rows each; the interval is over pairs of sentences."""
         data = thinned(self.dataset.content.parts["test"], protocol.max_pairs)
         blocks = [
             _word_sums(encoder, *(side[start : start + PAIRS_AT_ONCE] for side in (data.first, data.second)))
             for start in range(0, len(data), PAIRS_AT_ONCE)
         ]
         counts = np.concatenate([count for count, _ in blocks])
-        scores: Scores = {name: {} for name in encoder.names}
         for name in encoder.names:
             sums = np.concatenate([total[name] for _, total in blocks])
             for column, words in enumerate(("common", "different")):
                 for label, pairs in enumerate("NP"):
                     rows = data.gold == label
-                    ratios = np.stack([sums[rows, column], counts[rows, column]], axis=-1)
-                    row = f"cosine-{words}-{pairs}"
-                    items, found = ItemScores.of_ratio(ratios[None]), counts[rows, column] > 0
-                    scores[name][row] = self._score(items, found, protocol, seed, row=row)
-        return scores
+                    ratio = np.stack([sums[rows, column], counts[rows, column]], axis=-1)
+                    items, found = ItemScores.of_ratio(ratio[None]), ratio[:, 1] > 0
+                    yield Row(name, items, found, name=f"cosine-{words}-{pairs}")
 
 
 def word_cosines(encoder: ContextEncoder, pairs: Sequence[ContextPair]) -> PairCosines:

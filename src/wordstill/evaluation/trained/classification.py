@@ -158,16 +158,14 @@ class ClassificationTask(_SentenceTask):
         self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
     ) -> tuple[list[Ids], dict[str, Any]]:
         require_training("The convolutional classifier")
-        from wordstill.evaluation.trained.cnn import ConvolutionLearner, LabelledRows
-        from wordstill.evaluation.trained.fitting import search_and_retrain
+        from wordstill.evaluation.trained.cnn import ConvolutionLearner
+        from wordstill.evaluation.trained.fitting import ClassifiedRows, search_and_retrain
         from wordstill.teacher.device import choose_device
 
         device = choose_device(self.config.device)
         learner = ConvolutionLearner(matrix, targets.classes, self.config, device)
-        rows = [LabelledRows(*part) for part in zip(parts, targets.numbers)]
-        predicted, choice = search_and_retrain(
-            learner, rows, self.config, seed, self.name, progress=self.progress
-        )
+        rows = [ClassifiedRows(*part) for part in zip(parts, targets.numbers)]
+        predicted, choice = search_and_retrain(learner, rows, seed, self.name, progress=self.progress)
         return predicted, asdict(choice)
 
 

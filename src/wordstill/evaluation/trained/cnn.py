@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.evaluation.trained.config import CnnConfig
-from wordstill.evaluation.trained.fitting import on_device, on_gpu
-from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, length_sorted
+from wordstill.evaluation.trained.fitting import ClassifiedRows, Classifier, on_device, on_gpu
+from wordstill.evaluation.trained.word_table import PADDING, Ids
 
 
 class ConvolutionalClassifier(nn.Module):
@@ -78,15 +76,7 @@ class ConvolutionalClassifier(nn.Module):
         return nn.functional.embedding(rows, self.vectors, padding_idx=PADDING)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Sentences as rows of a small table, with numbers of classes."""
-
-    sentences: Sentences
-    labels: Ids
-
-
-class ConvolutionLearner:
+class ConvolutionLearner(Classifier):
     """Trains and asks ``ConvolutionalClassifier``.
 
     Args:
@@ -96,7 +86,8 @@ class ConvolutionLearner:
         device: Where it runs.
     """
 
-    clip: float | None = None
+    read_batches = 4
+    config: CnnConfig
 
     def __init__(
         self, matrix: NDArray[np.float32], classes: int, config: CnnConfig, device: torch.device
@@ -113,39 +104,8 @@ class ConvolutionLearner:
         trained = [weight for weight in model.parameters() if weight.requires_grad]
         return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))
 
-    def rate(self, learning_rate: float, epoch: int) -> float:
-        """Constant."""
-        return learning_rate
-
-    def losses(
-        self, model: nn.Module, part: LabelledRows, random: np.random.Generator
-    ) -> Iterator[tuple[Tensor, int]]:
-        """Cross-entropy of every batch of one epoch."""
-        for places in length_sorted(part.sentences.lengths, self.config.batch, random):
-            labels = on_device(part.labels[places], self.device)
-            scores = model(self._rows(part.sentences, places))
-            yield nn.functional.cross_entropy(scores, labels), len(places)
-
-    def correct(self, model: nn.Module, part: LabelledRows) -> float:
-        """Accuracy."""
-        return float((self.predict(model, part) == part.labels).mean())
-
-    @torch.inference_mode()
-    def predict(self, model: nn.Module, part: LabelledRows) -> Ids:
-        """The number of the best class of each sentence."""
-        sentences = part.sentences
-        predicted = np.zeros(len(sentences), dtype=np.int64)
-        for places in length_sorted(sentences.lengths, 4 * self.config.batch, None):
-            predicted[places] = model(self._rows(sentences, places)).argmax(dim=1).cpu().numpy()
-        return predicted
-
-    def join(self, first: LabelledRows, second: LabelledRows) -> LabelledRows:
-        """Two parts as one."""
-        return LabelledRows(first.sentences + second.sentences, np.concatenate([first.labels, second.labels]))
-
-    def size(self, part: LabelledRows) -> int:
-        """Sentences of a part."""
-        return len(part.labels)
-
-    def _rows(self, sentences: Sentences, places: Ids) -> Tensor:
-        return on_device(sentences.padded(places, self.config.width // 2), self.device)
+    def scores(self, model: nn.Module, part: ClassifiedRows, places: Ids) -> Tensor:
+        """[sentences, classes]."""
+        rows = on_device(part.sentences.padded(places, self.config.width // 2), self.device)
+        scores: Tensor = model(rows)
+        return scores

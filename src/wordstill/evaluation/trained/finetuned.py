@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,10 @@ from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage
 from wordstill.evaluation.tasks.base import Task
 from wordstill.evaluation.trained.config import FinetunedConfig, require_training
-from wordstill.evaluation.trained.fitting import on_device, on_gpu
+from wordstill.evaluation.trained.fitting import ClassifiedRows, Classifier, on_device, on_gpu
 from wordstill.evaluation.trained.tags import are_spans
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
-from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words, length_sorted
+from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words
 from wordstill.teacher import (
     SubwordTokenizer,
     load_model_and_tokenizer,
@@ -53,28 +53,17 @@ WEIGHT_DECAY = 0.01
 LONGEST_GRADIENT = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class FinetunedRows:
-    """Sentences as sub-words, with numbers of classes or of tags."""
-
-    pieces: Sentences
-    targets: Ids
-    """Of sentences, or of all words end to end."""
-    firsts: Sentences | None = None
-    """The place of the first sub-word of each word in its sentence; None where sentences have the targets."""
-
-
 class ModelWithHead(nn.Module):
     """The model, dropout and a linear layer."""
 
-    def __init__(self, parent: nn.Module, width: int, classes: int, dropout: float) -> None:
+    def __init__(self, model: nn.Module, width: int, classes: int, dropout: float) -> None:
         super().__init__()
-        self.parent = parent
+        self.model = model
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(width, classes)
 
 
-class FinetunedLearner:
+class FinetunedLearner(Classifier):
     """Trains and asks a model with a linear layer.
 
     A sentence is the mean of the last states of its sub-words, which suits encoders and decoders alike; a
@@ -89,7 +78,9 @@ class FinetunedLearner:
         device: Where it runs.
     """
 
-    clip: float | None = LONGEST_GRADIENT
+    clip = LONGEST_GRADIENT
+    read_batches = 2
+    config: FinetunedConfig
 
     def __init__(
         self,
@@ -109,7 +100,7 @@ class FinetunedLearner:
         model.config.use_cache = settings.use_cache = False
         self.model = model.to(torch.float32)
 
-    def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> FinetunedRows:
+    def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> ClassifiedRows:
         """Sentences as subwords; what is longer than the limit is cut off."""
         prefix, suffix = self.tokenizer.prefix, self.tokenizer.suffix
         encoded = self.tokenizer.encode([" ".join(sentence) for sentence in sentences])
@@ -118,14 +109,14 @@ class FinetunedLearner:
             for start, end in pairwise(encoded.offsets.tolist())
         ]
         if not of_words:
-            return FinetunedRows(Sentences.of(rows), targets)
+            return ClassifiedRows(Sentences.of(rows), targets)
         words = Spans.of([_word_spans(sentence) for sentence in sentences])
         start, end = encoded.align(words.text, words.start, words.end)
         first = start - encoded.offsets[words.text]
         # A word that was dropped or cut off is read at the beginning.
         places = np.where((start < end) & (first < self.room), first + len(prefix), 0)
         firsts = Sentences(places, np.searchsorted(words.text, np.arange(len(sentences) + 1)))
-        return FinetunedRows(Sentences.of(rows), targets, firsts)
+        return ClassifiedRows(Sentences.of(rows), targets, firsts)
 
     def new_model(self) -> nn.Module:
         """A copy of the model with a fresh linear layer."""
@@ -137,54 +128,19 @@ class FinetunedLearner:
             model.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY, fused=on_gpu(self.device)
         )
 
-    def rate(self, learning_rate: float, epoch: int) -> float:
-        """Constant."""
-        return learning_rate
-
-    def losses(
-        self, model: nn.Module, part: FinetunedRows, random: np.random.Generator
-    ) -> Iterator[tuple[Tensor, int]]:
-        """Cross-entropy of every batch of one epoch."""
-        for places in length_sorted(part.pieces.lengths, self.config.batch, random):
-            targets = on_device(part.targets[_targets_of(part, places)], self.device)
-            yield nn.functional.cross_entropy(self._scores(model, part, places), targets), len(places)
-
-    def correct(self, model: nn.Module, part: FinetunedRows) -> float:
-        """Accuracy."""
-        return float((self.predict(model, part) == part.targets).mean())
-
-    @torch.inference_mode()
-    def predict(self, model: nn.Module, part: FinetunedRows) -> Ids:
-        """The number of the best class of each sentence or word."""
-        predicted = np.zeros(len(part.targets), dtype=np.int64)
-        for places in length_sorted(part.pieces.lengths, 2 * self.config.batch, None):
-            best = self._scores(model, part, places).argmax(dim=1)
-            predicted[_targets_of(part, places)] = best.cpu().numpy()
-        return predicted
-
-    def join(self, first: FinetunedRows, second: FinetunedRows) -> FinetunedRows:
-        """Two parts as one."""
-        firsts = first.firsts + second.firsts if first.firsts and second.firsts else None
-        targets = np.concatenate([first.targets, second.targets])
-        return FinetunedRows(first.pieces + second.pieces, targets, firsts)
-
-    def size(self, part: FinetunedRows) -> int:
-        """Sentences of a part."""
-        return len(part.pieces)
-
-    def _scores(self, model: nn.Module, part: FinetunedRows, places: Ids) -> Tensor:
-        """Scores of the classes for all sentences, or for all words in the order of ``_targets_of``."""
+    def scores(self, model: nn.Module, part: ClassifiedRows, places: Ids) -> Tensor:
+        """Scores of the classes for all sentences, or for all words in order."""
         assert isinstance(model, ModelWithHead)
-        ids = on_device(part.pieces.padded(places, fill=self.tokenizer.pad_id), self.device)
-        lengths = on_device(part.pieces.lengths[places], self.device)
+        ids = on_device(part.sentences.padded(places, fill=self.tokenizer.pad_id), self.device)
+        lengths = on_device(part.sentences.lengths[places], self.device)
         inside = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
-        output = model.parent(input_ids=ids, attention_mask=inside.long())
+        output = model.model(input_ids=ids, attention_mask=inside.long())
         states = wanted_states(output, (self.depth,), self.depth, self.name)[self.depth]
         if part.firsts is None:
             pooled = (states * inside[:, :, None]).sum(dim=1) / lengths[:, None]
         else:
             sentence = np.repeat(np.arange(len(places)), part.firsts.lengths[places])
-            word = part.firsts.rows[_targets_of(part, places)]
+            word = part.firsts.rows[part.targets_of(places)]
             pooled = states[on_device(sentence, self.device), on_device(word, self.device)]
         scores: Tensor = model.head(model.dropout(pooled))
         return scores
@@ -194,14 +150,6 @@ def _word_spans(sentence: Words) -> list[tuple[int, int]]:
     """Where each word stands when all are joined by single spaces."""
     ends = list(accumulate(len(word) + 1 for word in sentence))
     return [(end - 1 - len(word), end - 1) for word, end in zip(sentence, ends)]
-
-
-def _targets_of(part: FinetunedRows, places: Ids) -> Ids:
-    """Places of the targets of some sentences, in order."""
-    if part.firsts is None:
-        return places
-    starts = part.firsts.starts
-    return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
 
 
 class FinetunedTask(Task[Published[Any]]):
@@ -282,9 +230,7 @@ class FinetunedTask(Task[Published[Any]]):
             learner.encode(part.sentences, numbers, of_words=self.tagged)
             for part, numbers in zip(splits, targets.numbers)
         ]
-        predicted, choice = search_and_retrain(
-            learner, parts, self.config, seed, self.name, progress=self.progress
-        )
+        predicted, choice = search_and_retrain(learner, parts, seed, self.name, progress=self.progress)
         return predicted, {"teacher": teacher, **asdict(choice)}
 
 

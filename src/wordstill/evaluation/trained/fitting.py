@@ -2,86 +2,106 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.errors import TrainingError
+from wordstill.evaluation.trained.config import CnnConfig, FinetunedConfig
+from wordstill.evaluation.trained.word_table import Ids, Sentences, length_sorted
 
-Part = TypeVar("Part", contravariant=True)
 Data = TypeVar("Data")
-Ids = NDArray[np.int64]
 
 
-class Learner(Protocol[Part]):
-    """How one kind of model is made, trained for a batch, and asked."""
+class Learner(ABC, Generic[Data]):
+    """How one kind of model is made, and trained for a batch."""
 
     device: torch.device
-    clip: float | None
+    clip: float | None = None
     """Longest gradient, or None for any."""
 
+    @abstractmethod
     def new_model(self) -> nn.Module:
         """A model with weights drawn from torch's random state."""
-        ...
 
+    @abstractmethod
     def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """What changes its weights."""
-        ...
+
+    @abstractmethod
+    def losses(
+        self, model: nn.Module, part: Data, random: np.random.Generator
+    ) -> Iterator[tuple[Tensor, int]]:
+        """The loss of every batch of one epoch, with its number of sentences."""
 
     def rate(self, learning_rate: float, epoch: int) -> float:
         """The learning rate in an epoch, counted from 1; it must not depend on how many are to come."""
-        ...
+        return learning_rate
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifiedRows:
+    """Sentences as rows of a table or as subwords, with numbers of classes or of tags."""
+
+    sentences: Sentences
+    targets: Ids
+    """Of sentences, or of all words end to end."""
+    firsts: Sentences | None = None
+    """The place of the first subword of each word in its sentence; None where sentences have the targets."""
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __add__(self, other: ClassifiedRows) -> ClassifiedRows:
+        firsts = self.firsts + other.firsts if self.firsts and other.firsts else None
+        targets = np.concatenate([self.targets, other.targets])
+        return ClassifiedRows(self.sentences + other.sentences, targets, firsts)
+
+    def targets_of(self, places: Ids) -> Ids:
+        """Places of the targets of some sentences, in order."""
+        if self.firsts is None:
+            return places
+        starts = self.firsts.starts
+        return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
+
+
+class Classifier(Learner[ClassifiedRows]):
+    """A learner whose model scores classes, and whose settings are chosen on the development part."""
+
+    config: CnnConfig | FinetunedConfig
+    read_batches: ClassVar[int]
+    """How many times more sentences a batch has where nothing is trained."""
+
+    @abstractmethod
+    def scores(self, model: nn.Module, part: ClassifiedRows, places: Ids) -> Tensor:
+        """[targets, classes] of some sentences, in the order of ``targets_of``."""
 
     def losses(
-        self, model: nn.Module, part: Part, random: np.random.Generator
+        self, model: nn.Module, part: ClassifiedRows, random: np.random.Generator
     ) -> Iterator[tuple[Tensor, int]]:
-        """The loss of every batch of one epoch, with its number of sentences."""
-        ...
+        """Cross-entropy of every batch of one epoch."""
+        for places in length_sorted(part.sentences.lengths, self.config.batch, random):
+            targets = on_device(part.targets[part.targets_of(places)], self.device)
+            yield nn.functional.cross_entropy(self.scores(model, part, places), targets), len(places)
 
+    @torch.inference_mode()
+    def predict(self, model: nn.Module, part: ClassifiedRows) -> Ids:
+        """The number of the best class of each sentence or word."""
+        predicted = np.zeros(len(part.targets), dtype=np.int64)
+        for places in length_sorted(part.sentences.lengths, self.read_batches * self.config.batch, None):
+            best = self.scores(model, part, places).argmax(dim=1)
+            predicted[part.targets_of(places)] = best.cpu().numpy()
+        return predicted
 
-class Chooser(Learner[Data], Protocol[Data]):
-    """A learner whose settings are chosen on the development part."""
-
-    def correct(self, model: nn.Module, part: Data) -> float:
-        """How good it is on a part, the more the better."""
-        ...
-
-    def predict(self, model: nn.Module, part: Data) -> Ids:
-        """The number of the class of each sentence."""
-        ...
-
-    def join(self, first: Data, second: Data) -> Data:
-        """Two parts as one."""
-        ...
-
-    def size(self, part: Data) -> int:
-        """Sentences of a part."""
-        ...
-
-
-class Schedule(Protocol):
-    """Settings of a search."""
-
-    @property
-    def epochs(self) -> tuple[int, ...]:
-        """To choose from."""
-        ...
-
-    @property
-    def learning_rates(self) -> tuple[float, ...]:
-        """To choose from."""
-        ...
-
-    @property
-    def seeds(self) -> int:
-        """How many trainings with the chosen settings."""
-        ...
+    def accuracy(self, model: nn.Module, part: ClassifiedRows) -> float:
+        """The share of targets that are predicted."""
+        return float((self.predict(model, part) == part.targets).mean())
 
 
 def on_gpu(device: torch.device) -> bool:
@@ -119,9 +139,8 @@ class Choice:
 
 
 def search_and_retrain(
-    learner: Chooser[Data],
-    parts: Sequence[Data],
-    schedule: Schedule,
+    learner: Classifier,
+    parts: Sequence[ClassifiedRows],
     seed: int,
     title: str,
     *,
@@ -130,19 +149,18 @@ def search_and_retrain(
     """Choose settings with the first seed, then train on two parts with every seed, and predict the third.
 
     Args:
-        learner: What is trained.
+        learner: What is trained; its settings say what to choose from, and how many seeds.
         parts: The training, development and test part.
-        schedule: What to choose from, and how many seeds.
         seed: The first one.
         title: What the bar says.
         progress: Whether it is shown.
     """
-    train, dev, test = parts
-    everything = learner.join(train, dev)
-    searched = len(schedule.learning_rates) * max(schedule.epochs) * learner.size(train)
-    retrained = schedule.seeds * learner.size(everything)
+    (train, dev, test), schedule = parts, learner.config
+    everything = train + dev
+    searched = len(schedule.learning_rates) * max(schedule.epochs) * len(train)
+    retrained = schedule.seeds * len(everything)
     with progress_bar(title, searched + retrained * max(schedule.epochs), show=progress) as bar:
-        choice = search(learner, train, dev, schedule, seed, bar)
+        choice = search(learner, train, dev, seed, bar)
         bar.total = searched + retrained * choice.epochs
         bar.set_postfix_str(f"{choice.epochs} epochs at {choice.learning_rate:g}")
         predicted = []
@@ -180,14 +198,7 @@ def fit(
     return model
 
 
-def search(
-    learner: Chooser[Data],
-    train: Data,
-    dev: Data,
-    schedule: Schedule,
-    seed: int,
-    bar: Bar,
-) -> Choice:
+def search(learner: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Bar) -> Choice:
     """The number of epochs and the learning rate that are best on the development part.
 
     The learning rate of an epoch does not depend on those to come, so a long training passes through every
@@ -195,11 +206,12 @@ def search(
     is, the shortest training.
     """
     tried: list[Choice] = []
+    schedule = learner.config
     for rate in schedule.learning_rates:
 
         def look(epoch: int, model: nn.Module, rate: float = rate) -> bool:
             if epoch in schedule.epochs:
-                tried.append(Choice(rate, epoch, learner.correct(model, dev)))
+                tried.append(Choice(rate, epoch, learner.accuracy(model, dev)))
             return True
 
         fit(learner, train, Choice(rate, max(schedule.epochs), 0.0), seed, bar, look)

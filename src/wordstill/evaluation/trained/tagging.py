@@ -27,6 +27,7 @@ from wordstill.evaluation.trained.crf import Crf
 from wordstill.evaluation.trained.fitting import (
     Bar,
     Choice,
+    Learner,
     fit,
     on_device,
     on_gpu,
@@ -119,7 +120,7 @@ class Tagger(nn.Module):
         return known.view(*words.shape, -1) if places is None else nn.functional.embedding(places, known)
 
 
-class TaggingLearner:
+class TaggingLearner(Learner[TaggedRows]):
     """Trains and asks ``Tagger``.
 
     Args:
@@ -140,7 +141,7 @@ class TaggingLearner:
     ) -> None:
         self.matrix = torch.from_numpy(matrix).to(device)
         self.surfaces, self.tags, self.config, self.device = surfaces, tags, config, device
-        self.clip: float | None = config.clip
+        self.clip = config.clip
 
     def new_model(self) -> Tagger:
         """A tagger with fresh weights."""
@@ -182,10 +183,6 @@ class TaggingLearner:
                 start, end = part.sentences.starts[place : place + 2]
                 predicted[start:end] = row[: end - start]
         return Sentences(predicted, part.sentences.starts)
-
-    def size(self, part: TaggedRows) -> int:
-        """Sentences of a part."""
-        return len(part.sentences)
 
     def _longest_first(
         self, part: TaggedRows, size: int, random: np.random.Generator | None

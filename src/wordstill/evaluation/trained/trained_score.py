@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ import numpy as np
 from wordstill.evaluation.data.examples import Published, Splits, Words
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.score import Coverage, ItemScores, Part, Score
+from wordstill.evaluation.score import POINTS, Coverage, ItemScores, Part, Score
 from wordstill.evaluation.statistics import Interval
 from wordstill.evaluation.trained.tags import TagCoder, accuracy, as_sums, macro_f1, score_of
 from wordstill.evaluation.trained.word_table import Ids, Sentences
-
-POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,19 @@ class Frame:
 
     def without_score(self, problem: str) -> TrainedScore:
         """A score that says why there is no score."""
-        return self._score(None, None, 0, problem=problem)
+        return TrainedScore(
+            task=self.task,
+            dataset=self.dataset.name,
+            metric=self.metric,
+            value=None,
+            interval=None,
+            coverage=self.coverage,
+            n=0,
+            protocol=self.protocol,
+            source=self.dataset.source,
+            sha256=self.dataset.sha256,
+            problem=problem,
+        )
 
     def of_labels(
         self, gold: Ids, predicted: Sequence[Ids], classes: int, settings: Mapping[str, Any], seed: int
@@ -58,25 +68,14 @@ class Frame:
             settings: What was chosen.
             seed: Of the bootstrap.
         """
-        scores = [POINTS * accuracy(gold, guess) for guess in predicted]
         macro = [POINTS * macro_f1(gold, guess, classes) for guess in predicted]
-        right = np.stack([guess == gold for guess in predicted]).astype(np.float64)
-        items = ItemScores("mean", np.asarray(right.mean(axis=0)))
-        low, high = items.interval(seed)
-        parts = (
-            Part("macro-F1", "macro_f1", float(np.mean(macro)), len(gold)),
-            *_seed_parts("accuracy", scores, len(gold)),
-        )
         if len(macro) > 1:
             settings = {**settings, "macro_f1_deviation": _deviation(macro)}
-        return self._score(
-            scores,
-            Interval(POINTS * low, POINTS * high),
-            len(gold),
-            parts=parts,
-            settings=settings,
-            items=items,
-        )
+        right = np.stack([guess == gold for guess in predicted]).astype(np.float64)
+        items = ItemScores("mean", np.asarray(right.mean(axis=0)))
+        beside = Part("macro-F1", "macro_f1", float(np.mean(macro)), len(gold))
+        scores = [POINTS * accuracy(gold, guess) for guess in predicted]
+        return self._score(scores, items, len(gold), settings, seed, beside)
 
     def of_counts(self, counts: Ids, n: int, settings: Mapping[str, Any], seed: int) -> TrainedScore:
         """A measure that is a ratio of sums over sentences: accuracy of words, or F1 of spans.
@@ -88,44 +87,28 @@ class Frame:
             seed: Of the bootstrap, which draws sentences.
         """
         scores = [POINTS * float(value) for value in score_of(counts)]
-        items = ItemScores.of_ratio(as_sums(counts))
-        low, high = items.interval(seed)
-        return self._score(
-            scores,
-            Interval(POINTS * low, POINTS * high),
-            n,
-            parts=tuple(_seed_parts(self.metric, scores, n)),
-            settings=settings,
-            items=items,
-        )
+        return self._score(scores, ItemScores.of_ratio(as_sums(counts)), n, settings, seed)
 
     def _score(
         self,
-        values: list[float] | None,
-        interval: Interval | None,
+        scores: list[float],
+        items: ItemScores,
         n: int,
-        *,
-        problem: str | None = None,
-        parts: tuple[Part, ...] = (),
-        settings: Mapping[str, Any] | None = None,
-        items: ItemScores | None = None,
+        settings: Mapping[str, Any],
+        seed: int,
+        *beside: Part,
     ) -> TrainedScore:
-        return TrainedScore(
-            task=self.task,
-            dataset=self.dataset.name,
-            metric=self.metric,
-            value=None if values is None else float(np.mean(values)),
-            interval=interval,
-            coverage=self.coverage,
+        low, high = items.interval(seed)
+        return replace(
+            self.without_score(""),
+            value=float(np.mean(scores)),
+            interval=Interval(POINTS * low, POINTS * high),
             n=n,
-            protocol=self.protocol,
-            source=self.dataset.source,
-            sha256=self.dataset.sha256,
-            problem=problem,
-            parts=parts,
-            deviation=None if values is None else _deviation(values),
+            problem=None,
+            parts=(*beside, *_seed_parts(self.metric, scores, n)),
+            deviation=_deviation(scores),
             items=items,
-            settings=settings or {},
+            settings=settings,
         )
 
 
