@@ -18,6 +18,8 @@ from wordstill.meaning import (
     static_table,
 )
 from wordstill.meaning.distiller import CPU_ROWS
+from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.vectors.search import unit_rows
 
 TEXT = "The old still stands by the river, and the river turned grey."
 
@@ -42,6 +44,15 @@ def test_one_word_by_span_and_by_number(encoder):
     states, _ = encoder.reader.states([Occurrence(TEXT, 28, 33)])
     expected = encoder.distillers.meaning(states).detach().numpy()[0]
     np.testing.assert_allclose(by_span, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_teacher_in_bfloat16_gives_nearly_the_same_meanings(tiny_model, tiny_tokenizer, encoder):
+    config = TeacherConfig("tiny", "cpu", "bfloat16")
+    teacher = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), config)
+    _, vectors = MeaningEncoder(teacher, encoder.distillers).encode_words(TEXT)
+    assert vectors.dtype == np.float32
+    cosines = (unit_rows(vectors) * unit_rows(encoder.encode_words(TEXT)[1])).sum(axis=1)
+    assert cosines.min() > 0.99
 
 
 def test_the_place_counts_and_not_the_string(encoder):

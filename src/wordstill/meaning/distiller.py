@@ -1,10 +1,9 @@
-"""The two distillers: what a word means here, and everything else its states hold.
+"""The two distillers, of what a word means here and of everything else its states hold, and their loss.
 
-Reconstruction and cross-reconstruction (Arase & Kajiwara 2021, Eq. 1 to 3).
-
-For a word in a sentence (h), a positive (p: the same meaning in another context) and a negative (n: another
-word in the same context) each vector to reconstruct is the mean of the word's layers, and a reconstruction is
-the mean of a meaning and a context:
+They are trained by reconstruction and cross-reconstruction (Arase & Kajiwara 2021, Eq. 1 to 3). For a word
+in a sentence (h), a positive (p: the same meaning in another context) and a negative (n: another word in the
+same context) each vector to reconstruct is the mean of the word's layers, and a reconstruction is the mean of
+a meaning and a context:
 
     L = |h - (h_m + h_c)/2|² + |p - (p_m + p_c)/2|² + |n - (n_m + n_c)/2|²
       + |p - (h_m + p_c)/2|² + |h - (p_m + h_c)/2|² + |n - (n_m + h_c)/2|² + |h - (h_m + n_c)/2|²
@@ -28,13 +27,6 @@ from wordstill.errors import UsageError
 
 Representation: TypeAlias = Callable[[Tensor], Tensor]
 """Gives vectors [n, width] of states [n, layers, width]."""
-
-
-def layer_mean(states: Tensor) -> Tensor:
-    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
-    return states.mean(dim=1)
-
-
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
 RAW_SCALED = "raw-scaled"
@@ -62,62 +54,6 @@ class DistillerConfig(Config):
     """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
     with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
     large ones do not make up the cosine; ``none`` is the paper's."""
-
-
-class Distiller(nn.Module):
-    """One transformer layer over a word's states, as a sequence of layers, and the mean of what it gives.
-
-    Args:
-        layers: How many states a word has.
-        width: Size of a state.
-        config: Its shape.
-
-    Raises:
-        UsageError: The width cannot be divided among the heads.
-    """
-
-    def __init__(self, layers: int, width: int, config: DistillerConfig) -> None:
-        super().__init__()
-        if width % config.heads:
-            raise UsageError(
-                f"States of width {width} cannot be divided among {config.heads} heads. "
-                f"Give a number of heads that divides {width}."
-            )
-        self.transformer = nn.TransformerEncoderLayer(
-            width,
-            config.heads,
-            config.feedforward * width,
-            config.dropout,
-            activation="gelu",
-            batch_first=True,
-        )
-        self.layer_embeddings = nn.Parameter(torch.zeros(layers, width)) if config.layer_embeddings else None
-
-    def forward(self, states: Tensor) -> Tensor:
-        """[n, width] vectors of states [n, layers, width]."""
-        if self.layer_embeddings is not None:
-            states = states + self.layer_embeddings
-        if states.is_cuda and not self.training:
-            return attended(self.transformer, states).mean(dim=1)
-        result: Tensor = self.transformer(states).mean(dim=1)
-        return result
-
-
-def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:
-    """What a transformer layer gives for many short sequences [n, length, width], without dropout.
-
-    Attention kernels of GPUs take a block of processors for every head of every sequence, however short it
-    is, and for a few states that would be most of the work; here all are compared at once.
-    """
-    attention = layer.self_attn
-    projected = functional.linear(states, attention.in_proj_weight, attention.in_proj_bias)
-    # [n, length, heads, size] each
-    query, key, value = projected.view(*states.shape[:2], 3, attention.num_heads, -1).unbind(2)
-    scores = (query[:, :, None] * key[:, None]).sum(dim=-1) * attention.head_dim**-0.5
-    mixed = (scores.softmax(dim=2)[..., None] * value[:, None]).sum(dim=2).flatten(2)
-    states = layer.norm1(states + attention.out_proj(mixed))
-    result: Tensor = layer.norm2(states + layer.linear2(functional.gelu(layer.linear1(states))))
-    return result
 
 
 class Distillers(nn.Module):
@@ -201,7 +137,65 @@ class Distillers(nn.Module):
         self.centres = torch.stack(means).to(self.centres.dtype).clone()
 
 
-ROLES = ("original", "positive", "negative")
+class Distiller(nn.Module):
+    """One transformer layer over a word's states, as a sequence of layers, and the mean of what it gives.
+
+    Args:
+        layers: How many states a word has.
+        width: Size of a state.
+        config: Its shape.
+
+    Raises:
+        UsageError: The width cannot be divided among the heads.
+    """
+
+    def __init__(self, layers: int, width: int, config: DistillerConfig) -> None:
+        super().__init__()
+        if width % config.heads:
+            raise UsageError(
+                f"States of width {width} cannot be divided among {config.heads} heads. "
+                f"Give a number of heads that divides {width}."
+            )
+        self.transformer = nn.TransformerEncoderLayer(
+            width,
+            config.heads,
+            config.feedforward * width,
+            config.dropout,
+            activation="gelu",
+            batch_first=True,
+        )
+        self.layer_embeddings = nn.Parameter(torch.zeros(layers, width)) if config.layer_embeddings else None
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[n, width] vectors of states [n, layers, width]."""
+        if self.layer_embeddings is not None:
+            states = states + self.layer_embeddings
+        if states.is_cuda and not self.training:
+            return attended(self.transformer, states).mean(dim=1)
+        result: Tensor = self.transformer(states).mean(dim=1)
+        return result
+
+
+def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:
+    """What a transformer layer gives for many short sequences [n, length, width], without dropout.
+
+    Attention kernels of GPUs take a block of processors for every head of every sequence, however short it
+    is, and for a few states that would be most of the work; here all are compared at once.
+    """
+    attention = layer.self_attn
+    projected = functional.linear(states, attention.in_proj_weight, attention.in_proj_bias)
+    # [n, length, heads, size] each
+    query, key, value = projected.view(*states.shape[:2], 3, attention.num_heads, -1).unbind(2)
+    scores = (query[:, :, None] * key[:, None]).sum(dim=-1) * attention.head_dim**-0.5
+    mixed = (scores.softmax(dim=2)[..., None] * value[:, None]).sum(dim=2).flatten(2)
+    states = layer.norm1(states + attention.out_proj(mixed))
+    result: Tensor = layer.norm2(states + layer.linear2(functional.gelu(layer.linear1(states))))
+    return result
+
+
+def layer_mean(states: Tensor) -> Tensor:
+    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
+    return states.mean(dim=1)
 
 
 class Parts(NamedTuple):

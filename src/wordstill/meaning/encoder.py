@@ -1,8 +1,8 @@
-"""Using a trained distiller: the meaning of a word in its sentence, of every word, of whole sentences.
+"""The encoder of meanings: of a word in its sentence, of every word, of whole sentences.
 
-A trained encoder on disk, without its teacher.
+On disk it is a folder without the teacher:
 
-distillers.safetensors   the weights of both, float32
+distillers.safetensors   the weights of both distillers, float32
 config.json              the teacher with its fingerprint, layers, shape, provenance, and a SHA-256
 README.md                what it is and how it is used
 """
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from wordstill.meaning.occurrence_store import OccurrenceStore
 
 
+FORMAT, SCHEMA = "wordstill-meaning", 1
+WEIGHTS, CONFIG, CARD = "distillers.safetensors", "config.json", "README.md"
 Vectors = NDArray[np.float32]
 ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
 DEFAULT_KIND = f"meaning{CENTRED}"
@@ -107,12 +109,59 @@ class MeaningEncoder:
         dtype: str = "auto",
         teacher: str | Path | Teacher | None = None,
     ) -> MeaningEncoder:
-        """Open what ``save`` wrote; see :func:`wordstill.meaning.encoder.read`."""
-        return read(Path(path), kind=kind, device=device, dtype=dtype, teacher=teacher)
+        """Open a folder that ``save`` wrote, and load its teacher.
+
+        Args:
+            path: The folder.
+            kind: Which vectors to give.
+            device: Where the teacher runs.
+            dtype: What it calculates in.
+            teacher: Where the teacher is now, or the teacher itself; None looks where it was.
+
+        Raises:
+            FormatError: The folder is not such an encoder, or is damaged.
+            TeacherError: The teacher is not the one that the distillers were trained on.
+        """
+        path = Path(path)
+        config = _read_config(path)
+        distillers = _read_distillers(path, config)
+        if not isinstance(teacher, Teacher):
+            name = config["teacher"]["name"] if teacher is None else str(teacher)
+            teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
+        got, expected = teacher.identity, config["teacher"]["fingerprint"]
+        if got != expected:
+            raise TeacherError(
+                f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
+                f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
+                "are others. Give the right teacher."
+            )
+        layers = ",".join(map(str, config["layers"]))
+        return cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write distillers and settings, but not the teacher; see :mod:`wordstill.meaning.encoder`."""
-        write(self, Path(path), overwrite=overwrite)
+        """Write distillers and settings, but not the teacher; a folder of anything else is not replaced."""
+        path = Path(path)
+        refuse_existing(path, overwrite=overwrite)
+        refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
+        weights = {
+            name: weight.float().cpu().contiguous().numpy()
+            for name, weight in self.distillers.state_dict().items()
+        }
+        with atomic_folder(path, overwrite=overwrite) as folder:
+            write_tensors(folder / WEIGHTS, weights, {"format": FORMAT})
+            config = {
+                "format": FORMAT,
+                "schema": SCHEMA,
+                "teacher": {"name": self.teacher.config.name, "fingerprint": self.teacher.identity},
+                "layers": list(self.reader.layers),
+                "width": self.teacher.width,
+                "distiller": asdict(self.distillers.config),
+                "provenance": dict(self.provenance),
+                "sha256": sha256_of(folder / WEIGHTS),
+            }
+            text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
+            (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+            (folder / CARD).write_text(_card(config), encoding="utf-8")
 
     @property
     def dim(self) -> int:
@@ -161,7 +210,7 @@ class MeaningEncoder:
         return _array(self.represent(states))
 
     def encode_words(self, text: str) -> tuple[list[Occurrence], Vectors]:
-        """Every word of a text that has sub-words, and the meanings of all."""
+        """Every word of a text that has subwords, and the meanings of all."""
         return self.encode_texts([text])[0]
 
     def encode_texts(
@@ -195,8 +244,8 @@ class MeaningEncoder:
 
         Args:
             sentences: Texts of any length.
-            unit: Whether each word or each sub-word is distilled; the distillers are trained on whole words,
-                but paper 002 applies them to sub-words here.
+            unit: Whether each word or each subword is distilled; the distillers are trained on whole words,
+                but paper 002 applies them to subwords here.
         """
         sums = torch.zeros(len(sentences), self.dim, device=self.teacher.device)
         counts = torch.zeros(len(sentences), device=self.teacher.device)
@@ -229,69 +278,7 @@ def _array(vectors: Tensor) -> Vectors:
     return vectors.float().cpu().numpy()
 
 
-FORMAT, SCHEMA = "wordstill-meaning", 1
-WEIGHTS, CONFIG, CARD = "distillers.safetensors", "config.json", "README.md"
-
-
-def write(encoder: MeaningEncoder, path: Path, *, overwrite: bool = False) -> None:
-    """Write the folder; one that holds anything else is not replaced."""
-    refuse_existing(path, overwrite=overwrite)
-    refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
-    teacher = encoder.teacher
-    weights = {
-        name: weight.float().cpu().contiguous().numpy()
-        for name, weight in encoder.distillers.state_dict().items()
-    }
-    with atomic_folder(path, overwrite=overwrite) as folder:
-        write_tensors(folder / WEIGHTS, weights, {"format": FORMAT})
-        config = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "teacher": {"name": teacher.config.name, "fingerprint": teacher.identity},
-            "layers": list(encoder.reader.layers),
-            "width": teacher.width,
-            "distiller": asdict(encoder.distillers.config),
-            "provenance": dict(encoder.provenance),
-            "sha256": sha256_of(folder / WEIGHTS),
-        }
-        text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
-        (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
-        (folder / CARD).write_text(_card(config), encoding="utf-8")
-
-
-def read(
-    path: Path, *, kind: str, device: str, dtype: str, teacher: str | Path | Teacher | None
-) -> MeaningEncoder:
-    """Open the folder, and load its teacher.
-
-    Args:
-        path: The folder.
-        kind: Which vectors to give.
-        device: Where the teacher runs.
-        dtype: What it calculates in.
-        teacher: Where the teacher is now, or the teacher itself; None looks where it was.
-
-    Raises:
-        FormatError: The folder is not such an encoder, or is damaged.
-        TeacherError: The teacher is not the one that the distillers were trained on.
-    """
-    config = read_config(path)
-    distillers = _distillers(path, config)
-    if not isinstance(teacher, Teacher):
-        name = config["teacher"]["name"] if teacher is None else str(teacher)
-        teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-    got, expected = teacher.identity, config["teacher"]["fingerprint"]
-    if got != expected:
-        raise TeacherError(
-            f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
-            f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer are "
-            "others. Give the right teacher."
-        )
-    layers = ",".join(map(str, config["layers"]))
-    return MeaningEncoder(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
-
-
-def read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     """The settings of a saved encoder."""
     file = path / CONFIG
     if not file.is_file():
@@ -311,7 +298,7 @@ def read_config(path: Path) -> dict[str, Any]:
     return dict(config)
 
 
-def _distillers(path: Path, config: dict[str, Any]) -> Distillers:
+def _read_distillers(path: Path, config: dict[str, Any]) -> Distillers:
     file = path / WEIGHTS
     try:
         got = sha256_of(file)

@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 class MaskedModel:
     """A masked language model with a fast tokenizer.
 
-    The target is replaced by one mask token, so only words that are one sub-word are ever proposed; the
+    The target is replaced by one mask token, so only words that are one subword are ever proposed; the
     released code of paper 002 glues predictions for several masks together rank by rank, which seldom makes
     words.
 
@@ -141,7 +141,7 @@ class MaskedModel:
 
 
 def whole_words(tokenizer: SubwordTokenizer) -> list[str | None]:
-    """For each sub-word the word that it is alone; None for parts of words, marks and special ones."""
+    """For each subword the word that it is alone; None for parts of words, marks and special ones."""
     backend = tokenizer.backend
     size = backend.get_vocab_size()
     decoded = (backend.decode([number], skip_special_tokens=False) for number in range(size))

@@ -1,4 +1,4 @@
-"""Choosing target words and their sentences: many different words, none of them all over the text."""
+"""Target words in their sentences, chosen from a text: many different words, none of them all over it."""
 
 from __future__ import annotations
 
@@ -21,31 +21,6 @@ from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError
 from wordstill.meaning.occurrence import Occurrence
 
-
-def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
-    """Sentences and their paraphrases; further columns are not read, blank lines are left out.
-
-    Raises:
-        DataError: The file cannot be read, or a line has no two sentences.
-    """
-    path = Path(path)
-    sentences: list[str] = []
-    others: list[str] = []
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        columns = [" ".join(column.split()) for column in line.split("\t")]
-        if len(columns) < 2 or not all(columns[:2]):
-            raise DataError(
-                f"{path}:{number}: expected a sentence, a tab and its paraphrase, got {line.rstrip()[:60]!r}."
-            )
-        sentences.append(columns[0])
-        others.append(columns[1])
-    if not sentences:
-        raise DataError(f"{path} has no paraphrases.")
-    return sentences, others
-
-
 SENTENCES_AT_ONCE = 1 << 16
 
 
@@ -65,6 +40,39 @@ class TargetConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         Range(self.min_words).check("max_words", self.max_words)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Targets with what their positives are made from."""
+
+    targets: list[Occurrence]
+    paraphrases: list[str] | None
+    """Ready-made ones."""
+    hash: str
+    """Identifies the text they come from."""
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, count: int, config: TargetConfig) -> Sources:
+        """At most so many targets in a prepared text."""
+        return cls(corpus_targets(corpus, count, config), None, corpus.hash)
+
+    @classmethod
+    def of_file(cls, path: str | Path, count: int, config: TargetConfig) -> Sources:
+        """At most so many targets in a file of paraphrases.
+
+        Raises:
+            DataError: The file cannot be read, or none of its sentences has a target.
+        """
+        sentences, others = read_paraphrases(path)
+        chosen = sentence_targets(sentences, count, config)
+        if not chosen:
+            raise DataError(
+                f"No sentence of {path} has {config.min_words} to {config.max_words} words "
+                "and a word that occurs in it once. Choose other lengths."
+            )
+        content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
+        return cls([target for _, target in chosen], [others[row] for row, _ in chosen], content)
 
 
 def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Occurrence]:
@@ -111,6 +119,30 @@ def sentence_targets(
     sentence = np.repeat(np.arange(len(sentences)), list(map(len, words)))
     chosen = round_robin(_candidates(ids, sentence, _eligible(keys, config), config), count, config.seed)
     return [(row, Occurrence(sentences[row], *spans[row][word])) for row, word, _ in chosen.tolist()]
+
+
+def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
+    """Sentences and their paraphrases; further columns are not read, blank lines are left out.
+
+    Raises:
+        DataError: The file cannot be read, or a line has no two sentences.
+    """
+    path = Path(path)
+    sentences: list[str] = []
+    others: list[str] = []
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        columns = [" ".join(column.split()) for column in line.split("\t")]
+        if len(columns) < 2 or not all(columns[:2]):
+            raise DataError(
+                f"{path}:{number}: expected a sentence, a tab and its paraphrase, got {line.rstrip()[:60]!r}."
+            )
+        sentences.append(columns[0])
+        others.append(columns[1])
+    if not sentences:
+        raise DataError(f"{path} has no paraphrases.")
+    return sentences, others
 
 
 def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
@@ -172,43 +204,10 @@ def _place(corpus: Corpus, form_ids: list[int], forms: list[str], word: int) -> 
     """Offsets of a word, given by its number, in a run of forms."""
     table, position = corpus.forms, 0
     for number, form in zip(form_ids, forms):
-        first, last = int(table.word_offsets[number]), int(table.word_offsets[number + 1])
-        if word < last - first:
-            slot = first + word
+        start, end = int(table.word_offsets[number]), int(table.word_offsets[number + 1])
+        if word < end - start:
+            slot = start + word
             return position + int(table.word_starts[slot]), position + int(table.word_ends[slot])
-        word -= last - first
+        word -= end - start
         position += len(form)
     raise IndexError(f"{word} words too many")
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Targets with what their positives are made from."""
-
-    targets: list[Occurrence]
-    paraphrases: list[str] | None
-    """Ready-made ones."""
-    hash: str
-    """Identifies the text they come from."""
-
-    @classmethod
-    def of_corpus(cls, corpus: Corpus, count: int, config: TargetConfig) -> Sources:
-        """At most so many targets in a prepared text."""
-        return cls(corpus_targets(corpus, count, config), None, corpus.hash)
-
-    @classmethod
-    def of_file(cls, path: str | Path, count: int, config: TargetConfig) -> Sources:
-        """At most so many targets in a file of paraphrases.
-
-        Raises:
-            DataError: The file cannot be read, or none of its sentences has a target.
-        """
-        sentences, others = read_paraphrases(path)
-        chosen = sentence_targets(sentences, count, config)
-        if not chosen:
-            raise DataError(
-                f"No sentence of {path} has {config.min_words} to {config.max_words} words "
-                "and a word that occurs in it once. Choose other lengths."
-            )
-        content = hashlib.sha256("\n".join(chain(sentences, others)).encode()).hexdigest()
-        return cls([target for _, target in chosen], [others[row] for row, _ in chosen], content)

@@ -15,7 +15,7 @@ from wordstill.teacher import batches_by_length, load_model_and_tokenizer
 from wordstill.teacher.device import choose_device, choose_precision
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
-"""Sub-words in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
+"""Subwords in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
 USUAL_LIMIT = 512
 SURVIVING = 0.1
 """Part of its words that a sentence keeps there and back, at least; real pairs keep more than half."""
@@ -32,24 +32,6 @@ class Paraphraser(Protocol):
 
     def paraphrase(self, sentences: Sequence[str]) -> list[str]:
         """A paraphrase of each sentence; empty where there is none."""
-        ...
-
-
-class Translates(Protocol):
-    """Something that translates sentences."""
-
-    @property
-    def name(self) -> str:
-        """Identifies it."""
-        ...
-
-    @property
-    def languages(self) -> tuple[str, str] | None:
-        """Source and target, where they are known."""
-        ...
-
-    def translate(self, sentences: Sequence[str]) -> list[str]:
-        """Each sentence in the other language; empty where there is no translation."""
         ...
 
 
@@ -153,7 +135,7 @@ class RoundTrip:
         UsageError: The two do not belong together.
     """
 
-    def __init__(self, there: Translates, back: Translates) -> None:
+    def __init__(self, there: Translator, back: Translator) -> None:
         self.there, self.back = there, back
         self.name = f"{there.name} and {back.name}"
         self._probed = False
@@ -188,7 +170,7 @@ class RoundTrip:
 
 
 def longest_translation(length: int, limit: int) -> int:
-    """How many sub-words the translation of a sentence may have."""
+    """How many subwords the translation of a sentence may have."""
     return min(limit - 1, length * 3 // 2 + 10)
 
 

@@ -1,8 +1,7 @@
-"""Cosines between words by any static table, and distances in spelling: the tests that triples rest on.
+"""Training triples from targets: what a masked model and paraphrases offer, sorted by static cosines.
 
-Which word of a paraphrase stands for the target: Algorithm 4.1 of Arase & Kajiwara 2021.
-
-Words other than the target that are each other's best match are taken out; the target's match is the best of
+The positive is the word of a paraphrase that stands for the target (Algorithm 4.1 of Arase & Kajiwara 2021):
+words other than the target that are each other's best match are taken out; the target's match is the best of
 the rest, if its cosine reaches the threshold. Of equal cosines, as between repeated words, the nearer in
 relative position is taken: the paper does not say.
 """
@@ -24,105 +23,8 @@ from wordstill.meaning.triples import Triple
 from wordstill.vectors import WordVectors
 
 Cosines = NDArray[np.float32]
-
-
-class WordCosines:
-    """Looks words up in a table as they are written, else in lower case.
-
-    Args:
-        vectors: Any table.
-    """
-
-    def __init__(self, vectors: WordVectors) -> None:
-        self._unit = vectors.unit
-        self._rows = {word: row for row, word in enumerate(vectors.words)}
-
-    def __contains__(self, word: str) -> bool:
-        return self._row(word) >= 0
-
-    def matrix(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
-        """[first, second] cosines; 1 for words of the same letters, else 0 where one is not in the table."""
-        cosines: Cosines = self._vectors(first) @ self._vectors(second).T
-        columns: dict[str, list[int]] = {}
-        for column, word in enumerate(second):
-            columns.setdefault(word.casefold(), []).append(column)
-        for row, word in enumerate(first):
-            for column in columns.get(word.casefold(), ()):
-                cosines[row, column] = 1.0
-        return cosines
-
-    def _vectors(self, words: Sequence[str]) -> Cosines:
-        rows = np.array([self._row(word) for word in words], dtype=np.int64)
-        vectors: Cosines = self._unit[rows]
-        vectors[rows < 0] = 0.0
-        return vectors
-
-    def _row(self, word: str) -> int:
-        row = self._rows.get(word)
-        return self._rows.get(word.lower(), -1) if row is None else row
-
-
-def nearly_the_same(first: str, second: str, distance: int) -> bool:
-    """Whether two words differ by at most ``distance`` letters, and by no more than half of the longer one.
-
-    >>> nearly_the_same("promise", "promised", 3), nearly_the_same("cat", "dog", 3)
-    (True, False)
-    """
-    limit = min(distance, max(len(first), len(second)) // 2)
-    return edit_distance(first.casefold(), second.casefold()) <= limit
-
-
-def edit_distance(first: str, second: str) -> int:
-    """How many letters must be put in, taken out or exchanged to make one word of the other.
-
-    >>> edit_distance("kitten", "sitting")
-    3
-    """
-    before = list(range(len(second) + 1))
-    for row, letter in enumerate(first, 1):
-        now = [row]
-        for column, other in enumerate(second, 1):
-            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != other)))
-        before = now
-    return before[-1]
-
-
 TIE = 1e-4
 """Less than any difference of cosines that means something."""
-
-
-def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
-    """The number of the target's match, or None.
-
-    Args:
-        cosines: Between the words of the sentence and those of its paraphrase [n, m].
-        target: Number of the target word.
-        threshold: Least cosine of a match, the paper's λ.
-
-    >>> cosines = np.array([[1.0, 0.1], [0.2, 0.7]], dtype=np.float32)
-    >>> align_target(cosines, 1, 0.6), align_target(cosines, 1, 0.8)
-    (1, None)
-    """
-    rows, columns = cosines.shape
-    if columns == 0:
-        return None
-    places = np.abs(_relative(rows)[:, None] - _relative(columns)[None, :])
-    ranked = cosines - TIE * places
-    best_of_row, best_of_column = ranked.argmax(axis=1), ranked.argmax(axis=0)
-    mutual = best_of_column[best_of_row] == np.arange(rows)
-    mutual[target] = False
-    free = cosines[target] >= threshold
-    free[best_of_row[mutual]] = False
-    if not free.any():
-        return None
-    return int(np.where(free, ranked[target], -np.inf).argmax())
-
-
-def _relative(count: int) -> Cosines:
-    """Where each of so many words stands, from 0 to 1."""
-    return np.linspace(0.0, 1.0, count, dtype=np.float32)
-
-
 SUBSTITUTED = "substituted"
 """Of positives: made by replacing the word alone."""
 TARGET_UNKNOWN = "the target has no static vector"
@@ -215,7 +117,7 @@ class TripleBuilder:
             return None
         spans = word_spans(occurrence.text)
         target = next(
-            (row for row, (first, last) in enumerate(spans) if first <= occurrence.start < last), None
+            (row for row, (start, end) in enumerate(spans) if start <= occurrence.start < end), None
         )
         if target is None:
             return None
@@ -248,6 +150,99 @@ class TripleBuilder:
 
     def _nearly(self, word: str, other: str) -> bool:
         return nearly_the_same(word, other, self.config.edit_distance)
+
+
+class WordCosines:
+    """Looks words up in a table as they are written, else in lower case.
+
+    Args:
+        vectors: Any table.
+    """
+
+    def __init__(self, vectors: WordVectors) -> None:
+        self._unit = vectors.unit
+        self._rows = {word: row for row, word in enumerate(vectors.words)}
+
+    def __contains__(self, word: str) -> bool:
+        return self._row(word) >= 0
+
+    def matrix(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
+        """[first, second] cosines; 1 for words of the same letters, else 0 where one is not in the table."""
+        cosines: Cosines = self._vectors(first) @ self._vectors(second).T
+        columns: dict[str, list[int]] = {}
+        for column, word in enumerate(second):
+            columns.setdefault(word.casefold(), []).append(column)
+        for row, word in enumerate(first):
+            for column in columns.get(word.casefold(), ()):
+                cosines[row, column] = 1.0
+        return cosines
+
+    def _vectors(self, words: Sequence[str]) -> Cosines:
+        rows = np.array([self._row(word) for word in words], dtype=np.int64)
+        vectors: Cosines = self._unit[rows]
+        vectors[rows < 0] = 0.0
+        return vectors
+
+    def _row(self, word: str) -> int:
+        row = self._rows.get(word)
+        return self._rows.get(word.lower(), -1) if row is None else row
+
+
+def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
+    """The number of the target's match, or None.
+
+    Args:
+        cosines: Between the words of the sentence and those of its paraphrase [n, m].
+        target: Number of the target word.
+        threshold: Least cosine of a match, the paper's λ.
+
+    >>> cosines = np.array([[1.0, 0.1], [0.2, 0.7]], dtype=np.float32)
+    >>> align_target(cosines, 1, 0.6), align_target(cosines, 1, 0.8)
+    (1, None)
+    """
+    rows, columns = cosines.shape
+    if columns == 0:
+        return None
+    places = np.abs(_relative(rows)[:, None] - _relative(columns)[None, :])
+    ranked = cosines - TIE * places
+    best_of_row, best_of_column = ranked.argmax(axis=1), ranked.argmax(axis=0)
+    mutual = best_of_column[best_of_row] == np.arange(rows)
+    mutual[target] = False
+    free = cosines[target] >= threshold
+    free[best_of_row[mutual]] = False
+    if not free.any():
+        return None
+    return int(np.where(free, ranked[target], -np.inf).argmax())
+
+
+def _relative(count: int) -> Cosines:
+    """Where each of so many words stands, from 0 to 1."""
+    return np.linspace(0.0, 1.0, count, dtype=np.float32)
+
+
+def nearly_the_same(first: str, second: str, distance: int) -> bool:
+    """Whether two words differ by at most ``distance`` letters, and by no more than half of the longer one.
+
+    >>> nearly_the_same("promise", "promised", 3), nearly_the_same("cat", "dog", 3)
+    (True, False)
+    """
+    limit = min(distance, max(len(first), len(second)) // 2)
+    return edit_distance(first.casefold(), second.casefold()) <= limit
+
+
+def edit_distance(first: str, second: str) -> int:
+    """How many letters must be put in, taken out or exchanged to make one word of the other.
+
+    >>> edit_distance("kitten", "sitting")
+    3
+    """
+    before = list(range(len(second) + 1))
+    for row, letter in enumerate(first, 1):
+        now = [row]
+        for column, other in enumerate(second, 1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != other)))
+        before = now
+    return before[-1]
 
 
 def is_name(occurrence: Occurrence) -> bool:

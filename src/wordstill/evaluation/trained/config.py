@@ -103,7 +103,7 @@ class FinetunedConfig(Config):
     dropout: Share = 0.1
     """Before the linear layer."""
     max_length: int = 128
-    """Sub-words of a sentence that are read."""
+    """Subwords of a sentence that are read."""
     seeds: Count = 3
     split_seed: int = 0
     limit: Annotated[int | None, Range(1)] = None

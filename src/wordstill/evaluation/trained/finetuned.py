@@ -66,8 +66,8 @@ class ModelWithHead(nn.Module):
 class FinetunedLearner(Classifier):
     """Trains and asks a model with a linear layer.
 
-    A sentence is the mean of the last states of its sub-words, which suits encoders and decoders alike; a
-    word is the last state of its first sub-word.
+    A sentence is the mean of the last states of its subwords, which suits encoders and decoders alike; a
+    word is the last state of its first subword.
 
     Args:
         model: A transformers model that gives hidden states; every training begins with a copy of it.
