@@ -131,9 +131,16 @@ def test_heads_must_divide_the_width():
         Distiller(2, 10, DistillerConfig(heads=4))
 
 
-@pytest.mark.parametrize("settings", [{"heads": 0}, {"feedforward": 0}, {"dropout": 1.0}])
-def test_impossible_shapes_are_refused(settings):
-    with pytest.raises(UsageError, match="A distiller needs"):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"heads": 0}, "heads must be 1 or more; got 0"),
+        ({"feedforward": 0}, "feedforward must be 1 or more; got 0"),
+        ({"dropout": 1.0}, "dropout must be 0 or more and below 1; got 1.0"),
+    ],
+)
+def test_impossible_shapes_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
         DistillerConfig(**settings)
 
 

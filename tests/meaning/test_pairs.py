@@ -229,10 +229,10 @@ def test_states_are_read_once(triples, tiny_teacher, tmp_path):
 
 def test_a_stopped_reading_is_resumed(triples, tiny_teacher, tmp_path):
     reader = StateReader(tiny_teacher("bert-uncased"))
-    whole = StateCache.build(tmp_path / "whole", reader, triples)
+    whole = StateCache.build(tmp_path / "whole", reader, triples, block=5)
     with pytest.raises(Interrupted, match=r"reading states: 10 of \d+ triples done and saved"):
         StateCache.build(tmp_path / "cache", _Unwilling(reader, after=2), triples, block=5)
-    resumed = StateCache.build(tmp_path / "cache", reader, triples)
+    resumed = StateCache.build(tmp_path / "cache", reader, triples, block=5)
     assert resumed.rows(slice(None)).equal(whole.rows(slice(None)))
 
 
