@@ -1,4 +1,4 @@
-"""What can go wrong, by kind. A message says what, where, what was got and expected, and what to do."""
+"""The errors, by kind. A message says what, where, got and expected, and what to do."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Iterable
 
 
 def in_one_line(error: BaseException) -> str:
-    """Kind and first line of what another package raised, for a message of ours."""
+    """Kind and first line of another package's error, for our own message."""
     return f"{type(error).__name__}: {error}".strip().split("\n")[0]
 
 
 class WordstillError(Exception):
-    """Base of every error that is the input's fault, not the program's; shown without a traceback."""
+    """Base of all errors caused by the input, not by a bug; shown without a traceback."""
 
     exit_code = 1
 
 
 class UsageError(WordstillError):
-    """A setting that cannot be right: an unknown name, an output that exists, contradicting options."""
+    """A wrong setting: an unknown name, an output that exists, contradicting options."""
 
     exit_code = 2
 
 
 class DataError(WordstillError):
-    """Text, a data set or a store that cannot be read as what it claims to be."""
+    """Text, a data set or a store that is damaged or in another format."""
 
 
 class FormatError(DataError):
@@ -36,7 +36,7 @@ class TeacherError(WordstillError):
 
 
 class TrainingError(WordstillError):
-    """A training that cannot go on, because its numbers have run away."""
+    """A training that has diverged."""
 
 
 class MissingExtra(WordstillError):
@@ -59,7 +59,7 @@ class MissingExtra(WordstillError):
 
 
 class PluginError(WordstillError):
-    """A plug-in that cannot be imported, or that takes a name which is in use."""
+    """A plug-in that cannot be imported, or whose name is already in use."""
 
 
 class Interrupted(WordstillError):

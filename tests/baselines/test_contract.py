@@ -127,7 +127,7 @@ def test_a_text_of_single_words(make_text, name):
     """No word has company, so nothing can be learnt, and nothing breaks."""
     text = make_text(["one", "two", "one", "three"])
     if name == "glove":
-        with pytest.raises(DataError, match=r"glove.*no word of .* got a vector, because none stands near"):
+        with pytest.raises(DataError, match=r"glove.*no word .* got a vector, because none has a neighbour"):
             trained(text, spec_of(name))
         return
     assert set(trained(text, spec_of(name)).words) == {"one", "two", "three"}
@@ -151,7 +151,7 @@ def test_an_output_that_exists_is_refused_before_any_work(planted, tmp_path):
 def test_a_device_that_cannot_be_used_is_refused_before_any_work(tmp_path):
     with pytest.raises(UsageError, match="'tpu' cannot be used here"):
         train(tmp_path / "missing.txt", config=TrainConfig(training=Training(device="tpu")))
-    with pytest.raises(UsageError, match="methods= cannot be given beside config="):
+    with pytest.raises(UsageError, match="methods= cannot be combined with config="):
         train(tmp_path / "missing.txt", methods="glove", config=TrainConfig())
 
 

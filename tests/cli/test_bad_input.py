@@ -74,7 +74,7 @@ SETTINGS = {
     "encoding": (("--encoding", "utf-9"), "Unknown encoding 'utf-9'"),
     "language": (("--language", "xx"), "Unknown language 'xx'"),
     "output exists": (("--out", "taken"), "taken exists already"),
-    "output without a name": (("--out", ".."), "names no new folder"),
+    "output without a name": (("--out", ".."), "is not a new folder"),
 }
 
 
@@ -97,8 +97,8 @@ DISTILL = {
     "seed": (2, ("--seed", str(2**40)), "seed must be from 0 to 4,294,967,295"),
     "nothing to choose": (2, ("--development", "pairs.tsv"), "still reads the text once"),
     "no development set": (1, ("--development", "nowhere.tsv"), "There is no file nowhere.tsv"),
-    "patience for nothing": (2, ("--patience", "2"), "--patience is for --development"),
-    "method twice": (2, ("-m", "ase", "-m", "ase"), "asked for twice"),
+    "patience for nothing": (2, ("--patience", "2"), "--patience needs --development"),
+    "method twice": (2, ("-m", "ase", "-m", "ase"), "named twice"),
     "device": (2, ("--device", "tpu"), "cannot be used here"),
     "dtype": (2, ("--dtype", "float8"), "float32"),
     "key": (2, ("--key", "upper"), "Known: lower, none"),

@@ -121,9 +121,9 @@ BAD = {
     "unknown format": (("table", "x", "--to", "gensin"), 2, "Did you mean 'gensim'"),
     "unknown source format": (("table", "x", "--from", "glov"), 2, "Unknown format 'glov'"),
     "read only": (("table", "x", "--to", "fasttext-binary"), 2, "can be read but not written"),
-    "no room": (("table", "x.txt", "--dtype", "i8"), 2, "has no place for i8. Formats that have: wordstill"),
+    "no room": (("table", "x.txt", "--dtype", "i8"), 2, "cannot store i8. Formats that can: wordstill"),
     "unknown type": (("table", "x", "--dtype", "f8"), 2, "Known: f16, f32, i8"),
-    "too many numbers": (("table", "x", "--dim", "5"), 2, "5 numbers of each vector are wanted, there are 4"),
+    "too many numbers": (("table", "x", "--dim", "5"), 2, "dim must be at most 4, that of the table; got 5"),
     "missing words": (
         ("table", "x", "--words", "words.txt"),
         2,

@@ -83,7 +83,7 @@ def test_fetch_leaves_a_set_that_is_found(cli, real, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     nowhere = (tmp_path / "nowhere").as_uri()
     done = cli("data", "fetch", "rg65", "--mirror", nowhere)
-    assert (done.code, done.out) == (0, f"rg65: found already: {real / 'similarity' / 'EN-RG-65.txt'}\n")
+    assert (done.code, done.out) == (0, f"rg65: already present: {real / 'similarity' / 'EN-RG-65.txt'}\n")
     assert not (tmp_path / "cache").exists()
     # A folder that is named gets the files all the same.
     assert cli("data", "fetch", "rg65", "--mirror", nowhere, "--to", tmp_path / "copy").code == 1
@@ -94,7 +94,7 @@ def test_fetch_leaves_a_set_that_is_found(cli, real, tmp_path, monkeypatch):
 def test_fetch_leaves_the_sets_that_gensim_brings(cli, empty, tmp_path):
     pytest.importorskip("gensim", reason="gensim brings simlex999")
     done = cli("data", "fetch", "simlex999", "--mirror", (tmp_path / "nowhere").as_uri())
-    assert done.code == 0 and done.out.startswith("simlex999: found already: ")
+    assert done.code == 0 and done.out.startswith("simlex999: already present: ")
 
 
 def test_fetch_replaces_a_changed_file(cli, real, tmp_path, monkeypatch):
@@ -113,7 +113,7 @@ def test_fetch_all_says_that_there_is_nothing_to_do(cli, monkeypatch):
     locate = import_module("wordstill.evaluation.data.locate")
     monkeypatch.setattr(locate, "available", lambda: list(DATASETS))
     done = cli("data", "fetch", "--all")
-    assert (done.code, done.out) == (0, "Every set is found already.\n")
+    assert (done.code, done.out) == (0, "All sets are already present.\n")
 
 
 def test_what_can_be_downloaded():
@@ -125,7 +125,7 @@ def test_what_can_be_downloaded():
 def test_fetch_all_goes_on_after_a_failure(cli, empty, tmp_path):
     done = cli("data", "fetch", "--all", "--mirror", (tmp_path / "nowhere").as_uri())
     assert done.code == 1
-    assert "could not be had: rg65, mc30" in " ".join(done.err.split())
+    assert "could not be fetched: rg65, mc30" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

@@ -71,5 +71,5 @@ def test_a_vocabulary_without_the_pairs_is_refused_at_once(tmp_path):
 
 def test_patience_without_pairs_is_refused():
     assert read_development(None) is None
-    with pytest.raises(UsageError, match="--patience is for --development"):
+    with pytest.raises(UsageError, match="--patience needs --development"):
         read_development(None, 2)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from wordstill import WordVectors
-from wordstill.cli.run_report import content_words
+from wordstill.cli.printing import content_words
 from wordstill.corpus import Corpus
 
 

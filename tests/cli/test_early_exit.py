@@ -86,7 +86,7 @@ def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_pa
     assert (ended.code, ended.out) == (1, "")
     kept, told = ended.err.splitlines()
     assert kept == (
-        f"What is done is kept in {tmp_path / 'out.partial'}: the same command resumes, --overwrite starts "
+        f"Finished work is kept in {tmp_path / 'out.partial'}: the same command resumes, --overwrite starts "
         "again."
     )
     assert told.startswith("error: bert-skipgram") and "for example rate=0.1" in told
@@ -182,7 +182,7 @@ def test_a_run_on_the_standard_input_goes_on_from_its_store(cli, monkeypatch, st
     hint = shlex.split(ended.err.splitlines()[-1])
     assert hint[:3] == ["wordstill", "distill", f"{out}.partial/store"]
     again = cli("distill", "-", "--out", out, "--teacher", teacher, "-m", "ase")
-    assert again.code == 2 and f"give {out}.partial/store instead of -" in again.err
+    assert again.code == 2 and f"use {out}.partial/store instead of -" in again.err
     assert cli(*hint[1:]).code == 0
     assert len(WordVectors.load(out))
 

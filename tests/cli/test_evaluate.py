@@ -168,7 +168,7 @@ def test_rules_can_be_changed(cli, vectors, pairs, tmp_path):
         (("--suite", "paper"), "Did you mean 'papers'"),
         (("--protocol", "muze"), "Did you mean 'muse'"),
         (("--projection", "umap"), "Unknown projection 'umap'"),
-        (("--neighbours", "babar"), "give --html FILE"),
+        (("--neighbours", "babar"), "use --html FILE"),
         (("--html", "page.html", "--neighbours", "nowhere"), "No table has these words"),
         (("--set", "similarty:mine.tsv"), "Did you mean 'similarity'"),
     ],

@@ -25,8 +25,8 @@ def test_policies_in_order(cli, place):
     done = cli("similar", place, "QUEEN", "quenn", "-u", "case", "--unknown", "spelling", "-n", "2")
     expected = [word for word, _ in WordVectors.load(place).most_similar("queen", topn=2)]
     assert shown_words(done.out) == ["QUEEN", *expected, "quenn", *expected]
-    assert "'QUEEN' is not in the table; 'queen' stands in for it." in done.err
-    assert "'quenn' is not in the table; 'queen' stands in for it." in done.err
+    assert "'QUEEN' is not in the table; using 'queen' instead." in done.err
+    assert "'quenn' is not in the table; using 'queen' instead." in done.err
 
 
 def test_an_estimated_word(cli, place):

@@ -88,7 +88,7 @@ WRONG = {
     "set twice": (("--method", "glove:dim=5", "--dim", "6"), "glove:dim is set twice"),
     "range": (("--method", "cbow:negatives=0"), "cbow: negatives must be from 1 to 10,000; got 0"),
     "device": (("--method", "glove", "--device", "tpu"), "cannot be used here"),
-    "output": (("--out", ".."), "names no new folder"),
+    "output": (("--out", ".."), "is not a new folder"),
 }
 
 

@@ -77,8 +77,8 @@ def test_other_formats_and_joining(cli, table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Give one of --chain and --apply"),
-        (("--chain", "centre", "--apply", "file"), "Give one of --chain and --apply"),
+        ((), "Use exactly one of --chain and --apply"),
+        (("--chain", "centre", "--apply", "file"), "Use exactly one of --chain and --apply"),
         (("--chain", "center"), "Did you mean 'centre'"),
         (("--chain", "pca:dim=7"), "pca:dim must be at most 6"),
         (("--apply", "nothing"), "There is no file nothing"),

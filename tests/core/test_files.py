@@ -173,7 +173,7 @@ def test_files_and_nameless_folders_are_no_output(tmp_path):
     with pytest.raises(UsageError, match=r"file.txt is a file and is not overwritten"):
         refuse_foreign(tmp_path / "file.txt", OURS)
     for name in (".", "..", "/"):
-        with pytest.raises(UsageError, match="names no new folder"):
+        with pytest.raises(UsageError, match="is not a new folder"):
             refuse_foreign(Path(name), OURS)
 
 

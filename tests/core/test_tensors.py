@@ -106,8 +106,8 @@ def test_an_array_is_mapped(tmp_path):
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.array([[None]]), "Python objects, which are never read"),
-        (np.zeros(3, dtype=[("a", "i4")]), "Python objects, which are never read"),
+        (np.array([[None]]), "Python objects, which are never loaded"),
+        (np.zeros(3, dtype=[("a", "i4")]), "Python objects, which are never loaded"),
         (np.asfortranarray(MATRIX), "stored by columns"),
     ],
 )

@@ -186,7 +186,7 @@ def test_messages_name_the_options_of_the_command_line(tmp_path: Path) -> None:
         ("latin.txt", "sch\xf6n".encode("latin-1"), {}, r"--encoding \(encoding=\).*--errors replace"),
         ("bad.txt", b"\x81", {"encoding": "cp1252"}, r"--encoding .*--errors replace \(errors='replace'\)"),
         ("half.jsonl", b'{"text": "\\ud800"}', {}, r"--errors replace \(errors='replace'\)"),
-        ("field.jsonl", b'{"body": "a"}', {}, r"by --field \(field=\)"),
+        ("field.jsonl", b'{"body": "a"}', {}, r"with --field \(field=\)"),
         ("zero.dat", b"a\x00b", {}, r"--format text \(format='text'\)"),
         ("wide.txt", "text".encode("utf-16"), {}, r"--encoding utf-16 \(encoding='utf-16'\)"),
     ]

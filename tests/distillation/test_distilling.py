@@ -165,8 +165,8 @@ def test_a_loaded_teacher_gives_what_its_name_gives(store, config, undisturbed, 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"methods": "still"}, "methods= cannot be given beside config="),
-        ({"teacher": "bert"}, "teacher= cannot be given beside config="),
+        ({"methods": "still"}, "methods= cannot be combined with config="),
+        ({"teacher": "bert"}, "teacher= cannot be combined with config="),
         ({"methods": ["ase"], "teacher": "bert"}, "methods= and teacher= cannot"),
     ],
 )
@@ -177,7 +177,7 @@ def test_settings_that_are_given_twice_are_refused(short_text, config, given, me
 
 def test_a_loaded_teacher_beside_the_name_of_another_is_refused(store, config):
     teacher, corpus = Teacher.from_config(config.teacher), Corpus.open(store)
-    with pytest.raises(UsageError, match="methods= cannot be given beside config="):
+    with pytest.raises(UsageError, match="methods= cannot be combined with config="):
         distill_from_teacher(teacher, corpus, "ase", config=config)
     with pytest.raises(UsageError, match=r"but config names .*another"):
         distill_from_teacher(teacher, corpus, config=DistillConfig(teacher=TeacherConfig("another")))
@@ -201,7 +201,7 @@ def test_what_is_not_ours_is_never_overwritten(short_text, tmp_path, monkeypatch
     with pytest.raises(UsageError, match="is a file"):
         distill(short_text, tmp_path / "notes.txt", overwrite=True)
     monkeypatch.chdir(tmp_path / "home")
-    with pytest.raises(UsageError, match="names no new folder"):
+    with pytest.raises(UsageError, match="is not a new folder"):
         distill(short_text, ".", overwrite=True)
     assert names(tmp_path) == ["home", "notes.txt"]
 

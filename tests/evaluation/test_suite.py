@@ -137,7 +137,7 @@ def test_a_changed_file_is_not_passed_over(bare, random_vectors):
     [
         (["wordsim-353"], "default", "Did you mean 'wordsim353'"),
         (["simlex999"], "muze", "Unknown protocol 'muze'"),
-        ([], "default", "No data set was asked for"),
+        ([], "default", "No data set was named"),
         ("simlex999", "default", "list of names"),
         (Path("pairs.tsv"), "default", r"list of names or paths, but is PosixPath\('pairs.tsv'\)"),
     ],

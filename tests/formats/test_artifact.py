@@ -157,8 +157,8 @@ def test_a_missing_file(folder, name):
         (b"a\nb\nc\n", "has 3 words, expected 8"),
         (b"a\nb\nc\nd\ne\nf\ng\nh", ":8: the last line has no end"),
         (b"a\nb\nc\nd\ne\nf\ng\na\n", ":8: the word 'a' is there already, on line 1"),
-        (b"a\nb\nc\nd\ne\nf\ng\n\\x\n", r":8: '\\\\x' is no escape"),
-        (b"a\nb\nc\nd\ne\nf\ng\n\\\n", r":8: '\\\\' is no escape"),
+        (b"a\nb\nc\nd\ne\nf\ng\n\\x\n", r":8: '\\\\x' is not an escape"),
+        (b"a\nb\nc\nd\ne\nf\ng\n\\\n", r":8: '\\\\' is not an escape"),
         (b"a\nb\nc\nd\ne\nf\ng\n\xff\n", ":8: not UTF-8 at byte 14"),
     ],
 )

@@ -115,7 +115,7 @@ def test_arrays_of_objects_are_never_read(vectors, tmp_path):
     vectors.save(tmp_path / "x.spacy")
     with (tmp_path / "x.spacy" / "vectors").open("wb") as handle:
         np.save(handle, np.array([[print]], dtype=object), allow_pickle=True)
-    with pytest.raises(FormatError, match="Python objects, which are never read"):
+    with pytest.raises(FormatError, match="Python objects, which are never loaded"):
         formats.read(tmp_path / "x.spacy")
 
 

@@ -110,7 +110,7 @@ def change(folder, file, content):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("tokenizer.json", {"model": {"vocab": {"a": 0}}}, "11 rows, the tokenizer beside it 1 tokens"),
+        ("tokenizer.json", {"model": {"vocab": {"a": 0}}}, "11 rows, the tokenizer next to it 1 tokens"),
         ("tokenizer.json", {"model": {"vocab": {"a": 5}}}, "'a' has the number 5, expected 0 to 0"),
         ("tokenizer.json", {"model": {"vocab": {"a": 0, "b": 0}}}, "'a' and 'b' have the same number"),
         ("tokenizer.json", {"model": {"vocab": [["a", 1], ["a", 2]]}}, "a token twice"),
@@ -134,7 +134,7 @@ def test_a_mapping_outside_the_rows(tmp_path, vectors):
     vectors.save(tmp_path / "x", "model2vec")
     for mapping in (np.full(11, 99), np.full(11, -1), np.zeros(11, np.float32)):
         save_file({"embeddings": MATRIX, "mapping": mapping}, tmp_path / "x" / "model.safetensors")
-        with pytest.raises(FormatError, match="'mapping' does not give each token one of 10 rows"):
+        with pytest.raises(FormatError, match="'mapping' does not map each token to one of 10 rows"):
             formats.read(tmp_path / "x")
 
 

@@ -92,7 +92,7 @@ def test_a_paraphraser(masked, table, file, tmp_path):
     kept = [triple for triple in triples if triple.how == "round-trip"]
     assert kept or triples.header["positives"].get("replaced")
     assert all(triple.positive.word.lower() == triple.original.word.lower() for triple in kept)
-    with pytest.raises(UsageError, match="given already"):
+    with pytest.raises(UsageError, match="already supplied"):
         make_triples(
             sources_of(file),
             masked,

@@ -97,7 +97,7 @@ def test_words_that_the_tokenizer_drops_are_left_out(triples, teacher, tmp_path)
 
 def test_a_training_shorter_than_its_warm_up_says_so(teacher, triples, tmp_path):
     config = replace(CONFIG, warm_up=1000)
-    with pytest.warns(UserWarning, match="ended after 8 steps, before the 1000 were over"):
+    with pytest.warns(UserWarning, match="ended after 8 steps, before the warm-up of 1000 steps was over"):
         train_encoder(triples, teacher, tmp_path / "encoder", config)
 
 

@@ -74,10 +74,10 @@ WRONG_ANYWHERE = [
     (["still:dim=many"], "still:dim: expected a whole number or none, got 'many'."),
     (["still:context_weight=much"], "still:context_weight: expected a number, got 'much'."),
     (["still:state_prior=0"], "still: state_prior must be above 0 and at most 1e+15; got 0.0."),
-    (["ase", "ase"], "The method 'ase' was asked for twice."),
+    (["ase", "ase"], "The method 'ase' was named twice."),
     (
         ["ase:context=max,subword=min", "ase:subword=min,context=max"],
-        "'ase-subword-min-context-max' was asked for",
+        "'ase-subword-min-context-max' was named twice",
     ),
 ]
 WRONG_FOR_THE_TEACHER = [
@@ -86,7 +86,7 @@ WRONG_FOR_THE_TEACHER = [
     (["ase:layer=-6"], "'-6' is outside 0 to 4"),
     (["ase:layer=first"], "cannot read 'first'. Expected last, all, top-half, a number or a list"),
     (["ase:layer="], "cannot read ''"),
-    (["ase:layer=0-2", "ase:layer=2-3"], "The method 'ase-layer-2' was asked for twice."),
+    (["ase:layer=0-2", "ase:layer=2-3"], "The method 'ase-layer-2' was named twice."),
 ]
 
 

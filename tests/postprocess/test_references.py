@@ -160,7 +160,7 @@ def test_trim_without_counts(table):
     assert list(Pipeline.from_spec("trim:words=3").fit_transform(table)) == ["word0", "word1", "word2"]
     with pytest.raises(UsageError, match="trim:min_count needs counts"):
         run("trim:min_count=2", table)
-    with pytest.raises(UsageError, match="leaves no word at all"):
+    with pytest.raises(UsageError, match="leaves no words"):
         run("trim:longest=1", table)
 
 

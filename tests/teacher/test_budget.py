@@ -27,5 +27,5 @@ def test_a_large_gpu_reads_the_usual_number(gib, width, monkeypatch):
 )
 def test_a_small_one_reads_what_fits_and_says_so(free, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80 << 30))
-    with pytest.warns(UserWarning, match=f"so {expected} subwords are read at one time instead of {ON_GPU}"):
+    with pytest.warns(UserWarning, match=f"so {expected} subwords are read at a time instead of {ON_GPU}"):
         assert usual_budget(GPU, 768) == expected

@@ -83,7 +83,7 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with pytest.warns(
         UserWarning,
-        match=r"delicate stays in float32, .* mean cosine of only (0\.\d+|nan) .* Give dtype bfloat16",
+        match=r"delicate stays in float32, .* mean cosine of only (0\.\d+|nan) .* Set dtype bfloat16",
     ) as caught:
         careful = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("delicate", "cpu"))
     assert len(caught) == 1

@@ -67,7 +67,7 @@ def test_a_model_that_cannot_pack(kind, tiny_tokenizer):
 
 def test_models_pack_by_themselves_where_they_can(tiny_tokenizer):
     assert teacher_of("bert", tiny_tokenizer, "auto").packs
-    with pytest.warns(UserWarning, match="mpnet reads padded texts, which takes longer: it cannot read"):
+    with pytest.warns(UserWarning, match="mpnet reads padded texts, which is slower: it cannot read"):
         assert not teacher_of("mpnet", tiny_tokenizer, "auto").packs
 
 

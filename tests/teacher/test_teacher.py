@@ -194,7 +194,9 @@ class TestErrors:
         config = transformers.BertConfig(vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=3)
         settings = TeacherConfig("mute", "cpu", "float32", attention="padded")
         teacher = Teacher(Mute(config), tokenizer, settings)
-        message = r"mute gives no hidden states .*expected 4 layers, got none in its SequenceClassifierOutput"
+        message = (
+            r"mute returns no hidden states .*expected 4 layers, got none in its SequenceClassifierOutput"
+        )
         with pytest.raises(TeacherError, match=message):
             teacher.encode(words_alone(teacher, ["river"]), layers)
         with pytest.raises(TeacherError, match=message):
@@ -211,7 +213,7 @@ class TestErrors:
         teacher = Teacher(
             tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32")
         )
-        with pytest.raises(TeacherError, match=r"mixed gave the subword \d+, but the model knows only \d+"):
+        with pytest.raises(TeacherError, match=r"produced the subword \d+, but the model knows only \d+"):
             teacher.encode(words_alone(teacher, ["newspapers", "river", "😀", "since"]), (1,))
 
     def test_a_padding_token_that_the_model_lacks(self, tiny_model, tiny_tokenizer):
@@ -234,7 +236,7 @@ class TestErrors:
             ({"device": "meta"}, r"The device 'meta' cannot be used here"),
             ({"dtype": "float64"}, r"Unknown dtype 'float64'.*bfloat16, float16, float32\."),
             ({"dtype": "floaat32"}, r"Did you mean 'float32'"),
-            ({"max_length": 2}, r"limit of 2 subwords leaves no room for text beside the 2 special tokens"),
+            ({"max_length": 2}, r"limit of 2 subwords leaves no room for text next to the 2 special tokens"),
             ({"max_length": 0}, r"limit of 0 subwords leaves no room"),
             ({"max_length": -5}, r"limit of -5 subwords leaves no room"),
             ({"max_length": 129}, r"max_length 129 is more than the 128 positions of x"),

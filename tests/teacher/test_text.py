@@ -264,7 +264,7 @@ def test_sentences_without_spaces_are_split_at_their_ends_too(write_store, tiny_
 @pytest.mark.parametrize("limit", [0, 1, 2])
 def test_a_limit_without_room_for_text(limit, corpus, vocabulary, tiny_teacher):
     tokenizer = tiny_teacher("bert-uncased").tokenizer
-    message = rf"A limit of {limit} subwords leaves no room for text beside the 2 special tokens"
+    message = rf"A limit of {limit} subwords leaves no room for text next to the 2 special tokens"
     with pytest.raises(UsageError, match=message):
         text_batches(corpus, vocabulary, tokenizer, BatchConfig(BUDGET, limit))
 

@@ -124,7 +124,7 @@ def test_specials_beside_a_text_that_is_dropped():
 
 def test_slow_tokenizer():
     slow = type("BertJapaneseTokenizer", (), {"is_fast": False})()
-    with pytest.raises(TeacherError, match=r"my-model gives no character offsets .*BertJapaneseTokenizer"):
+    with pytest.raises(TeacherError, match=r"my-model has no character offsets .*BertJapaneseTokenizer"):
         SubwordTokenizer(slow, "my-model")
 
 

@@ -60,7 +60,7 @@ def test_nothing_but_words_that_are_dropped(tiny_teacher):
 
 def test_a_limit_without_room_for_text(tiny_teacher):
     tokenizer = tiny_teacher("bert-uncased").tokenizer
-    with pytest.raises(UsageError, match=r"leaves no room for text beside the 2 special tokens"):
+    with pytest.raises(UsageError, match=r"leaves no room for text next to the 2 special tokens"):
         WordListBatches(["x"], np.array([0]), tokenizer, BatchConfig(100, 2))
 
 

@@ -45,7 +45,7 @@ def test_rows_of_a_matrix(table, index):
 def test_edges(table, index):
     assert index.neighbours([]) == []
     assert index.neighbours(["w1"], 0) == [[]]
-    with pytest.raises(UsageError, match="takes a list of words"):
+    with pytest.raises(UsageError, match="needs a list of words"):
         index.neighbours("w1")
     with pytest.raises(UsageError, match="'nothing' is not among"):
         index.neighbours(["nothing"])

@@ -69,9 +69,7 @@ def test_a_word_that_stands_in(table, policy, word, stand_in):
 
 def test_the_parts_of_a_table(table):
     assert table.with_backoff("subwords")["xyz"].tolist() == [3, 3, 3, 3]
-    with pytest.raises(
-        UsageError, match=r"such as a fastText \.bin file\. For any other table take 'ngrams'"
-    ):
+    with pytest.raises(UsageError, match=r"such as a fastText \.bin file\. For any other table use 'ngrams'"):
         WordVectors(WORDS, table.matrix).with_backoff("subwords")
 
 
@@ -134,7 +132,8 @@ def test_the_table_itself_stays_strict(table):
 def test_policies_that_cannot_be_used(table):
     with pytest.raises(UsageError, match=r"Unknown back-off 'cases'\. Did you mean 'case'"):
         table.with_backoff("cases")
-    with pytest.raises(UsageError, match=r"'always' gave 'xyzzy' a vector of shape \(3,\), expected \(4,\)"):
+    message = r"'always' returned for 'xyzzy' a vector of shape \(3,\), expected \(4,\)"
+    with pytest.raises(UsageError, match=message):
         table.with_backoff(Always(np.ones(3, np.float32)))["xyzzy"]
 
 

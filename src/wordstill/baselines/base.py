@@ -115,6 +115,6 @@ def refuse_divergence(loss: float, *, setting: str, value: float, where: str) ->
     """Raise a `TrainingError` if the loss is not finite; its message proposes another value."""
     if not math.isfinite(loss):
         raise TrainingError(
-            f"The loss is not finite any more at {where}: the training has diverged. Start again with a "
+            f"The loss is no longer finite at {where}: the training has diverged. Start again with a "
             f"smaller {setting} (it is {value:g}), for example {value / 10:g}."
         )

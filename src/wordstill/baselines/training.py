@@ -99,8 +99,8 @@ def train(
         config = TrainConfig() if names is None else TrainConfig(methods=tuple(names))
     elif methods is not None:
         raise UsageError(
-            "methods= cannot be given beside config=, which has its own. Set it in the TrainConfig, or leave "
-            "config= out."
+            "methods= cannot be combined with config=, which has its own. Set it in the TrainConfig, or omit "
+            "config=."
         )
     # A device or a package that cannot be used is refused before the text is prepared.
     choose_device(config.training.device)
@@ -162,15 +162,15 @@ def train_on_corpus(
     text = WordText(corpus, vocabulary)
     if not text.words:
         raise DataError(
-            f"{corpus.path} has no running word of the vocabulary, so there is nothing to train on. "
-            "Lower min_count, or give more text."
+            f"{corpus.path} has no running word of the vocabulary, so there is nothing to train on. Lower "
+            "min_count, or use more text."
         )
     baseline = spec.build(training)
     trained = baseline.fit(text)
     if not trained.seen.any():
         raise DataError(
-            f"{spec.label}: no word of {corpus.path} got a vector, because none stands near another. Give "
-            "text with longer paragraphs."
+            f"{spec.label}: no word of {corpus.path} got a vector, because none has a neighbour. Use text "
+            "with longer paragraphs."
         )
     words = [key for key, seen in zip(vocabulary.keys, trained.seen) if seen]
     counts = vocabulary.counts[trained.seen]

@@ -77,8 +77,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(meaning.app, name="meaning")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"wordstill {__version__}")
         raise typer.Exit
 
@@ -97,6 +97,6 @@ def _main_options(
 def main() -> None:
     """The entry point of the command ``wordstill``."""
     if sys.platform.startswith("linux"):
-        # Batches differ in size; blocks that cannot grow would in the end take all of a GPU's memory.
+        # Batches differ in size; blocks that cannot grow would fragment a GPU's memory until it is full.
         os.environ.setdefault(GPU_MEMORY, "expandable_segments:True")
     app(prog_name="wordstill")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.evaluation_report import ChangedRules, ProtocolName
-from wordstill.cli.formatting import show_facts, show_next
 from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import Overwrite, ReportFile, Topn
+from wordstill.cli.printing import show_facts, show_next
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(
         Path, typer.Argument(metavar="A", help="A folder or file of vectors.", show_default=False)
     ],
     second: Annotated[
-        Path, typer.Argument(metavar="B", help="The one to compare with it.", show_default=False)
+        Path, typer.Argument(metavar="B", help="The table to compare it with.", show_default=False)
     ],
     words: Annotated[
         list[str] | None,
@@ -45,7 +45,7 @@ def command(
             "--word",
             "-w",
             metavar="WORD",
-            help="Show the nearest words of this one in both; may be repeated.",
+            help="Show the nearest neighbours of this word in both; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -54,8 +54,8 @@ def command(
         typer.Option(
             "--set",
             metavar="NAME|FILE",
-            help="A data set, or a file of pairs of yours; may be repeated. By default the similarity sets "
-            "that are found.",
+            help="A data set, or your own file of pairs; may be repeated. By default all similarity sets "
+            "found.",
             show_default=False,
         ),
     ] = None,
@@ -63,13 +63,13 @@ def command(
     rules: ChangedRules = None,
     topn: Topn = 10,
     sample: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Compare the neighbours of so many words.")
+        int, typer.Option(metavar="N", min=1, help="Number of words whose neighbours are compared.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draws of words and pairs.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the samples.")] = 0,
     out: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Set two tables side by side: neighbours, agreement, and paired tests on similarity sets."""
+    """Compare two tables: neighbours, agreement, and paired tests on similarity sets."""
     from wordstill.core.files import refuse_existing
     from wordstill.evaluation.comparison import absent_everywhere, compare_tables
     from wordstill.evaluation.protocol import changed_protocol
@@ -105,10 +105,10 @@ def command(
 
 def _two_tables(first: Path, second: Path) -> dict[str, WordVectors]:
     if first.resolve() == second.resolve():
-        raise UsageError(f"A comparison is of two tables, but {first} was named twice.")
+        raise UsageError(f"compare needs two tables, but {first} was named twice.")
     tables = open_tables([first, second])
     if len(tables) != 2:
-        raise UsageError(f"A comparison is of two tables; {first} and {second} hold {len(tables)}.")
+        raise UsageError(f"compare needs two tables; {first} and {second} hold {len(tables)}.")
     return tables
 
 

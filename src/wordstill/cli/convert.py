@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.formatting import show_facts, show_next, size_text, time_text
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.printing import show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
     from wordstill.formats.base import Format
@@ -32,15 +32,15 @@ def command(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="What to write.", show_default=False)],
     source_format: Annotated[
         str | None,
-        typer.Option("--from", metavar="NAME", help="The format of IN; by default told from its content."),
+        typer.Option("--from", metavar="NAME", help="The format of IN; by default detected."),
     ] = None,
     target_format: Annotated[
         str | None,
         typer.Option(
             "--to",
             metavar="NAME",
-            help="The format of OUT; by default told from the end of its name, none being our own folder. "
-            "Text and word2vec's binary are compressed if the name ends in .gz, .xz, .zst or .bz2.",
+            help="The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
+            "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2.",
         ),
     ] = None,
     top: Annotated[
@@ -58,7 +58,7 @@ def command(
         typer.Option(
             "--words",
             metavar="FILE",
-            help="Keep the words of this file, one on each line; sub-words give vectors to unknown ones.",
+            help="Keep the words of this file, one per line; subwords provide vectors for unknown words.",
         ),
     ] = None,
     dtype: Annotated[
@@ -69,8 +69,8 @@ def command(
         bool,
         typer.Option(
             "--repair",
-            help="Leave out what is wrong with IN and say so: repeated words, rows with NaN or of another "
-            "length, a missing end, a header that lies.",
+            help="Skip what is wrong in IN and report it: repeated words, rows with NaN or of another "
+            "length, a missing end, a wrong header.",
         ),
     ] = False,
     overwrite: Overwrite = False,
@@ -98,7 +98,7 @@ def command(
 
 
 def _shows(asked: bool | None) -> bool:
-    """Whether to show a bar; one that nobody asked for is not worth an error."""
+    """Whether to show a bar; without --progress, a missing tqdm is no error."""
     return wants_progress(asked) and (asked is True or importlib.util.find_spec("tqdm") is not None)
 
 
@@ -117,7 +117,7 @@ def _report(table: WordVectors, target: Path, writes: Format, seconds: float) ->
 
 
 def _lost(table: WordVectors, writes: Format) -> list[str]:
-    """What the table has and the format has no place for."""
+    """Parts of the table that the format cannot store."""
     has = {
         "words": len(table) > 0 and not writes.words,
         "counts": table.counts is not None and not writes.records,

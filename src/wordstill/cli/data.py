@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.formatting import count_text, show_next
+from wordstill.cli.printing import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ Names = Annotated[
 @app.command("list", epilog="Example: wordstill data list --verbose")
 def list_sets(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say where each comes from and what to know of it.")
+        bool, typer.Option("--verbose", "-v", help="Show the source of each set and what to know about it.")
     ] = False,
 ) -> None:
-    """List the data sets, and say which are found."""
+    """List the data sets, and show which are found."""
     from wordstill.evaluation import DATASETS
     from wordstill.evaluation.data.locate import available
 
@@ -63,7 +63,7 @@ def fetch(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FOLDER", help="Where to; by default the user's cache.", show_default=False
+            "--to", metavar="FOLDER", help="Target folder; by default the user's cache.", show_default=False
         ),
     ] = None,
     mirror: Annotated[
@@ -88,7 +88,7 @@ def fetch(
             failed.append(name)
             typer.echo(f"{name}: {error}", err=True)
     if failed:
-        raise DataError(f"{count_text(len(failed), 'set')} could not be had: {', '.join(failed)}.")
+        raise DataError(f"{count_text(len(failed), 'set')} could not be fetched: {', '.join(failed)}.")
 
 
 @app.command(epilog="Example: wordstill data check")
@@ -114,7 +114,7 @@ def path(
         typer.Argument(metavar="[SET]", help="By default the folder of downloads.", show_default=False),
     ] = None,
 ) -> None:
-    """Print where a set lies, or where downloads are kept."""
+    """Print the path of a set, or of the download folder."""
     from wordstill.evaluation.data.locate import cache_folder, locate
 
     typer.echo(cache_folder() if name is None else locate(_known([name])[0]).path)
@@ -135,7 +135,7 @@ def _missing() -> list[str]:
 
     found = set(available())
     if len(found) == len(DATASETS):
-        typer.echo("Every set is found already.")
+        typer.echo("All sets are already present.")
     return [name for name in DATASETS if name not in found]
 
 
@@ -145,7 +145,7 @@ def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
 
     # Whoever names a folder wants the files there, wherever else they are.
     if folder is None and problem_of(name) is None:
-        typer.echo(f"{name}: found already: {locate(name).path}")
+        typer.echo(f"{name}: already present: {locate(name).path}")
         return
     written = download(name, folder, mirror=mirror)
     typer.echo(f"{name}: {count_text(len(written), 'file')} in {written[0].parent}")
@@ -156,7 +156,7 @@ def _known(names: list[str] | None) -> list[str]:
     from wordstill.evaluation import DATASETS
 
     if not names:
-        raise UsageError("No data set was named. Name one, or give --all; wordstill data list shows them.")
+        raise UsageError("No data set was named. Name one, or use --all; wordstill data list shows them.")
     for name in names:
         if name not in DATASETS:
             raise unknown_name("data set", name, DATASETS)

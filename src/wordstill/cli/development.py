@@ -30,7 +30,7 @@ def read_development(path: Path | None, patience: int | None = None) -> EarlySto
     """
     if path is None:
         if patience is not None:
-            raise UsageError("--patience is for --development; name a file of word pairs there.")
+            raise UsageError("--patience needs --development with a file of word pairs.")
         return None
     from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.evaluation import SimilarityTask
@@ -58,7 +58,7 @@ def read_development(path: Path | None, patience: int | None = None) -> EarlySto
 
 
 def _refuse_published_files(path: Path) -> None:
-    """Refuse a file of the registry, by its checksum: no data set need be at hand for that."""
+    """Refuse a file of the registry by its checksum, even if no data set is installed."""
     from wordstill.evaluation import DATASETS
 
     found = sha256_of(path)
@@ -68,7 +68,7 @@ def _refuse_published_files(path: Path) -> None:
 
 
 def _refuse_test_pairs(path: Path, task: SimilarityTask) -> None:
-    """Refuse most pairs of a test set that is at hand, however they are written down."""
+    """Refuse most pairs of an installed test set, in any file format."""
     given = _pairs(task)
     shared = {name: (len(tested & given), len(tested)) for name, tested in _test_pairs()}
     most = {name: common for name, (common, every) in shared.items() if common > MOST_OF_A_TEST_SET * every}
@@ -78,7 +78,7 @@ def _refuse_test_pairs(path: Path, task: SimilarityTask) -> None:
 
 
 def _test_pairs() -> Iterator[tuple[str, set[frozenset[str]]]]:
-    """The pairs of every similarity set that is at hand and right."""
+    """The pairs of every similarity set that is installed and intact."""
     from wordstill.evaluation import DATASETS, SimilarityTask
 
     for name, dataset in DATASETS.items():
@@ -94,6 +94,5 @@ def _pairs(task: SimilarityTask) -> set[frozenset[str]]:
 
 def _worthless(what: str) -> UsageError:
     return UsageError(
-        f"{what} What is reported on it would be worth nothing after choosing by it; give other pairs to "
-        "--development."
+        f"{what} Scores on it would be meaningless after tuning on it; use other pairs for --development."
     )

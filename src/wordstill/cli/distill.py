@@ -12,8 +12,7 @@ import typer
 from wordstill.cli import options
 from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
-from wordstill.cli.formatting import count_text, show_facts, size_text, time_text
-from wordstill.cli.run_report import show_profile, show_result
+from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
 
 if TYPE_CHECKING:
     from wordstill.distillation.config import DistillConfig
@@ -100,7 +99,7 @@ def command(
         typer.Option(
             metavar="N",
             min=1,
-            help="With --development: stop after so many epochs without gain; by default 1.",
+            help="With --development: stop after N epochs without improvement; by default 1.",
             show_default=False,
             rich_help_panel=LEARNING,
         ),
@@ -198,7 +197,7 @@ def _run(
 def show_dry_run(
     inputs: Sequence[str], out: Path, config: DistillConfig, early_stopping: EarlyStopping | None = None
 ) -> None:
-    """Show the resolved recipe and what it will take; nothing is written beside temporary files."""
+    """Show the resolved recipe and its cost; only temporary files are written."""
     from wordstill.distillation.estimate import dry_run
 
     recipe, estimate = dry_run(inputs, config, early_stopping)
@@ -206,7 +205,7 @@ def show_dry_run(
     _show_estimate(estimate)
     if out.exists():
         warn(f"{out} exists; the run will need --overwrite.")
-    typer.echo("\nNothing was written. Leave --dry-run out to start.")
+    typer.echo("\nNothing was written. Run without --dry-run to start.")
 
 
 def _show_recipe(recipe: Recipe) -> None:
@@ -248,13 +247,13 @@ def _show_estimate(estimate: Estimate) -> None:
         first, total = size_text(prefix.bytes), size_text(prefix.total)
         typer.echo(
             f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
-            "\nThe rest grows with the number of words and is that of the words so far."
-            "\nPrepare the text first to know it exactly."
+            "\nOther costs grow with the number of words and are those of the words so far."
+            "\nPrepare the text first for exact numbers."
         )
 
 
 def _origin(step: Step) -> str:
-    """What of a step's time was measured, and what was scaled from it."""
+    """Whether a step's time was measured, or scaled from a measurement."""
     words = f"{count_text(step.words, 'word')}, " if step.words else ""
     if step.seconds == step.measured:
         return f"{words}measured"

@@ -10,9 +10,9 @@ import typer
 
 from wordstill.cli.data import downloadable
 from wordstill.cli.evaluation_report import RULES, ChangedRules, ProtocolName, Reports, show
-from wordstill.cli.formatting import show_next
 from wordstill.cli.open_tables import open_tables, with_teacher
 from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.printing import show_next
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def command(
         typer.Option(
             "--set",
             metavar="NAME|FILE|KIND:FILE",
-            help="A data set (NAME:KIND for another task on it), or a file of yours: two words and a score "
+            help="A data set (NAME:KIND for another task on it), or your own file: two words and a score "
             "on each line, or another KIND such as analogy:FILE; may be repeated.",
             show_default=False,
         ),
@@ -60,7 +60,7 @@ def command(
     seed: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Of the bootstrap intervals and of trained tasks.", rich_help_panel=RULES
+            metavar="N", min=0, help="Seed of bootstrap intervals and trained tasks.", rich_help_panel=RULES
         ),
     ] = 0,
     teacher: Annotated[
@@ -104,7 +104,7 @@ def command(
     ] = None,
     projection: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Of the page's plots: pca or tsne.", rich_help_panel=REPORTS),
+        typer.Option(metavar="NAME", help="Projection of the plots: pca or tsne.", rich_help_panel=REPORTS),
     ] = "pca",
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
@@ -123,9 +123,11 @@ def command(
         show_sets()
         return
     if not vectors:
-        raise UsageError("No vectors were named. Give at least one table, or --list for the data sets.")
+        raise UsageError(
+            "No vectors were named. Name at least one table, or use --list to see the data sets."
+        )
     if markdown and latex:
-        raise UsageError("--markdown and --latex exclude each other: choose one, or --html, which has both.")
+        raise UsageError("--markdown and --latex cannot be combined: choose one, or --html, which has both.")
     from wordstill.evaluation import evaluate
     from wordstill.evaluation.protocol import changed_protocol
 
@@ -150,7 +152,7 @@ def command(
     finally:
         show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
-        raise DataError("No set has a score for any table; its cell says why.")
+        raise DataError("No set has a score for any table; the cells say why.")
     if form == "table":
         _show_next(evaluation, vectors, written=out is not None or html is not None)
 
@@ -158,8 +160,8 @@ def command(
 def _check_teacher(sets: list[str]) -> None:
     if "parent" not in {part for name in sets for part in name.split(":")}:
         raise UsageError(
-            "--teacher is the model of the parent row, which is not asked for. Add a set with it, as "
-            "--set trec:parent or --set parent:FILE."
+            "--teacher is the model of the parent row, but no set has one. Add one with --set trec:parent or "
+            "--set parent:FILE."
         )
 
 

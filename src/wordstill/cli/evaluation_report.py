@@ -1,4 +1,4 @@
-"""What the commands that evaluate share: the options of the protocol, and what is written and shown."""
+"""What evaluate and compare share: the options of the protocol, and the reports of an evaluation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ChangedRules = Annotated[
     typer.Option(
         "--rule",
         metavar="NAME=VALUE",
-        help="Change one rule of the protocol, as oov=backoff, case=lower, max_vocab=200000, "
+        help="Change one rule of the protocol, such as oov=backoff, case=lower, max_vocab=200000, "
         "analogy=3cosmul or sentence=sif; may be repeated.",
         show_default=False,
         rich_help_panel=RULES,
@@ -45,7 +45,7 @@ UNLIMITED = 10_000
 
 @dataclass(frozen=True)
 class Reports:
-    """The files that are to be written; None for one that is not."""
+    """The files to write; None for those not requested."""
 
     out: Path | None
     html: Path | None
@@ -58,10 +58,10 @@ class Reports:
     def planned(
         cls, out: Path | None, html: Path | None, words: Sequence[str], projection: str, *, overwrite: bool
     ) -> Reports:
-        """Take a folder as a file of the usual name in it, and refuse what could not be written."""
+        """Resolve folders to files of the usual names, and refuse what could not be written."""
         out, html = _file(out, "evaluation.json"), _file(html, "evaluation.html")
         if out is not None and html is not None and out.resolve() == html.resolve():
-            raise UsageError(f"--out and --html are both {out}. Give each a file of its own.")
+            raise UsageError(f"--out and --html are both {out}. Use two different files.")
         _refuse(out, overwrite=overwrite)
         _refuse(html, overwrite=overwrite)
         return cls(out, html, words, projection, overwrite)
@@ -72,7 +72,7 @@ class Reports:
         from wordstill.evaluation.report.plots import check_projection
 
         if self.html is None and self.words:
-            raise UsageError("Neighbours are shown on the page: give --html FILE with --neighbours.")
+            raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")
         check_projection(self.projection)
         if absent := absent_everywhere(tables, self.words):
             raise UsageError(
@@ -102,7 +102,7 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
     Args:
         evaluation: What to print.
         form: ``table``, ``markdown`` or ``latex``.
-        published: Whether the scores of papers stand beside.
+        published: Whether to show the scores of papers next to it.
     """
     from wordstill.evaluation.report import tables as report
 
@@ -122,11 +122,11 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
 
 
 def print_whole(table: Table, names: int) -> None:
-    """Print a table and cut nothing off: what is too wide has a line for each cell.
+    """Print a table without truncation: one that is too wide gets a line for each cell.
 
     Args:
         table: The table. Its columns are changed.
-        names: How many columns name the row.
+        names: Number of columns that name the row.
     """
     from rich.console import Console
 
@@ -138,7 +138,7 @@ def print_whole(table: Table, names: int) -> None:
 
 
 def _long(table: Table, names: int) -> Table:
-    """The same cells one below the other, each beside the heading of its column."""
+    """The same cells below each other, each next to the heading of its column."""
     from rich.table import Table
 
     keys, others = table.columns[:names], table.columns[names:]

@@ -1,4 +1,4 @@
-"""From errors to one clear message on the standard error, an exit code, and the command that resumes."""
+"""Error handling of the commands: a message on the standard error, an exit code, and how to resume."""
 
 from __future__ import annotations
 
@@ -23,11 +23,16 @@ INTERRUPTED = 130
 
 
 class CarefulGroup(TyperGroup):
-    """The group of all commands; what goes wrong in any of them is told here."""
+    """The group of all commands, which turns their errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _told(debug=ctx.params["debug"]), _plain_warnings(), _shown_log(), _term_like_interrupt():
+        with (
+            _handled_errors(debug=ctx.params["debug"]),
+            _plain_warnings(),
+            _shown_log(),
+            _term_like_interrupt(),
+        ):
             result = super().invoke(ctx)
             # A closed pipe must be noticed here: at the interpreter's end it cannot be silenced.
             sys.stdout.flush()
@@ -35,13 +40,13 @@ class CarefulGroup(TyperGroup):
 
 
 def warn(message: str) -> None:
-    """Tell the user about something that does not stop the command."""
+    """Print a warning to the standard error."""
     typer.secho("warning: ", fg=typer.colors.YELLOW, nl=False, err=True)
     typer.echo(message, err=True)
 
 
 @contextmanager
-def _told(*, debug: bool) -> Iterator[None]:
+def _handled_errors(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -50,13 +55,13 @@ def _told(*, debug: bool) -> Iterator[None]:
     except (KeyboardInterrupt, Interrupted) as stop:
         typer.echo(str(stop) or "Stopped.", err=True)
         if kept := _kept_in(stop):
-            typer.echo(f"What is done is kept in {kept}. Resume with:\n  {_resume_command(kept)}", err=True)
+            typer.echo(f"Finished work is kept in {kept}. Resume with:\n  {_resume_command(kept)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except (WordstillError, OSError, MemoryError, RuntimeError) as error:
         if debug or not (isinstance(error, WordstillError | OSError) or _out_of_memory(error)):
             raise
         if (kept := _kept_in(error)) and "--overwrite" not in str(error):
-            what = f"What is done is kept in {kept}: the same command resumes, --overwrite starts again."
+            what = f"Finished work is kept in {kept}: the same command resumes, --overwrite starts again."
             typer.echo(what, err=True)
         typer.secho("error: ", fg=typer.colors.RED, bold=True, nl=False, err=True)
         typer.echo(_message(error), err=True)
@@ -69,7 +74,7 @@ def _kept_in(error: BaseException) -> Path | None:
 
 
 def _resume_command(work: Path) -> str:
-    """The same command line; that it may overwrite is on record, and only `prepare` can read a pipe twice."""
+    """The same command line without --overwrite, which is on record; prepared text replaces a pipe."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--overwrite"]
     store = work / "store"
     if "-" in arguments and arguments[0] != "prepare" and store.exists():
@@ -83,13 +88,13 @@ def _message(error: Exception) -> str:
     if _out_of_memory(error):
         return (
             "There is not enough memory. Fewer words (--max-vocab), smaller batches (--budget) or smaller "
-            "settings of a method need less; distill --dry-run says how much a run takes."
+            "settings of a method need less; distill --dry-run shows what a run needs."
         )
     return str(error)
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out; torch, which commands do not know, has an error of its own on each device."""
+    """Whether memory ran out; torch has its own errors for this, which commands cannot import."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
@@ -98,7 +103,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _discard_output() -> None:
-    """Let the rest of the output go nowhere: its reader is gone."""
+    """Discard the rest of the output: its reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
@@ -119,7 +124,7 @@ def _plain_warnings() -> Iterator[None]:
 
 
 class _Shown(logging.Handler):
-    """Shows what the library has to say on the standard error."""
+    """Prints the library's log to the standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         typer.echo(record.getMessage(), err=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.formatting import count_text, show_facts, size_text
 from wordstill.cli.open_tables import is_prepared_text, open_table, tables_inside
+from wordstill.cli.printing import count_text, show_facts, size_text
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -26,10 +26,10 @@ def command(
         Path, typer.Argument(metavar="PATH", help="A prepared text, or word vectors.", show_default=False)
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read everything and compare it with the recorded checksums.")
+        bool, typer.Option("--verify", help="Read all files and compare them with the recorded checksums.")
     ] = False,
 ) -> None:
-    """Say what a prepared text or a table of vectors is and what it was made from."""
+    """Show what a prepared text or a table of vectors contains and how it was made."""
     if is_prepared_text(path):
         _show_store(path, verify=verify)
         return
@@ -92,7 +92,7 @@ def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """What the table says of its making, one line for each part."""
+    """The provenance of a table, one line for each part."""
     lines = {}
     for part in ("method", "teacher", "corpus", "vocabulary", "development", "versions"):
         if provenance.get(part) is not None:
@@ -109,7 +109,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _trimmed(change: Any) -> str:
-    """From which size to which a conversion has cut the table."""
+    """The sizes of the table before and after trimming."""
     try:
         return " to ".join(f"{rows:,} words x {dim}" for rows, dim in (change["from"], change["to"]))
     except (TypeError, KeyError, ValueError):
@@ -117,7 +117,7 @@ def _trimmed(change: Any) -> str:
 
 
 def _step(step: Any) -> str:
-    """A transform with its settings, without what it has learnt."""
+    """A transform with its settings, without its learnt state."""
     if not isinstance(step, Mapping):
         return str(step)
     return _flat({key: value for key, value in step.items() if key not in ("learnt", "objective")})

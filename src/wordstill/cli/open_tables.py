@@ -1,4 +1,4 @@
-"""Opening tables of vectors that a user names, with advice where the name leads to something else."""
+"""Opening the tables that a user names, with advice if a path holds something else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_table(path: Path) -> WordVectors:
 
 
 def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
-    """Tables by name; a folder that holds several gives all of them."""
+    """Tables by name; a folder with several contributes all of them."""
     places = [table for path in paths for table in tables_inside(path) or [path]]
     short = [place.name for place in places]
     names = short if len(set(short)) == len(short) else [str(place) for place in places]
@@ -38,7 +38,7 @@ def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
 
 
 def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, WordVectors]:
-    """The same tables, with another model as the one that they were distilled from."""
+    """The same tables, with another model recorded as their teacher."""
     named = {name: copy.copy(table) for name, table in tables.items()}
     for table in named.values():
         table.provenance = {**table.provenance, "teacher": {"name": teacher}}
@@ -62,5 +62,5 @@ def is_prepared_text(path: Path) -> bool:
 
 
 def _by_number(path: Path) -> list[str | int]:
-    """Layer 10 comes after layer 9; texts and numbers take turns, so like is compared with like."""
+    """A natural sort key: layer 10 comes after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]

@@ -1,4 +1,4 @@
-"""Options that commands share: single ones, and groups that a command takes as one parameter."""
+"""Options that commands share: single ones, and groups that a command declares as one parameter."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ ReportFile = Annotated[
     typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an output that exists, and start anew.")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output, and start again.")]
 ShowProgress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Show progress bars; by default only on a terminal."),
@@ -100,11 +98,11 @@ class TeacherOptions:
 class VocabularyOptions:
     """Which words get a vector."""
 
-    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5
+    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Drop rarer words.")] = 5
     words: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Words or phrases, one a line, that must get a vector, however rare."
+            metavar="FILE", help="Words or phrases, one per line, that must get a vector, however rare."
         ),
     ] = None
     max_vocab: Annotated[
@@ -117,7 +115,7 @@ class VocabularyOptions:
         str,
         typer.Option(
             metavar="RULE",
-            help="lower joins all case variants of a word, none does not.",
+            help="lower merges the case variants of a word, none keeps them apart.",
             rich_help_panel=VOCABULARY,
         ),
     ] = "lower"
@@ -178,7 +176,7 @@ class TextOptions:
         str,
         typer.Option(
             metavar="RULE",
-            help="strict stops at bytes that are not text, replace puts U+FFFD there.",
+            help="strict stops at undecodable bytes, replace inserts U+FFFD.",
             rich_help_panel=TEXT,
         ),
     ] = "strict"
@@ -194,7 +192,7 @@ class TextOptions:
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer takes it: a parameter that is a group of options becomes these options."""
+    """The command for typer: a parameter that is a group of options becomes these options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     options: list[Parameter] = []
@@ -224,11 +222,9 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def output_folder(path: Path) -> Path:
-    """An output that has a name of its own, so that there can be temporary names beside it."""
+    """Check that an output has a name, because temporary names are derived from it."""
     if path.name in ("", ".."):
-        raise UsageError(
-            f"--out {path} names no new folder. Give a name for the result, for example vectors."
-        )
+        raise UsageError(f"--out {path} is not a new folder. Name the result, for example vectors.")
     return path
 
 

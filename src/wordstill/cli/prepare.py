@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
+from wordstill.cli.printing import count_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
     from wordstill.corpus import Corpus

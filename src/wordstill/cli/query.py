@@ -1,4 +1,4 @@
-"""``wordstill similar``."""
+"""``wordstill similar`` and ``wordstill analogy``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordstill.cli.formatting import show_scored
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import Topn, VectorsPath
+from wordstill.cli.printing import show_scored
 from wordstill.errors import UsageError, unknown_name
 from wordstill.vectors.analogies import Rule
 
@@ -35,7 +35,7 @@ def similar(
 ) -> None:
     """Show the nearest words of each word, with the cosine."""
     table = open_for_words(vectors, unknown, teacher)
-    tell_stand_ins(table, words)
+    report_substitutes(table, words)
     for number, (word, scored) in enumerate(zip(words, table.neighbours(words, topn))):
         if len(words) > 1:
             typer.echo(f"{chr(10) if number else ''}{word}")
@@ -59,7 +59,7 @@ def analogy(
         typer.Option(
             metavar="NAME",
             help="3cosadd: nearest to B - A + C; 3cosmul: the largest product of cosines; 3cosavg: A and B "
-            "may be several words with commas between them, that stand in the same relation.",
+            "may be several words in the same relation, separated by commas.",
         ),
     ] = "3cosadd",
     unknown: Unknown = None,
@@ -68,7 +68,7 @@ def analogy(
     """Answer "A is to B as C is to what?", with the score of each answer."""
     table = open_for_words(vectors, unknown, teacher)
     first, second = (text.split(",") if rule == "3cosavg" else [text] for text in (a, b))
-    tell_stand_ins(table, [*first, *second, c])
+    report_substitutes(table, [*first, *second, c])
     show_scored(table.analogy(first, second, c, topn, cast(Rule, rule)))
 
 
@@ -81,9 +81,9 @@ Unknown = Annotated[
         "--unknown",
         "-u",
         metavar="NAME",
-        help="What to do with words that the table lacks, in this order; may be repeated. case: the word in "
-        "other letters; subwords: fastText's parts of words; ngrams: words that share its letters; "
-        "spelling: the word spelt most like it; teacher: have a model read it, once.",
+        help="How to find vectors for words that are not in the table, in this order; may be repeated. case: "
+        "the word in another case; subwords: fastText's subwords; ngrams: words with common letter n-grams; "
+        "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
         show_default=False,
     ),
 ]
@@ -114,12 +114,12 @@ def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | Non
     return table.with_backoff(*policies)
 
 
-def tell_stand_ins(table: WordVectors, words: Sequence[str]) -> None:
-    """Say on the standard error which words are not in the table, and what stands in for them."""
+def report_substitutes(table: WordVectors, words: Sequence[str]) -> None:
+    """Report on the standard error which words are not in the table, and what replaces them."""
     missing = [word for word in words if word not in table]
     for word, found in zip(missing, table.find(missing)):
         if isinstance(found, int):
-            typer.echo(f"{word!r} is not in the table; {table.words[found]!r} stands in for it.", err=True)
+            typer.echo(f"{word!r} is not in the table; using {table.words[found]!r} instead.", err=True)
         elif found is not None:
             typer.echo(f"{word!r} is not in the table; its vector is estimated.", err=True)
 
@@ -134,7 +134,7 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"Cannot keep words that the teacher reads in {folder}: {error.strerror}.") from None
+        raise UsageError(f"Cannot cache the teacher's words in {folder}: {error.strerror}.") from None
     return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=folder / f"{digest}.safetensors")
 
 

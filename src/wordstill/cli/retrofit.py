@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.formatting import count_text, show_facts, show_next
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
+from wordstill.cli.printing import count_text, show_facts, show_next
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    passes: Annotated[int, typer.Option(metavar="N", min=0, help="How often each word moves.")] = 10,
+    passes: Annotated[int, typer.Option(metavar="N", min=0, help="Moves of each word.")] = 10,
     order: Annotated[
         str | None,
         typer.Option(
@@ -92,13 +92,13 @@ def command(
     alpha: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Hold of a word's own vector.", show_default=False, rich_help_panel=SETTINGS
+            metavar="X", help="Weight of a word's own vector.", show_default=False, rich_help_panel=SETTINGS
         ),
     ] = None,
     beta: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Pull of its neighbours.", show_default=False, rich_help_panel=SETTINGS
+            metavar="X", help="Weight of its neighbours.", show_default=False, rich_help_panel=SETTINGS
         ),
     ] = None,
     nu: Annotated[
@@ -120,7 +120,7 @@ def command(
         float | None,
         typer.Option(
             metavar="X",
-            help="How far apart antonyms shall be, as 1 - cosine.",
+            help="Least distance of antonyms, as 1 - cosine.",
             show_default=False,
             rich_help_panel=SETTINGS,
         ),
@@ -128,7 +128,7 @@ def command(
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Work a lexicon into vectors: linked words move together, opposites apart."""
+    """Retrofit vectors to a lexicon: linked words move together, antonyms apart."""
     from wordstill.formats import check_target
     from wordstill.postprocess.retrofit import Lexicon, open_lexicon, retrofitter
 
@@ -136,9 +136,9 @@ def command(
     out = output_folder(out)
     check_target(out, format, overwrite=overwrite)
     if margin is not None and antonyms is None:
-        raise UsageError("--margin is for antonyms; name them with --antonyms.")
+        raise UsageError("--margin needs antonyms; name them with --antonyms.")
     if "antonyms" in (relations or ()):
-        raise UsageError("What --relation names is drawn together; opposites go to --antonyms.")
+        raise UsageError("Words linked by --relation are pulled together; use --antonyms for opposites.")
     settings: dict[str, Any] = {"order": order, "alpha": alpha, "beta": beta, "nu": nu, "sigma": sigma}
     given = {name: value for name, value in settings.items() if value is not None}
     retrofitter(method, "", passes=passes, **given)
@@ -185,5 +185,5 @@ def _show(
 
 
 def _objective(values: tuple[float, ...]) -> str:
-    """Its value before the first pass and after each."""
+    """The objective before the first pass and after each."""
     return " ".join(f"{value:.6g}" for value in values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.run_report import show_result
+from wordstill.cli.printing import show_result
 from wordstill.errors import MissingExtra
 
 if TYPE_CHECKING:

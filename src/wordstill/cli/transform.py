@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.formatting import show_facts, show_next, size_text
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
+from wordstill.cli.printing import show_facts, show_next, size_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def command(
     from wordstill.core.files import refuse_existing
 
     if (chain is None) == (apply is None):
-        raise UsageError("Give one of --chain and --apply.")
+        raise UsageError("Use exactly one of --chain and --apply.")
     out = output_folder(out)
     refuse_existing(out, overwrite=overwrite)
     beside = out.with_name(out.name + BESIDE)

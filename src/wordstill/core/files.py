@@ -73,7 +73,7 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 def refuse_foreign(folder: Path, ours: Collection[str]) -> None:
     """Raise if overwriting ``folder`` would delete other files than these, in it or in its folders."""
     if folder.name in ("", ".."):
-        raise UsageError(f"{folder} names no new folder. Give a name for the result, for example vectors.")
+        raise UsageError(f"{folder} is not a new folder. Name the result, for example vectors.")
     if not folder.exists():
         return
     if not folder.is_dir():

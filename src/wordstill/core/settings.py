@@ -332,7 +332,7 @@ def configure_all(
     for label in labels:
         if labels.count(label) > 1:
             raise UsageError(
-                f"The {table.kind} {label!r} was asked for twice. Name each {table.kind} and setting once."
+                f"The {table.kind} {label!r} was named twice. Name each {table.kind} and setting once."
             )
     return chosen
 

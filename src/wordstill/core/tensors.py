@@ -100,7 +100,7 @@ def map_array(path: Path) -> NDArray[Any]:
             raise FormatError(f"{path} is not an array of numpy, or a damaged one ({error}).") from None
         offset = handle.tell()
     if dtype.hasobject or dtype.names is not None:
-        raise FormatError(f"{path} holds Python objects, which are never read: that could run code.")
+        raise FormatError(f"{path} holds Python objects, which are never loaded: that could run code.")
     if fortran and len(shape) > 1:
         raise FormatError(f"{path} is stored by columns; write it in C order with numpy.ascontiguousarray.")
     if any(type(size) is not int or size < 0 for size in shape):

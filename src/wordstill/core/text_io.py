@@ -198,7 +198,7 @@ def progress_bar(total: int | None, name: str) -> Any:
 
 def _decoded(line: bytes, encoding: str, place: str) -> str:
     if b"\x00" in line:
-        raise DataError(f"{place}: a zero byte; this is no text. Expected text in UTF-8.")
+        raise DataError(f"{place}: a zero byte; this is not text. Expected UTF-8.")
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:

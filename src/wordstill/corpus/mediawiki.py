@@ -56,7 +56,7 @@ def read_pages(stream: Stream) -> Iterator[str]:
     except ElementTree.ParseError as error:
         line, column = error.position
         raise DataError(
-            f"{stream.source.name}:{line}: broken XML at column {column} ({error}). Get the dump again: "
+            f"{stream.source.name}:{line}: broken XML at column {column} ({error}). Download the dump again: "
             "it may be cut short."
         ) from error
 

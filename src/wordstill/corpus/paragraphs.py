@@ -137,8 +137,8 @@ def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{part.source}:{number}: byte {error.start + 1} of the line, {line[error.start]:#04x}, is "
-                f"not UTF-8 ({error.reason}). Give the file's encoding by --encoding (encoding=), or put "
-                "U+FFFD there by --errors replace (errors='replace')."
+                f"not UTF-8 ({error.reason}). Set the file's encoding with --encoding (encoding=), or insert "
+                "U+FFFD with --errors replace (errors='replace')."
             ) from None
 
 
@@ -146,7 +146,7 @@ def _json_field(line: str, field: str, where: str) -> str:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not a line of JSON ({error}). Mend or remove the line.") from None
+        raise DataError(f"{where}: not a line of JSON ({error}). Fix or remove the line.") from None
     if not isinstance(record, dict):
         raise DataError(
             f"{where}: expected a JSON object with the field {field!r}, got {type(record).__name__}."
@@ -154,8 +154,7 @@ def _json_field(line: str, field: str, where: str) -> str:
     if field not in record:
         there = ", ".join(map(repr, islice(record, 20))) or "none"
         raise DataError(
-            f"{where}: no field {field!r}. Fields that are there: {there}. Choose one of them by --field "
-            "(field=)."
+            f"{where}: no field {field!r}. Available fields: {there}. Choose one with --field (field=)."
         )
     text = record[field]
     if text is None:
@@ -173,7 +172,7 @@ def _without_surrogates(text: str, config: PrepareConfig, where: str) -> str:
         if config.errors == "strict":
             raise DataError(
                 f"{where}: character {error.start} of the text is half of a surrogate pair "
-                f"({text[error.start]!a}). Put U+FFFD there by --errors replace (errors='replace')."
+                f"({text[error.start]!a}). Insert U+FFFD with --errors replace (errors='replace')."
             ) from None
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

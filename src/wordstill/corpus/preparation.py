@@ -110,7 +110,7 @@ def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progre
         return prepare(paths, store, config, progress=progress)
     if STANDARD_INPUT in map(str, paths):
         raise UsageError(
-            f"The standard input cannot be read again. Its text is prepared already: give {store} instead of "
+            f"The standard input cannot be read again. Its text is already prepared: use {store} instead of "
             f"-, or {START_ANEW}."
         )
     return Corpus.open(store, verify=True)
@@ -201,7 +201,7 @@ def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
     names = ", ".join(source.name for source in sources[:3]) + (", ..." if len(sources) > 3 else "")
     dropped = total.dropped_by_filter + total.dropped_by_language
     if not dropped:
-        raise DataError(f"No text in {names}: there are no paragraphs, only blanks or nothing.")
+        raise DataError(f"No text in {names}: there are no paragraphs, only whitespace or nothing.")
     raise DataError(
         f"All {dropped} paragraphs of {names} were dropped, {total.dropped_by_language} by the language "
         f"filter and {total.dropped_by_filter} by the paragraph filter. Choose another filter, or none."
@@ -262,8 +262,8 @@ def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Gene
         raise
     except BrokenProcessPool as error:
         raise WordstillError(
-            "A worker process was ended from outside, perhaps for want of memory. What is finished is kept: "
-            f"start again with fewer workers than {workers} or smaller blocks."
+            "A worker process was killed, perhaps for lack of memory. Finished work is kept: start again "
+            f"with fewer workers than {workers} or smaller blocks."
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -134,7 +134,7 @@ def _utf8_chunks(stream: Stream, config: PrepareConfig, chunk_bytes: int) -> Ite
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{stream.source.name}: the bytes near offset {position + error.start} are not {encoding} "
-                f"({error.reason}). Give another one by --encoding (encoding=), or put U+FFFD there by "
+                f"({error.reason}). Set another one with --encoding (encoding=), or insert U+FFFD with "
                 "--errors replace (errors='replace')."
             ) from None
         if not chunk:
@@ -202,7 +202,7 @@ def read_column(stream: Stream, column: str) -> Iterator[str]:
                 yield from (text for text in batch.column(0).cast(arrow.large_string()).to_pylist() if text)
     except (arrow.ArrowException, OSError) as error:
         raise DataError(
-            f"{name}: broken Parquet data ({error}). Get the file again, or leave it out."
+            f"{name}: broken Parquet data ({error}). Download the file again, or skip it."
         ) from error
 
 
@@ -211,8 +211,8 @@ def _check_column(schema: Any, column: str, name: str) -> None:
 
     if column not in schema.names:
         raise DataError(
-            f"{name}: no column {column!r}. Columns that are there: {', '.join(map(repr, schema.names))}. "
-            "Choose one of them by --field (field=)."
+            f"{name}: no column {column!r}. Available columns: {', '.join(map(repr, schema.names))}. "
+            "Choose one with --field (field=)."
         )
     kind = schema.field(column).type
     if types.is_dictionary(kind):

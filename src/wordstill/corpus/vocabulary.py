@@ -97,7 +97,7 @@ class Vocabulary:
         if corpus.meta["settings"]["segmenter"] != segmenter.name:
             raise UsageError(
                 f"{corpus.path} was prepared with the segmenter {corpus.meta['settings']['segmenter']!r}, "
-                f"got {segmenter.name!r}. Give the same one with segmenter=."
+                f"got {segmenter.name!r}. Pass the same one with segmenter=."
             )
         return cls(_choose(corpus, config, segmenter), config, segmenter)
 

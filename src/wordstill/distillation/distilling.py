@@ -81,7 +81,7 @@ def distill(
         restart = overwrite and not resume
         place = working_folder(target, "distill", overwrite=overwrite, restart=restart, worth=CHECKPOINT)
     elif resume:
-        raise UsageError("A run without an output saves nothing, so it cannot be resumed. Give out=.")
+        raise UsageError("A run without an output saves nothing, so it cannot be resumed. Pass out=.")
     else:
         place = temporary_folder()
     with place as work:
@@ -148,8 +148,8 @@ def distill_from_teacher(
     settings = _one_config(config, methods=methods)
     if settings.teacher not in (teacher.config, TeacherConfig()):
         raise UsageError(
-            f"The teacher is {teacher.config}, but config names {settings.teacher}. Leave teacher= out of "
-            "the DistillConfig."
+            f"The teacher is {teacher.config}, but config names {settings.teacher}. Remove teacher= from the "
+            "DistillConfig."
         )
     plan = make_plan(teacher, corpus, settings, work, early_stopping, profiler)
     return plan.run(resume=resume, progress=progress)
@@ -276,8 +276,8 @@ def _one_config(
     twice = [f"{name}=" for name, value in given.items() if config is not None and value is not None]
     if twice:
         raise UsageError(
-            f"{' and '.join(twice)} cannot be given beside config=, which has its own. Set it in the "
-            "DistillConfig, or leave config= out."
+            f"{' and '.join(twice)} cannot be combined with config=, which has its own. Set it in the "
+            "DistillConfig, or omit config=."
         )
     if config is not None:
         return config

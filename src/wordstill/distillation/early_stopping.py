@@ -45,13 +45,13 @@ class EarlyStopping:
         if not any(request.kind.learns for request in config.requests):
             raise UsageError(
                 "A development set chooses among the epochs of methods that learn step by step, and "
-                f"{', '.join(config.methods)} reads the text once. Leave --development (early_stopping=) "
-                "out, or add a method such as x2static."
+                f"{', '.join(config.methods)} reads the text once. Omit --development (early_stopping=), or "
+                "add a method such as x2static."
             )
         if config.epochs < 2:
             raise UsageError(
                 "A development set chooses among epochs, and there is only one. Set --epochs (epochs=) to 2 "
-                "or more, or leave --development (early_stopping=) out."
+                "or more, or omit --development (early_stopping=)."
             )
 
     def should_stop(self, methods: Sequence[Method], epoch: int) -> bool:

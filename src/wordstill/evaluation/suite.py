@@ -103,7 +103,7 @@ def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordV
     """The tables by name; what is no table is refused."""
     tables = dict(vectors) if isinstance(vectors, Mapping) else {SINGLE_TABLE: vectors}
     if not tables:
-        raise UsageError("There is nothing to evaluate: no table of vectors was given.")
+        raise UsageError("There is nothing to evaluate: no table of vectors was passed.")
     for name, table in tables.items():
         if not isinstance(table, WordVectors):
             raise UsageError(
@@ -116,9 +116,9 @@ def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordV
 def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[str | Path], tuple[str, ...]]:
     """The sets to score, and those of the suite that are not there."""
     if isinstance(sets, str | Path):
-        raise UsageError(f"sets must be a list of names or paths, but is {sets!r}. Give [{sets!r}].")
+        raise UsageError(f"sets must be a list of names or paths, but is {sets!r}. Use [{sets!r}].")
     if sets is not None and not sets:
-        raise UsageError("No data set was asked for. Name at least one, or leave the sets out for all.")
+        raise UsageError("No data set was named. Name at least one, or omit sets for all.")
     if sets is not None and suite is None:
         return list(dict.fromkeys(sets)), ()
     present = set(available())
@@ -128,7 +128,7 @@ def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[
         raise DataError(
             f"None of the {len(wanted)} registered data sets was found. Get them with wordstill data fetch "
             f"--all, set {DATA_VARIABLE} to the folder that holds them, install those that come with gensim "
-            "(pip install 'wordstill[eval]'), or give the path of your own file of pairs."
+            "(pip install 'wordstill[eval]'), or use your own file of pairs."
         )
     missing = tuple(name for name in wanted if name not in found)
     return list(dict.fromkeys([*found, *(sets or ())])), missing

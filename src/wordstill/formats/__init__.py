@@ -177,7 +177,7 @@ def _writer(chosen: Format, dtype: str | None) -> Callable[[WordVectors, Path], 
     if writer is None:
         able = (known for known in FORMATS.values() if (known.write_int8 if dtype == "i8" else known.float16))
         raise UsageError(
-            f"The format {chosen.name!r} has no place for {dtype}. Formats that have: "
+            f"The format {chosen.name!r} cannot store {dtype}. Formats that can: "
             f"{', '.join(known.name for known in able)}."
         )
     return writer

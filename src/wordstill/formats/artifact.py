@@ -242,7 +242,7 @@ def _unescaped(path: Path, word: str, line: int) -> str:
     except KeyError as error:
         known = ", ".join(UNESCAPES)
         raise FormatError(
-            f"{path}:{line}: {error.args[0]!r} is no escape, expected one of {known}."
+            f"{path}:{line}: {error.args[0]!r} is not an escape, expected one of {known}."
         ) from None
 
 

@@ -230,8 +230,8 @@ def load(path: Path) -> Inert:
     except Exception as error:
         # Damage can raise anything at all, since the opcodes work on whatever is on the stack.
         raise FormatError(
-            f"{path}: the pickle is damaged near byte {stream.tell()} or is no gensim KeyedVectors: "
-            f"{error or type(error).__name__}. Pickles are never run; if gensim can open it, save "
+            f"{path}: the pickle is damaged near byte {stream.tell()} or is not a gensim KeyedVectors: "
+            f"{error or type(error).__name__}. Pickles are never executed; if gensim can open it, save "
             "its vectors with save_word2vec_format."
         ) from None
     if not isinstance(value, Inert):

@@ -147,7 +147,7 @@ def _floret(path: Path, rows: NDArray[Any], settings: dict[str, Any]) -> FloretT
             raise FormatError(f"{path}: {name!r} is {settings.get(name)!r}, expected 0 to {largest}.")
     marks = [settings.get("bow", "<"), settings.get("eow", ">")]
     if not all(isinstance(mark, str) for mark in marks) or not len(rows):
-        raise FormatError(f"{path}: {len(rows)} rows and the marks {marks} are no floret table.")
+        raise FormatError(f"{path}: {len(rows)} rows and the marks {marks} are not a floret table.")
     return FloretTable(to_float(rows), *(settings[name] for name in NUMBERS), *marks)
 
 

@@ -152,7 +152,7 @@ def _matrix(path: Path, tokens: int) -> Matrix:
     if mapping is not None:
         matrix = matrix[_checked_mapping(path, mapping, len(matrix))]
     if len(matrix) != tokens or (weights is not None and weights.shape != (tokens,)):
-        raise FormatError(f"{path} has {len(matrix)} rows, the tokenizer beside it {tokens} tokens.")
+        raise FormatError(f"{path} has {len(matrix)} rows, the tokenizer next to it {tokens} tokens.")
     if weights is not None:
         matrix = to_float(matrix) * weights[:, None].astype(np.float32)
     return to_float(matrix)
@@ -164,7 +164,7 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
         or mapping.dtype.kind not in "iu"
         or (len(mapping) and not 0 <= int(mapping.min()) <= int(mapping.max()) < rows)
     ):
-        raise FormatError(f"{path}: 'mapping' does not give each token one of {rows} rows.")
+        raise FormatError(f"{path}: 'mapping' does not map each token to one of {rows} rows.")
     return mapping
 
 
@@ -250,7 +250,7 @@ def unknown_token(path: Path) -> str | None:
 def _numbered(tokens: Sequence[Any], path: Path) -> dict[Any, Any]:
     numbers = {token: number for number, token in enumerate(tokens) if isinstance(token, str)}
     if len(numbers) != len(tokens):
-        raise FormatError(f"{path}: 'model.vocab' has a token twice, or one that is no string.")
+        raise FormatError(f"{path}: 'model.vocab' has a token twice, or one that is not a string.")
     return numbers
 
 

@@ -77,7 +77,7 @@ def _blocks(
         elif not chunk or len(buffer) > vector_bytes + MAX_WORD_BYTES:
             error = FormatError(
                 f"{path}: row {row + 1} of {declared.rows} begins at byte {offset} and is not whole: "
-                f"expected a word, a blank and {vector_bytes} bytes, got {len(buffer)} bytes. "
+                f"expected a word, a space and {vector_bytes} bytes, got {len(buffer)} bytes. "
                 "The file is cut short or its header wrong."
             )
             options.fault("only the whole rows before the fault were kept", error)
@@ -127,7 +127,7 @@ def _word(path: Path, encoded: bytes, offset: int) -> str:
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: the word at byte {offset} is not UTF-8: {encoded[:40]!r}. "
-            "The header may be wrong about the dimension, a word may have a blank in it, or the file is "
+            "The header may be wrong about the dimension, a word may contain a space, or the file is "
             "in another encoding."
         ) from None
 
@@ -135,8 +135,8 @@ def _word(path: Path, encoded: bytes, offset: int) -> str:
 def _written(word: str, row: int) -> bytes:
     if " " in word or word.startswith("\n"):
         raise UsageError(
-            f"The word {word!r} (row {row}) has a blank in it or begins with a line break, "
-            "which word2vec binary cannot hold. Use our own format or text, or leave the word out."
+            f"The word {word!r} (row {row}) contains a space or begins with a line break, which word2vec "
+            "binary cannot store. Use wordstill's own format or text, or drop the word."
         )
     return encode_word(word, row)
 

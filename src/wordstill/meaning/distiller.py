@@ -153,8 +153,8 @@ class Distiller(nn.Module):
         super().__init__()
         if width % config.heads:
             raise UsageError(
-                f"States of width {width} cannot be divided among {config.heads} heads. "
-                f"Give a number of heads that divides {width}."
+                f"States of width {width} cannot be divided among {config.heads} heads. Use a number of "
+                f"heads that divides {width}."
             )
         self.transformer = nn.TransformerEncoderLayer(
             width,

@@ -133,7 +133,7 @@ class MeaningEncoder:
             raise TeacherError(
                 f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
                 f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
-                "are others. Give the right teacher."
+                "differ. Use the right teacher."
             )
         layers = ",".join(map(str, config["layers"]))
         return cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
@@ -205,7 +205,7 @@ class MeaningEncoder:
             lost = occurrences[int(np.argmin(found))]
             raise UsageError(
                 f"The tokenizer of {self.teacher.config.name} has no subword for {lost.word!r} in "
-                f"{lost.text[:80]!r}, so it has no meaning to distil. Leave it out, or take another teacher."
+                f"{lost.text[:80]!r}, so it has no meaning to distil. Skip it, or use another teacher."
             )
         return _array(self.represent(states))
 

@@ -87,17 +87,16 @@ def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
         raise DataError(
             f"The triples were made with the masked model {made_with.get('name')!r} (fingerprint "
             f"{str(made_with.get('fingerprint'))[:12]}), but the teacher is {reader.teacher.config.name!r} "
-            f"({reader.teacher.identity[:12]}). Give that model as the teacher, or --other-teacher "
-            "(other_teacher=True) to train on this one all the same."
+            f"({reader.teacher.identity[:12]}). Use that model as the teacher, or --other-teacher "
+            "(other_teacher=True) to train on this one anyway."
         )
 
 
 def _warn_of_a_short_training(steps: int, config: TrainConfig) -> None:
     if steps < config.warm_up:
         warnings.warn(
-            f"The training ended after {steps} steps, before the {config.warm_up} were over in which the "
-            "learning rate grows: little was learnt. Give more triples, more --max-epochs, or a shorter "
-            "--warm-up.",
+            f"The training ended after {steps} steps, before the warm-up of {config.warm_up} steps was over: "
+            "little was learnt. Use more triples, more --max-epochs, or a shorter --warm-up.",
             stacklevel=3,
         )
 

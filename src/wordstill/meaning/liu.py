@@ -54,7 +54,7 @@ class LiuTransform:
         if len(contextual) < contextual.shape[1]:
             raise DataError(
                 f"Only {len(contextual)} words have both a contextual and a static vector; for vectors of "
-                f"{contextual.shape[1]} numbers at least as many are needed. Give more text or another table."
+                f"{contextual.shape[1]} numbers at least as many are needed. Use more text or another table."
             )
         here, there = (_unit(vectors.double()) for vectors in (contextual, static))
         left, _, right = torch.linalg.svd(there.T @ here, full_matrices=False)

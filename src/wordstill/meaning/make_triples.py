@@ -91,7 +91,7 @@ def make_triples(
     """
     config, path = config or PairConfig(), Path(out)
     if sources.paraphrases is not None and paraphraser is not None:
-        raise UsageError("Paraphrases are given already; leave the translators out.")
+        raise UsageError("Paraphrases are already supplied; omit the translators.")
     maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
     size = block or (BLOCK if masked.device.type == "cpu" else GPU_BLOCK)
     facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}

@@ -61,7 +61,7 @@ class MaskedModel:
         self.name = name
         self.tokenizer = SubwordTokenizer(tokenizer, name)
         if tokenizer.mask_token_id is None:
-            raise TeacherError(f"{name} has no mask token; take a masked language model such as BERT.")
+            raise TeacherError(f"{name} has no mask token; use a masked language model such as BERT.")
         self.mask_id = int(tokenizer.mask_token_id)
         self.device = choose_device(device)
         self.fingerprint = fingerprint(model.base_model, self.tokenizer.definition, exact=False)

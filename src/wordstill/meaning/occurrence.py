@@ -43,7 +43,7 @@ class Occurrence:
         if not 0 <= start < end <= len(text) or not text[start:end].strip():
             raise UsageError(
                 f"The span ({start}, {end}) holds no word of {_shown(text)}, which has {len(text)} "
-                "characters. Give the offset of the first character and that after the last."
+                "characters. Pass the offset of the first character and that after the last."
             )
         _refuse_cut(text, start, end)
         return cls(text, start, end)
@@ -81,7 +81,7 @@ def _refuse_cut(text: str, start: int, end: int) -> None:
                 word = text[word_start:word_end]
                 raise UsageError(
                     f"The span ({start}, {end}), {text[start:end]!r}, cuts the word {word!r} of "
-                    f"{_shown(text)}. Give the span of the whole word: ({word_start}, {word_end})."
+                    f"{_shown(text)}. Pass the span of the whole word: ({word_start}, {word_end})."
                 )
 
 

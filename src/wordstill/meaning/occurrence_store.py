@@ -40,7 +40,7 @@ class OccurrenceStore:
 
     def __init__(self, occurrences: Sequence[Occurrence], vectors: NDArray[np.float32], encoder: str) -> None:
         if len(occurrences) != len(vectors):
-            raise UsageError(f"{len(occurrences)} occurrences were given with {len(vectors)} vectors.")
+            raise UsageError(f"{len(occurrences)} occurrences came with {len(vectors)} vectors.")
         self.occurrences, self.vectors, self.encoder = tuple(occurrences), vectors, encoder
 
     @classmethod

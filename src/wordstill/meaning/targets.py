@@ -99,7 +99,7 @@ def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = Non
     if not len(chosen):
         raise DataError(
             f"No sentence of {corpus.path} has {config.min_words} to {config.max_words} words and a word "
-            "that occurs in it once and in the text often enough. Give more text, or other lengths."
+            "that occurs in it once and in the text often enough. Use more text, or other lengths."
         )
     return [_occurrence(corpus, sentence, word) for sentence, word, _ in chosen.tolist()]
 

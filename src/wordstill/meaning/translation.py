@@ -164,8 +164,8 @@ class RoundTrip:
         if share < SURVIVING:
             raise UsageError(
                 f"Of the words of a sentence only {share:.0%} come back from {self.name}: for "
-                f"{sentences[0][:60]!r} came {found[0][:60]!r}. Is one of them for another language, or "
-                "given in the wrong order?"
+                f"{sentences[0][:60]!r} came {found[0][:60]!r}. Is one of them for another language, or are "
+                "they in the wrong order?"
             )
 
 

@@ -173,7 +173,7 @@ def average(
 
 def _checked(tables: Sequence[WordVectors], weights: Sequence[float] | None, words: str) -> Sequence[float]:
     if len(tables) < 2:
-        raise UsageError(f"To combine takes two tables or more; got {len(tables)}.")
+        raise UsageError(f"Combining needs two tables or more; got {len(tables)}.")
     if words not in ("common", "all"):
         raise unknown_name("choice of words", words, ("common", "all"))
     weights = [1.0] * len(tables) if weights is None else weights
@@ -191,7 +191,7 @@ def _words(tables: Sequence[WordVectors], words: str) -> list[str]:
         return list(dict.fromkeys(word for table in tables for word in table.words))
     common = [word for word in first.words if all(word in table for table in others)]
     if not common:
-        raise UsageError("The tables have no word in common. Look at their case, or take all words.")
+        raise UsageError("The tables have no word in common. Check their case, or use all words.")
     return common
 
 

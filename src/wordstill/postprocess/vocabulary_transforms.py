@@ -37,7 +37,7 @@ class Trim(Transform):
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         if self.config.min_count and vectors.counts is None:
-            raise UsageError("trim:min_count needs counts, and this table has none. Take trim:words.")
+            raise UsageError("trim:min_count needs counts, and this table has none. Use trim:words.")
         return {}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
@@ -51,7 +51,7 @@ class Trim(Transform):
             counts = None if vectors.counts is None else vectors.counts[rows]
             rows = rows[most_frequent(counts, len(rows), self.config.words)]
         if not len(rows):
-            raise UsageError("trim leaves no word at all; keep more of them.")
+            raise UsageError("trim leaves no words; keep more of them.")
         return vectors if len(rows) == len(vectors) else vectors.select(rows)
 
 

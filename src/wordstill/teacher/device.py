@@ -82,7 +82,7 @@ def _usual_on_gpu() -> torch.dtype:
     if torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.bfloat16
     warnings.warn(
-        "This GPU has no bfloat16, so the teacher runs in float32, which takes longer; dtype float16 may be "
+        "This GPU has no bfloat16, so the teacher runs in float32, which is slower; dtype float16 may be "
         "faster.",
         stacklevel=4,
     )
@@ -189,5 +189,5 @@ def _refuse_deadly_bfloat16() -> None:
     if amx_announced() and not bfloat16_is_safe():
         raise UsageError(
             "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
-            f"Set {ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment before the start, or take float32."
+            f"Set {ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment before the start, or use float32."
         )

@@ -102,12 +102,12 @@ class Forward:
         if len(lengths) == 1:
             raise TeacherError(
                 f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
-                "subwords. Free some, give a smaller max_length, or use device cpu."
+                "subwords. Free some, set a smaller max_length, or use device cpu."
             )
         if self.max_tokens is None:
             warnings.warn(
                 f"The memory of the GPU is too small for a batch of {subwords} subwords; from now on batches "
-                "are read in parts, which takes longer. Give a smaller budget.",
+                "are read in parts, which is slower. Set a smaller budget.",
                 stacklevel=4,
             )
         self.max_tokens = subwords // 2

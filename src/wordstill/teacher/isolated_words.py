@@ -103,7 +103,8 @@ class TeacherBackoff:
         states = np.asarray(self.read(words), dtype=np.float64)
         if states.ndim != 2 or len(states) != len(words) or not np.isfinite(states).all():
             raise UsageError(
-                f"The teacher of the back-off gave an array of shape {states.shape} for {len(words)} words; "
+                f"The teacher of the back-off returned an array of shape {states.shape} for {len(words)} "
+                "words; "
                 "expected finite numbers, one row for each word."
             )
         return states

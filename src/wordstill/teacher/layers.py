@@ -77,7 +77,8 @@ def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -
     if hidden is None or len(hidden) != depth + 1:
         given = "none" if hidden is None else f"{len(hidden)} layers of them"
         raise TeacherError(
-            f"The teacher {name} gives no hidden states to distil: expected {depth + 1} layers, got {given} "
+            f"The teacher {name} returns no hidden states to distil: expected {depth + 1} layers, got "
+            f"{given} "
             f"in its {type(output).__name__}. Use the bare model (AutoModel), not one for a task."
         )
     return {layer: hidden[layer] for layer in layers}

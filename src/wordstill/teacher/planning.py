@@ -145,8 +145,8 @@ def usual_budget(device: torch.device, width: int) -> int:
     # A power of two, so that a run can be resumed although a little more or less is free.
     fits = 1 << max(fits, 1).bit_length() - 1
     warnings.warn(
-        f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} subwords are read at one time "
-        f"instead of {ON_GPU}; that can take longer.",
+        f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} subwords are read at a time "
+        f"instead of {ON_GPU}; that can be slower.",
         stacklevel=3,
     )
     return fits

@@ -189,8 +189,7 @@ class Teacher:
                 f"{self.config.name} cannot read packed texts: {reason}. Use attention=padded."
             )
         warnings.warn(
-            f"{self.config.name} reads padded texts, which takes longer: it cannot read packed ones "
-            f"({reason}).",
+            f"{self.config.name} reads padded texts, which is slower: it cannot read packed ones ({reason}).",
             stacklevel=4,
         )
 
@@ -205,7 +204,8 @@ class Teacher:
     def _refuse_unknown_subwords(self, highest: int) -> None:
         if highest >= self._n_embeddings:
             raise TeacherError(
-                f"The tokenizer of {self.config.name} gave the subword {highest}, but the model knows only "
+                f"The tokenizer of {self.config.name} produced the subword {highest}, but the model knows "
+                "only "
                 f"{self._n_embeddings}. The tokenizer belongs to another model."
             )
 
@@ -221,7 +221,7 @@ class Teacher:
             subwords = batch.subwords[offsets[text] : offsets[text + 1]]
             words = self.tokenizer.backend.decode(subwords.tolist())
             raise TeacherError(
-                f"The teacher {self.config.name} gave states that are not finite (layer {layer}, "
+                f"The teacher {self.config.name} produced states that are not finite (layer {layer}, "
                 f"{self.precision}) for text number {int(batch.source_ids[text])}, which begins: "
-                f"{words[:120]!r}. Try dtype float32; if it stays, the model's weights are broken."
+                f"{words[:120]!r}. Try dtype float32; if the error stays, the model's weights are broken."
             )

@@ -37,7 +37,7 @@ def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> i
     elif positions is not None and wanted > positions:
         raise UsageError(
             f"max_length {wanted} is more than the {positions} positions of {tokenizer.name}. "
-            f"Use at most {positions}, or leave it out."
+            f"Use at most {positions}, or omit it."
         )
     else:
         limit = wanted
@@ -50,7 +50,7 @@ def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
     specials = len(tokenizer.prefix) + len(tokenizer.suffix)
     if limit <= specials:
         raise UsageError(
-            f"A limit of {limit} subwords leaves no room for text beside the {specials} special tokens of "
+            f"A limit of {limit} subwords leaves no room for text next to the {specials} special tokens of "
             f"{tokenizer.name}. Use a max_length of {specials + 1} or more."
         )
     return limit - specials
@@ -268,7 +268,7 @@ class SubwordTokenizer:
     def __init__(self, tokenizer: Any, name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise TeacherError(
-                f"The tokenizer of {name} gives no character offsets (it is {type(tokenizer).__name__}, not "
+                f"The tokenizer of {name} has no character offsets (it is {type(tokenizer).__name__}, not "
                 "a fast one). wordstill needs them to align words; use a model that ships a tokenizer.json."
             )
         self.name = name
@@ -315,7 +315,7 @@ def _refuse_empty(plain: Tokenizer, name: str) -> None:
     special = {token.content for token in plain.get_added_tokens_decoder().values() if token.special}
     if len(plain.get_vocab().keys() - special - {"▁"}) == 0:
         raise TeacherError(
-            f"The tokenizer of {name} knows nothing but {len(special)} special tokens: the model was saved "
+            f"The tokenizer of {name} knows only {len(special)} special tokens: the model was saved "
             "without its tokenizer. Save both into one folder with save_pretrained."
         )
 

@@ -67,7 +67,7 @@ def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule
         sizes = [len(items) for items in question]
         if len(sizes) != 3 or min(sizes) < 1 or sizes[-1] != 1 or (rule != "3cosavg" and max(sizes) != 1):
             several = "one word or more, one or more" if rule == "3cosavg" else "one word, one"
-            raise UsageError(f"{rule} takes {several} and one; question {number} has {sizes}.")
+            raise UsageError(f"{rule} needs {several} and one; question {number} has {sizes}.")
     sizes = [len(items) for question in parts for items in question]
     resolved = resolve(table, list(chain.from_iterable(chain.from_iterable(parts))))
     asked = rows_of_groups(

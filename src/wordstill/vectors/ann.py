@@ -46,7 +46,7 @@ class ApproximateNeighbours:
     def neighbours(self, queries: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
         """As `WordVectors.neighbours`, about: the words nearest to each word or to each row of a matrix."""
         if isinstance(queries, str):
-            raise UsageError(f"neighbours takes a list of words; got {queries!r} alone.")
+            raise UsageError(f"neighbours needs a list of words; got {queries!r}.")
         found = resolve(self.vectors, list(queries))
         if topn < 1 or not len(queries):
             return [[] for _ in queries]

@@ -86,8 +86,8 @@ class SubwordBackoff:
     def __init__(self, table: WordVectors) -> None:
         if table.subwords is None:
             raise UsageError(
-                "The back-off 'subwords' needs a table that comes with vectors of parts of words, such as a "
-                "fastText .bin file. For any other table take 'ngrams'."
+                "The back-off 'subwords' needs a table with vectors of subwords, such as a fastText .bin "
+                "file. For any other table use 'ngrams'."
             )
         self.subwords = table.subwords
 
@@ -181,7 +181,8 @@ def fall_back(table: WordVectors, words: Sequence[str]) -> list[Answer]:
         for number, answer in zip(left, policy.find([words[number] for number in left]), strict=True):
             if answer is not None and not isinstance(answer, int) and answer.shape != (table.dim,):
                 raise UsageError(
-                    f"The back-off {policy.name!r} gave {words[number]!r} a vector of shape {answer.shape}, "
+                    f"The back-off {policy.name!r} returned for {words[number]!r} a vector of shape "
+                    f"{answer.shape}, "
                     f"expected ({table.dim},)."
                 )
             answers[number] = answer

@@ -157,7 +157,7 @@ def as_list(items: Items | None) -> list[Item]:
 def _checked_vector(item: NDArray[np.floating], dim: int) -> NDArray[np.float32]:
     vector = np.asarray(item, dtype=np.float32)
     if vector.shape != (dim,):
-        raise UsageError(f"A vector of shape {vector.shape} was given, expected ({dim},).")
+        raise UsageError(f"A vector has shape {vector.shape}, expected ({dim},).")
     if not np.isfinite(vector).all():
         raise UsageError("A query vector has NaN or infinity in it.")
     return vector

@@ -78,7 +78,7 @@ class SentenceEncoder:
     def encode(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
         """The vectors of sentences, texts or lists of words, (sentences, dim)."""
         if isinstance(sentences, str):
-            raise UsageError("encode takes a list of sentences; got one text.")
+            raise UsageError("encode needs a list of sentences; got one text.")
         if self.directions is None and self._components:
             raise UsageError("SIF with components must be fitted first: call fit with sentences.")
         means, _ = self._means(sentences)

@@ -171,7 +171,7 @@ class WordVectors:
         """The words nearest to each of many words, itself left out, or to each row of a matrix."""
         if not isinstance(words, np.ndarray):
             if isinstance(words, str):
-                raise UsageError(f"neighbours takes a list of words; for {words!r} alone use most_similar.")
+                raise UsageError(f"neighbours needs a list of words; for {words!r} alone use most_similar.")
             return self.most_similar_batch(words, topn=topn)
         if words.ndim != 2 or words.shape[1] != self.dim:
             raise UsageError(f"The queries have shape {words.shape}, expected (queries, {self.dim}).")
@@ -247,7 +247,7 @@ class WordVectors:
                 row, column = np.argwhere(~np.isfinite(block))[0]
                 raise DataError(
                     f"The vector of {self.words[start + row]!r} (row {start + row}) has {block[row, column]} "
-                    f"at position {column}; every number must be finite. Look for what made it."
+                    f"at position {column}; every number must be finite. Check what produced it."
                 )
             start += len(block)
         self._unchecked = False

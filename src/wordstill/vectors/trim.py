@@ -27,7 +27,7 @@ def trim(
         words: Keep these words, in this order; sub-words of the table give vectors to unknown ones.
     """
     if dim is not None and dim > vectors.dim:
-        raise UsageError(f"{dim} numbers of each vector are wanted, there are {vectors.dim}.")
+        raise UsageError(f"dim must be at most {vectors.dim}, that of the table; got {dim}.")
     kept, matrix, counts = vectors.words, np.asarray(vectors.matrix), vectors.counts
     if words is not None:
         kept = tuple(dict.fromkeys(words))
@@ -56,7 +56,7 @@ def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:
     if vectors.subwords is None:
         raise UsageError(
             f"{len(missing)} of {len(words)} words are not in the table, {missing[0]!r} first, and the table "
-            "has no sub-words to make their vectors from. Leave them out of the list."
+            "has no subwords to make their vectors from. Remove them from the list."
         )
     known = set(words) - set(missing)
     return np.stack([vectors[word] if word in known else vectors.subwords.vector(word) for word in words])

@@ -129,7 +129,7 @@ def test_files_out_of_an_archive_that_is_downloaded_once(bare, github, monkeypat
 def test_an_archive_that_is_none(bare, github, monkeypatch):
     (github / "all.zip").write_bytes(b"<html>moved</html>")
     register(monkeypatch, toy(source="all.zip!inner"))
-    with pytest.raises(DataError, match="not the archive"):
+    with pytest.raises(DataError, match="not the expected archive"):
         fetch("toy")
 
 

@@ -90,7 +90,7 @@ def test_one_relation_is_no_mean_over_relations(folder, random_vectors):
         ("GoldRatings-1a.txt", "50 a:b\n", r"GoldRatings-1a\.txt:1: expected a number and a pair"),
         ("GoldRatings-1a.txt", 'nan "a:b"\n', "expected a number"),
         ("GoldRatings-1a.txt", '5 "ab"\n', "expected a pair"),
-        ("Phase1Questions-1a.txt", "Question\n", "no pairs stand"),
+        ("Phase1Questions-1a.txt", "Question\n", "no pairs between"),
         ("Phase2Answers-1a.txt", '"a:b"\n', "expected seven fields"),
     ],
 )

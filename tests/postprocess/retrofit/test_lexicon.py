@@ -64,5 +64,5 @@ def test_words_that_share_a_row_are_not_linked_with_themselves():
 
 
 def test_a_lexicon_of_other_words_is_refused():
-    with pytest.raises(DataError, match=r"None of the 2 links .*1 of its 3 words are there"):
+    with pytest.raises(DataError, match=r"None of the 2 links .*1 of its 3 words are in the table"):
         graph_of(LINKS, ["a", "x"])

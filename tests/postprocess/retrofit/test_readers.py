@@ -101,7 +101,7 @@ def test_names_that_lead_nowhere(tmp_path):
         read_lexicon(tmp_path, "pair")
     with pytest.raises(DataError, match="There is no lexicon"):
         open_lexicon(tmp_path / "nothing.txt")
-    with pytest.raises(DataError, match="is no WordNet database"):
+    with pytest.raises(DataError, match="is not a WordNet database"):
         open_lexicon(tmp_path)
 
 

@@ -110,7 +110,7 @@ def test_state_dict_gives_the_weights_back():
 
 
 def test_what_is_no_linear_layer():
-    with pytest.raises(TypeError, match="Embedding is no linear layer"):
+    with pytest.raises(TypeError, match="Embedding is not a linear layer"):
         AmxLinear(nn.Embedding(32, 32))
 
 
@@ -121,9 +121,9 @@ def test_copies_give_the_same():
 
 def test_wrong_inputs():
     tiled = AmxLinear(layer(64, 32))
-    with pytest.raises(TypeError, match=r"wants bfloat16, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"needs bfloat16, got torch\.float32"):
         tiled(torch.randn(3, 64))
-    with pytest.raises(ValueError, match="wants 64 numbers a row, got 32"):
+    with pytest.raises(ValueError, match="needs 64 numbers per row, got 32"):
         tiled(torch.randn(3, 32).bfloat16())
 
 

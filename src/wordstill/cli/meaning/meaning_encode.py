@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from wordstill.cli.formatting import count_text, show_next
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind, read_span
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
+from wordstill.cli.printing import count_text, show_next
 
 EXAMPLES = """\
 Example: wordstill meaning encode meaning sentences.txt --word bank --word shore --out uses
@@ -35,7 +35,7 @@ def command(
     out: NewFolder,
     word: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD", help="Only this word, where no place is given.", show_default=False),
+        typer.Option(metavar="WORD", help="Only this word, in lines without a position.", show_default=False),
     ] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
@@ -59,7 +59,7 @@ def command(
 
 
 def _lines(name: str) -> Iterator[tuple[str, str | None]]:
-    """The text of each line, and its place if one is given."""
+    """The text of each line, and its position if there is one."""
     content = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     for line in content.split("\n"):
         if line.strip():

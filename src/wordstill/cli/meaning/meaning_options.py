@@ -25,8 +25,9 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="NAME",
-        help="meaning, context or raw, the mean of the layers; each also as in meaning-centred, without the "
-        "mean vector of the training; raw-scaled is the mean of layers as the distillers take them.",
+        help="meaning, context or raw (the mean of the layers); each also centred, as in meaning-centred, "
+        "without the mean vector of the training; raw-scaled is the mean of the layers as the distillers see "
+        "them.",
     ),
 ]
 
@@ -37,9 +38,7 @@ class EncoderOptions:
 
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Where the teacher is now; by default where it was.", show_default=False
-        ),
+        typer.Option(metavar="NAME", help="Path of the teacher, if it has moved.", show_default=False),
     ] = None
     device: Device = "auto"
     dtype: Dtype = "auto"
@@ -60,6 +59,7 @@ def read_span(text: str) -> tuple[int, int] | int:
         return (int(start), int(end)) if colon else int(start)
     except ValueError:
         raise UsageError(
-            f"The span {text!r} cannot be read. Give START:END in characters, such as 16:20, or the number "
+            f"The span {text!r} cannot be read. Expected START:END in characters, such as 16:20, or the "
+            "number "
             "of a word, counted from 0."
         ) from None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.failures import needs_models
-from wordstill.cli.formatting import count_text, show_facts, show_next, time_text
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, wants_progress
+from wordstill.cli.printing import count_text, show_facts, show_next, time_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def command(
         int, typer.Option(metavar="N", min=1, help="Most frequent words.", rich_help_panel=CHOICE)
     ] = 50_000,
     skipped: Annotated[
-        float, typer.Option(metavar="PART", help="Of them, left out.", rich_help_panel=CHOICE)
+        float, typer.Option(metavar="PART", help="Fraction of them to skip.", rich_help_panel=CHOICE)
     ] = 0.001,
     seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=CHOICE)] = 0,
     similarity: Annotated[
@@ -122,7 +122,7 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
     from wordstill.meaning.targets import Sources
 
     if (store is None) == (paraphrases is None):
-        raise UsageError("Give either a prepared text (wordstill prepare) or --paraphrases FILE.")
+        raise UsageError("Name either a prepared text (wordstill prepare) or --paraphrases FILE.")
     if paraphrases is not None:
         return Sources.of_file(paraphrases, config.count, config.targets)
     assert store is not None
@@ -135,7 +135,7 @@ def _round_trip(there: str | None, back: str | None, device: str, dtype: str) ->
     if there is None and back is None:
         return None
     if there is None or back is None:
-        raise UsageError("A round trip needs two translators: give --there and --back.")
+        raise UsageError("A round trip needs two translators: use --there and --back.")
     first, second = (Translator.from_pretrained(name, device=device, dtype=dtype) for name in (there, back))
     return RoundTrip(first, second)
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from wordstill.cli.formatting import show_next
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind
 from wordstill.cli.options import NewFolder, Overwrite, output_folder
+from wordstill.cli.printing import show_next
 
 EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
 
@@ -20,9 +20,9 @@ def command(
     encoder: EncoderPath,
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
     out: NewFolder,
-    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Leave rarer words out.")] = 5,
+    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Drop rarer words.")] = 5,
     max_vocab: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Keep only so many, the most frequent.")
+        int | None, typer.Option(metavar="N", min=1, help="Keep only the N most frequent words.")
     ] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordstill.cli.failures import needs_models
-from wordstill.cli.formatting import show_facts, show_next, time_text
 from wordstill.cli.options import (
     Device,
     Dtype,
@@ -21,6 +20,7 @@ from wordstill.cli.options import (
     output_folder,
     wants_progress,
 )
+from wordstill.cli.printing import show_facts, show_next, time_text
 from wordstill.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     layer_embeddings: Annotated[
         bool,
         typer.Option(
-            "--layer-embeddings", help="Let distillers tell layers apart.", rich_help_panel=TRAINING
+            "--layer-embeddings", help="Let the distillers distinguish layers.", rich_help_panel=TRAINING
         ),
     ] = False,
     scaling: Annotated[

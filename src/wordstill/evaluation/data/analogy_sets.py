@@ -176,7 +176,7 @@ def _prototypes(path: Path) -> tuple[Pair, ...]:
             found.append(_pair(line.strip(), place))
         inside = inside or line.startswith(PROTOTYPES_BEGIN)
     if not found:
-        raise DataError(f"{path}: no pairs stand between {PROTOTYPES_BEGIN!r} and {PROTOTYPES_END!r}.")
+        raise DataError(f"{path}: no pairs between {PROTOTYPES_BEGIN!r} and {PROTOTYPES_END!r}.")
     return tuple(found)
 
 

@@ -92,7 +92,8 @@ def _downloadable(dataset: Dataset, mirror: str | None) -> DatasetFile:
             return copy
     raise UsageError(
         f"The data set {dataset.name!r} cannot be downloaded: its file {dataset.copies[0].path} was made "
-        f"from what is at {dataset.address}. Put it below the data folder by hand, or give a mirror with it."
+        f"from the data at {dataset.address}. Put it into the data folder by hand, or use a mirror that has "
+        "it."
     )
 
 
@@ -106,7 +107,7 @@ def _content(wanted: Wanted, archives: dict[str, bytes]) -> bytes:
             return archive.read(wanted.member)
     except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
         raise DataError(
-            f"{wanted.address} is not the archive that was expected, with {wanted.member} in it: {error}."
+            f"{wanted.address} is not the expected archive with {wanted.member} in it: {error}."
         ) from error
 
 
@@ -118,12 +119,12 @@ def _download(address: str) -> bytes:
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise DataError(
-            f"Cannot download {address}: {reason}. Nothing was kept. If the address has gone, get the set "
+            f"Cannot download {address}: {reason}. Nothing was kept. If the address is gone, get the set "
             "from elsewhere (wordstill data list --verbose names its home) and set WORDSTILL_DATA to its "
             "folder."
         ) from error
     if len(content) > LARGEST:
-        raise DataError(f"{address} gives more than {LARGEST >> 20} MB, which no set has. Nothing was kept.")
+        raise DataError(f"{address} sends more than {LARGEST >> 20} MB, more than any set. Nothing was kept.")
     if expected is not None and int(expected) != len(content):
         raise DataError(
             f"The download of {address} broke off: {len(content):,} of {int(expected):,} bytes. Nothing was "
@@ -136,6 +137,6 @@ def _check(content: bytes, wanted: Wanted, name: str) -> None:
     got = hashlib.sha256(content).hexdigest()
     if got != wanted.sha256:
         raise DataError(
-            f"Data set {name!r}: what {wanted.address} gives is not the published file {wanted.path}: "
+            f"Data set {name!r}: the content of {wanted.address} is not the published file {wanted.path}: "
             f"expected sha256 {wanted.sha256}, got {got} ({len(content):,} bytes). Nothing was kept."
         )

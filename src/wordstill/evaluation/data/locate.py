@@ -68,8 +68,8 @@ def locate(name: str | Path, own_reader: Callable[[Path], Any] = read_own_pairs)
         raise _missing(dataset)
     if wrong := found.wrong():
         raise DataError(
-            f"Data set {dataset.name!r}: {wrong}. Replace it with the one from {dataset.address}, or take it "
-            f"away and run: wordstill data fetch {dataset.name}"
+            f"Data set {dataset.name!r}: {wrong}. Replace it with the one from {dataset.address}, or delete "
+            f"it and run: wordstill data fetch {dataset.name}"
         )
     return Located(name, found.path, found.source, found.copy.sha256, found.copy.reader)
 
@@ -173,9 +173,9 @@ def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
         return Located(name, path, f"file:{name}", _checksum(path), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
         raise DataError(
-            f"There is no file {str(path)!r}. Give the name of a data set or the path of a file of your own."
+            f"There is no file {str(path)!r}. Use the name of a data set, or the path of your own file."
         )
-    raise unknown_name("data set", name, DATASETS, "The path of your own file can be given too.")
+    raise unknown_name("data set", name, DATASETS, "The path of your own file works too.")
 
 
 def _checksum(path: Path) -> str:

@@ -200,7 +200,7 @@ class Learner(Method):
 
     def _diverged(self, when: Moment) -> TrainingError:
         return TrainingError(
-            f"{self.name} has diverged: the loss is not finite any more at step {when.steps:,}, after "
+            f"{self.name} has diverged: the loss is no longer finite at step {when.steps:,}, after "
             f"{when.words:,} words, at a rate of {when.rate:g}. Start again with a lower rate, for example "
             f"rate={self.config.rate / 10:g}."
         )

@@ -81,7 +81,7 @@ def _refuse_empty(vocabulary: Vocabulary, keep: NDArray[np.float64], subsample: 
     left = float(vocabulary.counts @ keep)
     if left < 1:
         raise UsageError(
-            f"subsample={subsample:g} thins the text out to {left:.2g} words. Raise it, for example to 1e-5."
+            f"subsample={subsample:g} reduces the text to {left:.2g} words. Raise it, for example to 1e-5."
         )
 
 

@@ -104,7 +104,9 @@ def _blocks(rows: NDArray[np.int64]) -> list[slice]:
 
 def _require_same(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
     if not np.array_equal(words_digest(vectors.words), state[WORDS]):
-        raise UsageError(f"{name} moves single words, and this table has others than it has learnt from.")
+        raise UsageError(
+            f"{name} moves single words, and this table has other words than it has learnt from."
+        )
 
 
 def _lengths(vectors: WordVectors) -> NDArray[np.float32]:

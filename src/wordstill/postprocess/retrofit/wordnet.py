@@ -50,7 +50,7 @@ def open_lexicon(
         return read_wordnet(path, relations)
     if not path.is_file():
         raise DataError(
-            f"There is no lexicon {str(source)!r}. Give a file, a WordNet folder, or {WN}NAME for a wordnet "
+            f"There is no lexicon {str(source)!r}. Use a file, a WordNet folder, or {WN}NAME for a wordnet "
             "of the package wn."
         )
     return read_lexicon(path, format)
@@ -67,7 +67,7 @@ def read_wordnet(folder: Path, relations: Sequence[str] = ("synonyms",)) -> Lexi
     chosen = _checked_relations(relations)
     place = folder if is_wordnet(folder) else folder / "dict"
     if not is_wordnet(place):
-        raise DataError(f"{folder} is no WordNet database: it has none of the files {', '.join(FILES)}.")
+        raise DataError(f"{folder} is not a WordNet database: it has none of the files {', '.join(FILES)}.")
     synsets = {synset.key: synset for name in FILES for synset in _synsets(place / name)}
     origin = {"wordnet": folder.name, "relations": list(chosen)}
     lexicon = Lexicon.from_links(_database_links(synsets, chosen), origin)
@@ -175,7 +175,7 @@ def _target(synsets: dict[tuple[str, str], _Synset], source: _Synset, pointer: _
     except KeyError:
         part, offset = pointer.target
         raise DataError(
-            f"{source.place}: points to the synset {offset} ({part}), which is not there. A data file is cut "
+            f"{source.place}: points to the synset {offset} ({part}), which is missing. A data file is cut "
             f"off or missing; expected {', '.join(FILES)}."
         ) from None
 
@@ -218,7 +218,7 @@ class _LemmaCache:
 def _checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
     """The relations, each once, if all of them are known."""
     if not relations:
-        raise UsageError(f"No relation was named. Give at least one of {', '.join(get_args(Relation))}.")
+        raise UsageError(f"No relation was named. Name at least one of {', '.join(get_args(Relation))}.")
     for name in relations:
         if name not in get_args(Relation):
             raise unknown_name("relation", name, get_args(Relation))

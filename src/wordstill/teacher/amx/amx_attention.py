@@ -51,7 +51,7 @@ def attend_with_amx(
     """
     heads, rows, width = query.shape
     if sum(lengths) != rows:
-        raise ValueError(f"The texts have {sum(lengths)} subwords, but {rows} were given.")
+        raise ValueError(f"The texts have {sum(lengths)} subwords, but {rows} were passed.")
     result = torch.empty(rows, heads, width, dtype=query.dtype)
     out, sizes = result.transpose(0, 1), _as_tensor(tuple(lengths))
 

@@ -39,14 +39,14 @@ class AmxLinear(nn.Module):
         gelu: Whether to apply the exact ``gelu`` to the result.
 
     Raises:
-        TypeError: It is no linear layer.
+        TypeError: It is not a linear layer.
     """
 
     def __init__(self, linear: nn.Module, *, gelu: bool = False) -> None:
         super().__init__()
         weight = linear_weight(linear)
         if weight is None:
-            raise TypeError(f"{type(linear).__name__} is no linear layer.")
+            raise TypeError(f"{type(linear).__name__} is not a linear layer.")
         self.out_features, self.in_features = weight.shape
         self.gelu, self.bias = gelu, linear.bias
         self._transposed = type(linear) is not nn.Linear
@@ -64,9 +64,9 @@ class AmxLinear(nn.Module):
             AmxUnavailable: This process cannot use matrix tiles.
         """
         if x.dtype is not torch.bfloat16:
-            raise TypeError(f"A layer by matrix tiles wants bfloat16, got {x.dtype}.")
+            raise TypeError(f"A layer on matrix tiles needs bfloat16, got {x.dtype}.")
         if x.shape[-1] != self.in_features:
-            raise ValueError(f"The layer wants {self.in_features} numbers a row, got {x.shape[-1]}.")
+            raise ValueError(f"The layer needs {self.in_features} numbers per row, got {x.shape[-1]}.")
         given = x.detach().reshape(-1, self.in_features).contiguous()
         y = torch.empty(len(given), self.out_features, dtype=torch.bfloat16)
         share(len(given), STEP, lambda part: self._multiply(given[part], y[part]))

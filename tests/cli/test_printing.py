@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wordstill.cli.formatting import count_text, size_text, time_text
+from wordstill.cli.printing import count_text, size_text, time_text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is shown after a distillation or a training."""
+"""What commands print: facts, sizes, times, scores, and the result of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from wordstill.cli.failures import warn
-from wordstill.cli.formatting import count_text, show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
     from wordstill.core.progress import Profiler
@@ -25,7 +24,7 @@ SHORTEST = 4
 def show_result(
     tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled"
 ) -> None:
-    """Say where the vectors are, show some neighbours, and name the next commands."""
+    """Print where the vectors are, some neighbours, and the next commands."""
     places = {label: out if len(tables) == 1 else out / label for label in tables}
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
@@ -53,7 +52,7 @@ def show_result(
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:
-    """Say where the time of a run went, and what share of it each part had."""
+    """Print the time of each part of a run."""
     parts = profiler.seconds | {"all else": max(0.0, seconds - sum(profiler.seconds.values()))}
     typer.echo("Where the time went:")
     show_facts({name: f"{spent:8.2f} s  {spent / seconds:6.1%}" for name, spent in parts.items()})
@@ -61,7 +60,7 @@ def show_profile(profiler: Profiler, seconds: float) -> None:
 
 
 def content_words(table: WordVectors) -> list[str]:
-    """Some words that are frequent, but not the most frequent ones, which say nothing in any language."""
+    """Some frequent words, without the most frequent ones, which are function words in any language."""
     first = min(200, len(table) // 10)
     last = min(2000, len(table))
     candidates = [word for word in table.words[first:last] if word.isalpha() and len(word) >= SHORTEST]
@@ -74,3 +73,52 @@ def _warn_of_cut(table: WordVectors) -> None:
         limit = table.provenance["teacher"]["max_length"]
         verb = "was" if cut == 1 else "were"
         warn(f"{count_text(cut, 'sentence')} {verb} longer than {limit} subwords and lost the end.")
+
+
+def show_facts(facts: Mapping[str, str]) -> None:
+    """Print names and values in two columns."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        typer.echo(f"  {name:<{width}}  {value}")
+
+
+def show_next(*commands: str) -> None:
+    """Print commands to try next."""
+    typer.echo("\nNext:")
+    for command in commands:
+        typer.echo(f"  {command}")
+
+
+def show_scored(scored: list[tuple[str, float]]) -> None:
+    """Print words with their scores."""
+    for word, score in scored:
+        typer.echo(f"{score:8.4f}  {word}")
+
+
+def size_text(size: float) -> str:
+    """A number of bytes in its usual unit."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def time_text(seconds: float) -> str:
+    """A duration in its two largest units."""
+    if seconds < 1:
+        return "under 1 s"
+    whole = round(seconds)
+    for unit, size, smaller, part in (
+        ("d", 86_400, "h", 3_600),
+        ("h", 3_600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole} s"
+
+
+def count_text(number: int, noun: str) -> str:
+    """A number with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
