@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+from wordstill.errors import MissingExtra
+
 Item = TypeVar("Item")
 
 
@@ -26,6 +28,15 @@ def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -
         smoothing=0.05,
         disable=not show,
     )
+
+
+def byte_bar(total: int | None, name: str) -> Any:
+    """A bar over bytes."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise MissingExtra("tqdm", "distill", "A progress bar") from None
+    return tqdm(total=total, unit="B", unit_scale=True, desc=name)
 
 
 class Profiler:

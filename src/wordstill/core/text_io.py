@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from wordstill.core.files import atomic_file
+from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra
 
-BUFFER_BYTES = 1 << 18
+BUFFER_BYTES, TEXT_BUFFER_BYTES = 1 << 18, 1 << 15
+"""Of a file as it is stored, and of what is decompressed."""
 INPUT_BYTES = 1 << 10
 """Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
 
@@ -56,16 +58,23 @@ class Limits:
 class ByteReader(io.BufferedReader):
     """The decompressed bytes of a file, in order."""
 
-    def __init__(self, raw: io.RawIOBase, stored: _StoredFile, codec: str | None = None) -> None:
-        super().__init__(raw, BUFFER_BYTES)
-        self._stored = stored
+    def __init__(
+        self,
+        raw: io.RawIOBase,
+        stored: _StoredFile,
+        packed: io.BufferedReader | None = None,
+        codec: str | None = None,
+    ) -> None:
+        super().__init__(raw, BUFFER_BYTES if packed is None else TEXT_BUFFER_BYTES)
+        self._stored, self._packed = stored, packed or self
         self.codec = codec
         """What the data are compressed by: gzip, bzip2, xz, zstandard; None for plain data."""
 
     @property
     def consumed(self) -> int:
-        """Bytes that were read of the file as it is stored."""
-        return self._stored.position
+        """Bytes of the file as it is stored that were used; of the standard input, bytes that were read."""
+        ahead = len(self._packed.peek()) if self._stored.is_file else 0
+        return self._stored.position - ahead
 
 
 def open_bytes(
@@ -93,7 +102,7 @@ def open_bytes(
         if codec is None:
             return plain
         unpacked = _Decompressed(plain, stored, codec, limits or Limits(), error)
-        return ByteReader(unpacked, stored, codec.name)
+        return ByteReader(unpacked, stored, plain, codec.name)
     except BaseException:
         plain.close()
         raise
@@ -187,15 +196,6 @@ def read_word_list(path: Path) -> tuple[str, ...]:
     return words
 
 
-def progress_bar(total: int | None, name: str) -> Any:
-    """A bar over bytes."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise MissingExtra("tqdm", "distill", "A progress bar") from None
-    return tqdm(total=total, unit="B", unit_scale=True, desc=name)
-
-
 def _decoded(line: bytes, encoding: str, place: str) -> str:
     if b"\x00" in line:
         raise DataError(f"{place}: a zero byte; this is not text. Expected UTF-8.")
@@ -215,16 +215,16 @@ class _StoredFile(io.RawIOBase):
         self._bar: Any = None
         with self._reading():
             self._file: Any = sys.stdin.buffer if path is None else path.open("rb", buffering=0)
-        self._owned = path is not None
+        self.is_file = path is not None
         if progress:
-            self._bar = progress_bar(path.stat().st_size if path else None, path.name if path else self.name)
+            self._bar = byte_bar(path.stat().st_size if path else None, path.name if path else self.name)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         with self._reading():
-            count = (self._file.readinto if self._owned else self._file.readinto1)(buffer) or 0
+            count = (self._file.readinto if self.is_file else self._file.readinto1)(buffer) or 0
         self.position += count
         if self._bar is not None:
             self._bar.update(count)
@@ -232,7 +232,7 @@ class _StoredFile(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            if self._owned:
+            if self.is_file:
                 self._file.close()
             if self._bar is not None:
                 self._bar.close()

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.core.files import disk_errors, remove, sync_folder
+from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
-from wordstill.core.text_io import progress_bar
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
@@ -191,7 +191,7 @@ def _bar(sources: Sequence[Source], *, enabled: bool) -> Any:
         return None
     sizes = [source.size for source in sources if source.size is not None]
     total = sum(sizes) if len(sizes) == len(sources) else None
-    return progress_bar(total, "prepare")
+    return byte_bar(total, "prepare")
 
 
 def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
