@@ -1,8 +1,7 @@
-"""Attention on a CPU over texts that lie end to end, faster than torch's kernel for the usual lengths.
+"""Attention over texts that lie end to end in one row: each text sees only itself, and nothing is padded.
 
-Attention over texts that lie end to end in one row: each sees only itself, and nothing is padded.
-
-It is registered with transformers' attention interface, so any model that uses the interface can take it.
+`attend` is registered with transformers' attention interface, so any model that uses the interface can take
+it. On a CPU `attend_texts` is faster than torch's kernel for the usual lengths.
 """
 
 from __future__ import annotations
@@ -29,121 +28,6 @@ SHORT = 48
 MOST_SCORES = 1 << 20
 """More scores of one text do not stay in the cache, and it is left to torch too."""
 LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
-
-
-def attend_texts(
-    query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float, *, causal: bool = False
-) -> Tensor:
-    """[P, heads, d] attention in which each text sees itself and nothing else.
-
-    Args:
-        query: [heads, P, d].
-        key: Likewise, or with a fraction of the heads, each of which serves several.
-        value: Likewise.
-        lengths: Subwords of each text, P together.
-        scale: Factor of the scores.
-        causal: A subword sees only those before it, and itself.
-    """
-    if not causal and amx_can_attend(query, key, value, scale):
-        return attend_with_amx(query, key, value, lengths, scale)
-    heads, rows, _ = query.shape
-    result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
-    out = result.transpose(0, 1)
-    usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
-    for window in _windows(tuple(lengths), causal, query.dtype, query.device):
-        texts, keys = window.texts, window.keys
-        parts = (query[:, texts], key[:, keys], value[:, keys])
-        if not (usual and window.is_plain(heads) and _plain(*parts, scale, out[:, texts])):
-            out[:, texts] = _left_to_torch(*parts, window.mask, scale, causal)
-    return result
-
-
-@dataclass(frozen=True)
-class _Window:
-    """Texts that are read in one call, and the keys that they are compared with."""
-
-    texts: slice
-    keys: slice
-    mask: Tensor | None
-    """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
-
-    def is_plain(self, heads: int) -> bool:
-        """Whether it is one text of a usual length."""
-        n = self.texts.stop - self.texts.start
-        return self.mask is None and n > SHORT and heads * n * n <= MOST_SCORES
-
-
-@lru_cache(maxsize=16)
-def _windows(
-    lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device
-) -> list[_Window]:
-    """All windows of a batch; they are the same in every layer. Several batches may be under way."""
-    total = sum(lengths)
-    step = ALIGNED if dtype in ALIGNED_TYPES and device.type == "cpu" else 1
-    found, start = [], 0
-    for texts in _together(lengths):
-        stop = start + sum(texts)
-        single = len(texts) == 1
-        wanted = stop - start if single and causal else -(-(stop - start) // step) * step
-        # Keys of the neighbours fill the last step, and are masked; at the end there are none to the right.
-        first = min(start, max(0, total - wanted))
-        last = min(first + wanted, total)
-        mask = None
-        if not single or last - first != stop - start:
-            mask = _mask(texts, start - first, last - first, causal).to(device, dtype)
-        found.append(_Window(slice(start, stop), slice(first, last), mask))
-        start = stop
-    return found
-
-
-def _together(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Lengths of the texts of each window."""
-    texts: list[int] = []
-    for length in lengths:
-        if texts and sum(texts) + length > TOGETHER:
-            yield texts
-            texts = []
-        texts.append(length)
-    yield texts
-
-
-def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
-    """[n, keys], or one row for all where there is one text, whose keys begin after some others."""
-    owner = torch.repeat_interleave(torch.arange(len(texts)), torch.tensor(texts))
-    of_key = torch.full((keys,), -1)
-    of_key[before : before + len(owner)] = owner
-    seen = owner[:1, None] == of_key if len(texts) == 1 else owner[:, None] == of_key
-    if causal:
-        seen = seen & (torch.arange(keys) <= torch.arange(len(owner))[:, None] + before)
-    return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
-
-
-def _plain(query: Tensor, key: Tensor, value: Tensor, scale: float, out: Tensor) -> bool:
-    """Exponentials of the scores as they are; False where one is too large, or all of a row too small."""
-    scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
-    sums = scores.sum(-1, keepdim=True)
-    least, largest = torch.aminmax(sums)
-    if not (float(least) > LEAST_SUM and float(largest) < LARGEST_SUM):
-        return False
-    torch.div(torch.bmm(scores, value), sums, out=out)
-    return True
-
-
-def _left_to_torch(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float, causal: bool
-) -> Tensor:
-    attended = scaled_dot_product_attention(
-        query[None],
-        key[None],
-        value[None],
-        attn_mask=mask,
-        is_causal=causal and mask is None,
-        scale=scale,
-        enable_gqa=len(query) != len(key),
-    )
-    return attended[0]
-
-
 NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
 FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
 """What some models add to attention and the packed kernel does not know."""
@@ -257,3 +141,116 @@ def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causa
         *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale
     )[0]
     return attended
+
+
+def attend_texts(
+    query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float, *, causal: bool = False
+) -> Tensor:
+    """[P, heads, d] attention in which each text sees itself and nothing else.
+
+    Args:
+        query: [heads, P, d].
+        key: Likewise, or with a fraction of the heads, each of which serves several.
+        value: Likewise.
+        lengths: Subwords of each text, P together.
+        scale: Factor of the scores.
+        causal: A subword sees only those before it, and itself.
+    """
+    if not causal and amx_can_attend(query, key, value, scale):
+        return attend_with_amx(query, key, value, lengths, scale)
+    heads, rows, _ = query.shape
+    result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
+    out = result.transpose(0, 1)
+    usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
+    for window in _windows(tuple(lengths), causal, query.dtype, query.device):
+        texts, keys = window.texts, window.keys
+        parts = (query[:, texts], key[:, keys], value[:, keys])
+        if not (usual and window.is_plain(heads) and _plain(*parts, scale, out[:, texts])):
+            out[:, texts] = _left_to_torch(*parts, window.mask, scale, causal)
+    return result
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Texts that are read in one call, and the keys that they are compared with."""
+
+    texts: slice
+    keys: slice
+    mask: Tensor | None
+    """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
+
+    def is_plain(self, heads: int) -> bool:
+        """Whether it is one text of a usual length."""
+        n = self.texts.stop - self.texts.start
+        return self.mask is None and n > SHORT and heads * n * n <= MOST_SCORES
+
+
+@lru_cache(maxsize=16)
+def _windows(
+    lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device
+) -> list[_Window]:
+    """All windows of a batch; they are the same in every layer. Several batches may be under way."""
+    total = sum(lengths)
+    step = ALIGNED if dtype in ALIGNED_TYPES and device.type == "cpu" else 1
+    found, start = [], 0
+    for texts in _together(lengths):
+        stop = start + sum(texts)
+        single = len(texts) == 1
+        wanted = stop - start if single and causal else -(-(stop - start) // step) * step
+        # Keys of the neighbours fill the last step, and are masked; at the end there are none to the right.
+        first = min(start, max(0, total - wanted))
+        last = min(first + wanted, total)
+        mask = None
+        if not single or last - first != stop - start:
+            mask = _mask(texts, start - first, last - first, causal).to(device, dtype)
+        found.append(_Window(slice(start, stop), slice(first, last), mask))
+        start = stop
+    return found
+
+
+def _together(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Lengths of the texts of each window."""
+    texts: list[int] = []
+    for length in lengths:
+        if texts and sum(texts) + length > TOGETHER:
+            yield texts
+            texts = []
+        texts.append(length)
+    yield texts
+
+
+def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
+    """[n, keys], or one row for all where there is one text, whose keys begin after some others."""
+    owner = torch.repeat_interleave(torch.arange(len(texts)), torch.tensor(texts))
+    of_key = torch.full((keys,), -1)
+    of_key[before : before + len(owner)] = owner
+    seen = owner[:1, None] == of_key if len(texts) == 1 else owner[:, None] == of_key
+    if causal:
+        seen = seen & (torch.arange(keys) <= torch.arange(len(owner))[:, None] + before)
+    return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
+
+
+def _plain(query: Tensor, key: Tensor, value: Tensor, scale: float, out: Tensor) -> bool:
+    """Exponentials of the scores as they are; False where one is too large, or all of a row too small."""
+    scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
+    sums = scores.sum(-1, keepdim=True)
+    least, largest = torch.aminmax(sums)
+    if not (float(least) > LEAST_SUM and float(largest) < LARGEST_SUM):
+        return False
+    torch.div(torch.bmm(scores, value), sums, out=out)
+    return True
+
+
+def _left_to_torch(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float, causal: bool
+) -> Tensor:
+    attended = scaled_dot_product_attention(
+        query[None],
+        key[None],
+        value[None],
+        attn_mask=mask,
+        is_causal=causal and mask is None,
+        scale=scale,
+        enable_gqa=len(query) != len(key),
+    )
+    return attended[0]

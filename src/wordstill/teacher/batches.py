@@ -1,4 +1,4 @@
-"""Reading that can start in the middle: batches are planned in windows, and a position names one of them."""
+"""Batches of a text or of a word list, planned in windows, so that reading can resume at any position."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ Position = tuple[int, int]
 """Number of a window in reading order, and how many batches of it have been read."""
 AnyBatch = Batch | DeviceBatch
 """On the host, or made on a device."""
+WINDOW_FORMS = 1 << 18
+BATCHES_IN_WINDOW = 8
+BUILDERS, LARGE_BUDGET = 3, 1 << 15
+"""Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
+interpreter's lock for long arrays only."""
+Place = Literal["auto", "host", "device"]
+"""``auto`` is the device where it is a GPU and can make batches."""
+WORDS_AT_ONCE = 8192
 
 
 class ResumableBatches(ABC):
@@ -76,20 +84,6 @@ class ResumableBatches(ABC):
         if self.order is not None:
             return [starts[number] for number in np.random.default_rng(self.order).permutation(len(starts))]
         return starts
-
-
-def _make(planned: tuple[Position, Callable[[], AnyBatch]]) -> tuple[Position, AnyBatch]:
-    after, make = planned
-    return after, make()
-
-
-WINDOW_FORMS = 1 << 18
-BATCHES_IN_WINDOW = 8
-BUILDERS, LARGE_BUDGET = 3, 1 << 15
-"""Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
-interpreter's lock for long arrays only."""
-Place = Literal["auto", "host", "device"]
-"""``auto`` is the device where it is a GPU and can make batches."""
 
 
 class TextBatches(ResumableBatches):
@@ -172,53 +166,6 @@ class TextBatches(ResumableBatches):
         return self.assembler.assemble(table, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2])
 
 
-class _FormsOnDevice:
-    """The subwords of every form on a device, which gets the text itself window by window."""
-
-    def __init__(self, source: SubwordSource, tokenizer: SubwordTokenizer, arrays: DeviceArrays) -> None:
-        if not isinstance(source, FormSubwords):
-            raise TypeError("Only the subwords of forms can be gathered on a device.")
-        self.corpus, self.arrays = source.corpus, arrays
-        self.max_subword = max([int(source.table.ids.max(initial=0)), *tokenizer.prefix, *tokenizer.suffix])
-        with arrays.aside():
-            self.table = FormTable(*(arrays.send(each)[0] for each in source.table))
-            (self.word_offsets,) = arrays.send(source.corpus.forms.word_offsets)
-
-    def passage(self, first: int, last: int) -> Passage:
-        """The sentences ``first`` to ``last`` (exclusive), sent to the device."""
-        with self.arrays.aside():
-            return Passage.of(self.corpus, first, last, self.arrays, self.word_offsets)
-
-
-def batch_arrays(
-    place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device
-) -> HostArrays:
-    """Where batches are made: on a GPU where that is possible, unless they are to be made on the host.
-
-    Args:
-        place: What was asked for; if that is the device and it cannot be, a warning says why.
-        source: The subwords of the text.
-        vocabulary: Names the words.
-        device: Where the teacher is.
-    """
-    if place == "host":
-        return HOST
-    if device.type != "cuda":
-        reason = f"the teacher is on the {device.type}"
-    elif not isinstance(source, FormSubwords):
-        reason = "words of this text cannot be split into subwords apart from their neighbors"
-    elif len(vocabulary.phrases):
-        reason = "phrases have to be found"
-    else:
-        return DeviceArrays(device)
-    if place == "device":
-        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
-    return HOST
-
-
-WORDS_AT_ONCE = 8192
-
-
 class WordListBatches(ResumableBatches):
     """Words or phrases, each alone in a text of its own, in batches. Those without subwords are left out.
 
@@ -279,3 +226,52 @@ class WordListBatches(ResumableBatches):
         return self.assembler.assemble(
             table, self.ids[start + rows].astype(np.int32), source_ids=start + rows
         )
+
+
+def batch_arrays(
+    place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device
+) -> HostArrays:
+    """Where batches are made: on a GPU where that is possible, unless they are to be made on the host.
+
+    Args:
+        place: What was asked for; if that is the device and it cannot be, a warning says why.
+        source: The subwords of the text.
+        vocabulary: Names the words.
+        device: Where the teacher is.
+    """
+    if place == "host":
+        return HOST
+    if device.type != "cuda":
+        reason = f"the teacher is on the {device.type}"
+    elif not isinstance(source, FormSubwords):
+        reason = "words of this text cannot be split into subwords apart from their neighbors"
+    elif len(vocabulary.phrases):
+        reason = "phrases have to be found"
+    else:
+        return DeviceArrays(device)
+    if place == "device":
+        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
+    return HOST
+
+
+class _FormsOnDevice:
+    """The subwords of every form on a device, which gets the text itself window by window."""
+
+    def __init__(self, source: SubwordSource, tokenizer: SubwordTokenizer, arrays: DeviceArrays) -> None:
+        if not isinstance(source, FormSubwords):
+            raise TypeError("Only the subwords of forms can be gathered on a device.")
+        self.corpus, self.arrays = source.corpus, arrays
+        self.max_subword = max([int(source.table.ids.max(initial=0)), *tokenizer.prefix, *tokenizer.suffix])
+        with arrays.aside():
+            self.table = FormTable(*(arrays.send(each)[0] for each in source.table))
+            (self.word_offsets,) = arrays.send(source.corpus.forms.word_offsets)
+
+    def passage(self, first: int, last: int) -> Passage:
+        """The sentences ``first`` to ``last`` (exclusive), sent to the device."""
+        with self.arrays.aside():
+            return Passage.of(self.corpus, first, last, self.arrays, self.word_offsets)
+
+
+def _make(planned: tuple[Position, Callable[[], AnyBatch]]) -> tuple[Position, AnyBatch]:
+    after, make = planned
+    return after, make()

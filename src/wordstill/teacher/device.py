@@ -143,6 +143,8 @@ def survives(product: Callable[[], object]) -> bool:
     """Whether this process would live through a product: it is tried in a child, in some ten milliseconds."""
     if not sys.platform.startswith("linux"):
         return True
+    # A new interpreter would need seconds to import torch. The child runs one operation on one thread and
+    # ends without clean-up; should it wait for a lock that another thread held, its alarm ends it.
     child = os.fork()
     if child == 0:
         _try(product)

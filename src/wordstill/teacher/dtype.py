@@ -1,4 +1,7 @@
-"""Linear layers on a CPU whose weights lie as products want them, and need not be sorted at every call."""
+"""A model in the precision that suits its device: by AMX, by bfloat16, or as it is.
+
+On a CPU the weights of linear layers are sorted once, as products read them, and not at every call.
+"""
 
 from __future__ import annotations
 
@@ -13,70 +16,10 @@ from wordstill.teacher.closeness import TOLERANCE, bfloat16_if_close, relative_d
 from wordstill.teacher.device import avoid_broken_amx, choose_precision
 from wordstill.teacher.layers import blocks_of, copy_of, wanted_states
 
-OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
-
-
-class SortedLinear(nn.Module):
-    """What a linear layer gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back.
-
-    Args:
-        linear: The layer, on a CPU.
-    """
-
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.bias = linear.bias
-        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., N] of [..., K]."""
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self.bias, "none", [], "")
-        return product
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}weight"] = self._weight.to_dense()
-
-
-@torch.inference_mode()
-def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
-    """The model with sorted weights in its blocks; the same model where its states would change.
-
-    Args:
-        model: A model on a CPU; it is not changed.
-        subwords: Subwords of a short text [n].
-        depth: Number of its last layer.
-    """
-    avoid_broken_amx()
-    if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
-        return model
-    changed = copy_of(model)
-    try:
-        for name, layer in _linear_layers(changed, depth).items():
-            changed.set_submodule(name, SortedLinear(layer))
-        one, other = (_states(each, subwords, depth) for each in (model, changed))
-        same = relative_difference(other, one) <= TOLERANCE[one.dtype]
-    except Exception:  # Some models look at a layer's weights while they run.
-        same = False
-    return changed if same else model
-
-
-def _linear_layers(model: Any, depth: int) -> dict[str, nn.Linear]:
-    inside = {id(module) for block in blocks_of(model, depth) or [] for module in block.modules()}
-    return {
-        name: module
-        for name, module in model.named_modules()
-        if type(module) is nn.Linear and id(module) in inside and module.weight.dtype in TOLERANCE
-    }
-
-
-def _states(model: Any, subwords: Tensor, depth: int) -> Tensor:
-    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]
-
-
 WITH_AMX = ("auto", "bfloat16")
 """Precisions for which matrix tiles are tried on a CPU, before what torch has."""
+OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
+"""What torch must have for sorted weights."""
 
 
 def in_precision(
@@ -111,3 +54,62 @@ def _by_torch(model: Any, wanted: str, device: torch.device, probe: Tensor, dept
     else:
         model = model.to(device, dtype)
     return with_sorted_weights(model, probe, depth) if device.type == "cpu" else model
+
+
+@torch.inference_mode()
+def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
+    """The model with sorted weights in its blocks; the same model where its states would change.
+
+    Args:
+        model: A model on a CPU; it is not changed.
+        subwords: Subwords of a short text [n].
+        depth: Number of its last layer.
+    """
+    avoid_broken_amx()
+    if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
+        return model
+    changed = copy_of(model)
+    try:
+        for name, layer in _linear_layers(changed, depth).items():
+            changed.set_submodule(name, SortedLinear(layer))
+        one, other = (_states(each, subwords, depth) for each in (model, changed))
+        same = relative_difference(other, one) <= TOLERANCE[one.dtype]
+    except Exception:  # Some models look at a layer's weights while they run.
+        same = False
+    return changed if same else model
+
+
+class SortedLinear(nn.Module):
+    """What a linear layer gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back.
+
+    Args:
+        linear: The layer, on a CPU.
+    """
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.bias = linear.bias
+        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., N] of [..., K]."""
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self.bias, "none", [], "")
+        return product
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}weight"] = self._weight.to_dense()
+
+
+def _linear_layers(model: Any, depth: int) -> dict[str, nn.Linear]:
+    inside = {id(module) for block in blocks_of(model, depth) or [] for module in block.modules()}
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if type(module) is nn.Linear and id(module) in inside and module.weight.dtype in TOLERANCE
+    }
+
+
+def _states(model: Any, subwords: Tensor, depth: int) -> Tensor:
+    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]

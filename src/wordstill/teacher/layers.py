@@ -1,4 +1,4 @@
-"""Which hidden layers of a teacher are wanted: 0 is the embedding, n the output of the n-th block."""
+"""Hidden layers of a teacher, by number and by hooks: 0 is the embedding, n the output of the n-th block."""
 
 from __future__ import annotations
 
@@ -38,24 +38,6 @@ def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
     for part in text.split(","):
         layers.update(_part(part.strip(), depth, text))
     return tuple(sorted(layers))
-
-
-def _part(part: str, depth: int, whole: str) -> range:
-    low, dash, high = part.partition("-") if not part.startswith("-") else (part, "", "")
-    try:
-        first = int(low)
-        last = int(high) if dash else first
-    except ValueError:
-        raise UsageError(
-            f"layers {whole!r}: cannot read {part!r}. "
-            "Expected last, all, top-half, a number or a list such as 0-3,-1."
-        ) from None
-    first, last = (number + depth + 1 if number < 0 else number for number in (first, last))
-    if first > last:
-        raise UsageError(f"layers {whole!r}: {part!r} runs backwards. Write {last}-{first}.")
-    if first < 0 or last > depth:
-        raise UsageError(f"layers {whole!r}: {part!r} is outside 0 to {depth}, the layers this teacher has.")
-    return range(first, last + 1)
 
 
 def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -> dict[int, Tensor]:
@@ -155,6 +137,24 @@ class LayerHooks:
         wanted.seen[layer] = given[0] if given else named["hidden_states"]
         if layer == wanted.last:
             raise _Enough
+
+
+def _part(part: str, depth: int, whole: str) -> range:
+    low, dash, high = part.partition("-") if not part.startswith("-") else (part, "", "")
+    try:
+        first = int(low)
+        last = int(high) if dash else first
+    except ValueError:
+        raise UsageError(
+            f"layers {whole!r}: cannot read {part!r}. "
+            "Expected last, all, top-half, a number or a list such as 0-3,-1."
+        ) from None
+    first, last = (number + depth + 1 if number < 0 else number for number in (first, last))
+    if first > last:
+        raise UsageError(f"layers {whole!r}: {part!r} runs backwards. Write {last}-{first}.")
+    if first < 0 or last > depth:
+        raise UsageError(f"layers {whole!r}: {part!r} is outside 0 to {depth}, the layers this teacher has.")
+    return range(first, last + 1)
 
 
 class _Wanted(NamedTuple):

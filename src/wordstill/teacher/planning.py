@@ -12,6 +12,10 @@ from wordstill.core.ragged import Ints, offsets_of
 from wordstill.teacher.batch import BatchConfig
 
 Measure = Callable[[Ints], Ints]
+ON_CPU, ON_GPU = 2_048, 131_072
+BYTES_FOR_EACH_NUMBER = 64
+"""Memory of one subword, its words and their use by methods, for each number of its state."""
+SHARE_OF_MEMORY = 0.5
 
 
 def plan_texts(
@@ -103,32 +107,6 @@ def within_sum(lengths: Ints, budget: int) -> Iterator[slice]:
         start = max(end, start + 1)
 
 
-def _greedy_texts(lengths: Ints, row: Ints, base: int, room: int) -> Ints:
-    first, last, paragraph = row.tolist()
-    cuts, filled = [first], 0
-    for sentence in range(first, last):
-        length = int(lengths[sentence - base])
-        if length and filled and filled + length > room:
-            cuts.append(sentence)
-            filled = 0
-        filled += length
-    edges = np.array([*cuts, last], dtype=np.int64)
-    return np.stack([edges[:-1], edges[1:], np.full(len(cuts), paragraph)], axis=1)
-
-
-def _halves(rows: Ints) -> Ints:
-    middle = (rows[:, 0] + rows[:, 1]) // 2
-    left = np.stack([rows[:, 0], middle, rows[:, 2]], axis=1)
-    right = np.stack([middle, rows[:, 1], rows[:, 2]], axis=1)
-    return np.concatenate([left, right])
-
-
-ON_CPU, ON_GPU = 2_048, 131_072
-BYTES_FOR_EACH_NUMBER = 64
-"""Memory of one subword, its words and their use by methods, for each number of its state."""
-SHARE_OF_MEMORY = 0.5
-
-
 def usual_budget(device: torch.device, width: int) -> int:
     """What suits a device; less on a GPU with little free memory, with a warning.
 
@@ -150,3 +128,23 @@ def usual_budget(device: torch.device, width: int) -> int:
         stacklevel=3,
     )
     return fits
+
+
+def _greedy_texts(lengths: Ints, row: Ints, base: int, room: int) -> Ints:
+    first, last, paragraph = row.tolist()
+    cuts, filled = [first], 0
+    for sentence in range(first, last):
+        length = int(lengths[sentence - base])
+        if length and filled and filled + length > room:
+            cuts.append(sentence)
+            filled = 0
+        filled += length
+    edges = np.array([*cuts, last], dtype=np.int64)
+    return np.stack([edges[:-1], edges[1:], np.full(len(cuts), paragraph)], axis=1)
+
+
+def _halves(rows: Ints) -> Ints:
+    middle = (rows[:, 0] + rows[:, 1]) // 2
+    left = np.stack([rows[:, 0], middle, rows[:, 2]], axis=1)
+    right = np.stack([middle, rows[:, 1], rows[:, 2]], axis=1)
+    return np.concatenate([left, right])

@@ -23,6 +23,21 @@ from wordstill.corpus import Corpus
 from wordstill.teacher.gathering import FormTable, SentenceRuns, SubwordTable, whole_passage
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
 
+FORMS_AT_ONCE = 50_000
+PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
+MOSTLY_UNSPACED = 0.2
+"""From so many unspaced forms for each paragraph on, the fast way would gain little."""
+TOGETHER = 64
+"""Most texts that are tokenized as one."""
+
+
+def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource:
+    """The fast source where it is exact for this tokenizer and corpus, else the general one."""
+    if corpus.n_unspaced > MOSTLY_UNSPACED * len(corpus) or not tokenizer.splits_at_spaces():
+        return TextSubwords(corpus, tokenizer)
+    source = MixedSubwords(corpus, tokenizer) if corpus.n_unspaced else FormSubwords(corpus, tokenizer)
+    return source if _agrees_on_sample(source, corpus, tokenizer) else TextSubwords(corpus, tokenizer)
+
 
 class SubwordSource(Protocol):
     """Gives subwords of runs of sentences of the corpus."""
@@ -34,77 +49,6 @@ class SubwordSource(Protocol):
     def read(self, texts: Ints) -> SubwordTable:
         """Subwords of texts given as rows (first sentence, sentence after the last)."""
         ...
-
-
-TOGETHER = 64
-"""Most texts that are tokenized as one."""
-
-
-def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> bool:
-    """Whether texts have the same subwords joined as each by itself."""
-    one, other = encode_joined(tokenizer, texts), tokenizer.encode(texts)
-    return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-
-
-def encode_joined(
-    tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER
-) -> EncodedTexts:
-    """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
-
-    A text is joined to the one before it where it begins with a space. A subword belongs to the text in
-    which it starts; where one without any character starts between two, their run is read text by text.
-    """
-    apart = np.fromiter((text[:1] != " " for text in texts), dtype=np.bool_, count=len(texts))
-    apart[::together] = True
-    subwords, doubtful = _encode_runs(tokenizer, texts, apart)
-    if doubtful.any():
-        subwords, _ = _encode_runs(tokenizer, texts, apart | doubtful)
-    return tokenizer.with_empty_space_marks(subwords)
-
-
-def _encode_runs(
-    tokenizer: SubwordTokenizer, texts: Sequence[str], apart: NDArray[np.bool_]
-) -> tuple[EncodedTexts, NDArray[np.bool_]]:
-    """Subwords of texts, and which texts lie in a run where it is not sure whose they are.
-
-    Args:
-        tokenizer: The tokenizer.
-        texts: T texts.
-        apart: Which of them are not joined to the one before [T].
-    """
-    begins = np.flatnonzero(apart)
-    bounds = np.append(begins, len(texts))
-    told = tokenizer.encode_raw(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
-    characters = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
-    run = owners(np.diff(told.offsets))
-    first, last = begins[run], bounds[1:][run] - 1
-    starts, ends = told.starts + characters[first], told.ends + characters[first]
-    owner = np.clip(np.searchsorted(characters, starts, side="right") - 1, first, last)
-    lengths = np.bincount(owner, minlength=len(texts))
-    doubtful = np.zeros(len(begins), dtype=np.bool_)
-    doubtful[run[(starts == ends) & (first < last)]] = True
-    subwords = EncodedTexts(
-        told.ids,
-        starts - characters[owner],
-        ends - characters[owner],
-        offsets_of(lengths),
-        np.diff(characters),
-    )
-    return subwords, np.repeat(doubtful, np.diff(bounds))
-
-
-FORMS_AT_ONCE = 50_000
-PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
-MOSTLY_UNSPACED = 0.2
-"""From so many unspaced forms for each paragraph on, the fast way would gain little."""
-
-
-def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource:
-    """The fast source where it is exact for this tokenizer and corpus, else the general one."""
-    if corpus.n_unspaced > MOSTLY_UNSPACED * len(corpus) or not tokenizer.splits_at_spaces():
-        return TextSubwords(corpus, tokenizer)
-    source = MixedSubwords(corpus, tokenizer) if corpus.n_unspaced else FormSubwords(corpus, tokenizer)
-    return source if _agrees_on_sample(source, corpus, tokenizer) else TextSubwords(corpus, tokenizer)
 
 
 class FormSubwords:
@@ -218,6 +162,59 @@ class MixedSubwords:
         first, last = run.text_bounds[:-1], run.text_bounds[1:]
         unspaced: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
         return unspaced
+
+
+def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> bool:
+    """Whether texts have the same subwords joined as each by itself."""
+    one, other = encode_joined(tokenizer, texts), tokenizer.encode(texts)
+    return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+
+
+def encode_joined(
+    tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER
+) -> EncodedTexts:
+    """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
+
+    A text is joined to the one before it where it begins with a space. A subword belongs to the text in
+    which it starts; where one without any character starts between two, their run is read text by text.
+    """
+    apart = np.fromiter((text[:1] != " " for text in texts), dtype=np.bool_, count=len(texts))
+    apart[::together] = True
+    subwords, doubtful = _encode_runs(tokenizer, texts, apart)
+    if doubtful.any():
+        subwords, _ = _encode_runs(tokenizer, texts, apart | doubtful)
+    return tokenizer.with_empty_space_marks(subwords)
+
+
+def _encode_runs(
+    tokenizer: SubwordTokenizer, texts: Sequence[str], apart: NDArray[np.bool_]
+) -> tuple[EncodedTexts, NDArray[np.bool_]]:
+    """Subwords of texts, and which texts lie in a run where it is not sure whose they are.
+
+    Args:
+        tokenizer: The tokenizer.
+        texts: T texts.
+        apart: Which of them are not joined to the one before [T].
+    """
+    begins = np.flatnonzero(apart)
+    bounds = np.append(begins, len(texts))
+    told = tokenizer.encode_raw(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
+    characters = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
+    run = owners(np.diff(told.offsets))
+    first, last = begins[run], bounds[1:][run] - 1
+    starts, ends = told.starts + characters[first], told.ends + characters[first]
+    owner = np.clip(np.searchsorted(characters, starts, side="right") - 1, first, last)
+    lengths = np.bincount(owner, minlength=len(texts))
+    doubtful = np.zeros(len(begins), dtype=np.bool_)
+    doubtful[run[(starts == ends) & (first < last)]] = True
+    subwords = EncodedTexts(
+        told.ids,
+        starts - characters[owner],
+        ends - characters[owner],
+        offsets_of(lengths),
+        np.diff(characters),
+    )
+    return subwords, np.repeat(doubtful, np.diff(bounds))
 
 
 class _FormChunk(NamedTuple):

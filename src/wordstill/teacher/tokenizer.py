@@ -23,113 +23,10 @@ from wordstill.core.ragged import Ints, offsets_of, owners
 from wordstill.errors import TeacherError, UsageError
 
 USUAL_LIMIT = 512
-
-
-def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
-    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512.
-
-    Raises:
-        UsageError: What was asked for is more than the model has positions, or leaves no room for text.
-    """
-    positions = _positions(model)
-    if wanted is None:
-        limit = min(tokenizer.max_length, positions or USUAL_LIMIT, USUAL_LIMIT)
-    elif positions is not None and wanted > positions:
-        raise UsageError(
-            f"max_length {wanted} is more than the {positions} positions of {tokenizer.name}. "
-            f"Use at most {positions}, or omit it."
-        )
-    else:
-        limit = wanted
-    room_beside_specials(limit, tokenizer)
-    return limit
-
-
-def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
-    """How many subwords of text fit into a limit beside the special tokens."""
-    specials = len(tokenizer.prefix) + len(tokenizer.suffix)
-    if limit <= specials:
-        raise UsageError(
-            f"A limit of {limit} subwords leaves no room for text next to the {specials} special tokens of "
-            f"{tokenizer.name}. Use a max_length of {specials + 1} or more."
-        )
-    return limit - specials
-
-
-def first_position(model: Any) -> int:
-    """Number of a text's first position: RoBERTa and its kin count from the padding id on."""
-    embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
-    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-    return 0 if padding is None else int(padding) + 1
-
-
-def _positions(model: Any) -> int | None:
-    declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return int(declared) - first_position(model) if declared else None
-
-
 HIDDEN = "\U0010ffff"
 """No text has this code point; in front of a special token's name it keeps text from matching it."""
-
-
-def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Ids of the special tokens before and after a text.
-
-    Raises:
-        TeacherError: The text itself is not the same with special tokens as without.
-    """
-    bare = backend.encode("a", add_special_tokens=False).ids
-    full = backend.encode("a", add_special_tokens=True)
-    before = full.special_tokens_mask.index(0) if 0 in full.special_tokens_mask else len(full)
-    after = before + len(bare)
-    if full.ids[before:after] != bare:
-        raise TeacherError(
-            f"The tokenizer of {name} changes a text when it adds special tokens (without them 'a' is "
-            f"{bare}, with them {full.ids}); wordstill cannot align its words."
-        )
-    return tuple(full.ids[:before]), tuple(full.ids[after:])
-
-
-def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
-    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary subwords."""
-    plain.encode_special_tokens = True
-    definition = json.loads(plain.to_str())
-    reachable = _reachable(plain, definition)
-    if not reachable:
-        return plain
-    # Unigram models have the names of special tokens among their subwords and find them in text themselves.
-    for token in definition["added_tokens"]:
-        token["content"] = _hidden(token["content"], reachable)
-    vocabulary = definition["model"]["vocab"]
-    definition["model"]["vocab"] = (
-        {_hidden(subword, reachable): number for subword, number in vocabulary.items()}
-        if isinstance(vocabulary, dict)
-        else [[_hidden(subword, reachable), score] for subword, score in vocabulary]
-    )
-    reader = Tokenizer.from_str(json.dumps(definition))
-    reader.encode_special_tokens = True
-    return reader
-
-
-def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
-    """The special tokens, but not the unknown one, that the model gives for a text with their name."""
-    model = definition["model"]
-    unknown = model.get("unk_id")
-    if model.get("unk_token") is not None:
-        unknown = backend.token_to_id(model["unk_token"])
-    return {
-        token["content"]
-        for token in definition["added_tokens"]
-        if token["special"]
-        and token["id"] != unknown
-        and token["id"] in backend.encode(token["content"], add_special_tokens=False).ids
-    }
-
-
-def _hidden(subword: str, names: set[str]) -> str:
-    return HIDDEN + subword if subword in names else subword
-
-
+SPACE_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
+"""Subwords that stand for a space alone, each with the sign of a tokenizer that uses it so."""
 SPACE_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
 
 # One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, contractions.
@@ -139,56 +36,6 @@ NEIGHBORS = (
     "❤\ufe0f", "👍🏽", "🇩🇪", "👩\u200d👩\u200d👧", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\x07",
     "\ufffd", "aA", "Aa", "a1", "1a", "a.", ".a", "中a", "[SEP]", "<s>", "</s>", "<|endoftext|>",
 )  # fmt: skip
-
-
-def splits_at_spaces(backend: Tokenizer) -> bool:
-    """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
-    definition = json.loads(backend.to_str())
-    return (
-        any(map(_splits, _steps(definition["pre_tokenizer"])))
-        and not any(map(_reaches_over_spaces, definition["added_tokens"]))
-        and _neighbors_stay_apart(backend)
-    )
-
-
-def _steps(pre_tokenizer: dict[str, Any] | None) -> list[dict[str, Any]]:
-    if pre_tokenizer is None:
-        return []
-    if pre_tokenizer["type"] == "Sequence":
-        return [step for inner in pre_tokenizer["pretokenizers"] for step in _steps(inner)]
-    return [pre_tokenizer]
-
-
-def _splits(step: dict[str, Any]) -> bool:
-    kind = step["type"]
-    if kind == "ByteLevel":
-        return bool(step.get("use_regex", True))
-    if kind == "Metaspace":
-        return bool(step.get("split", True))
-    if kind == "Split":
-        pattern = step["pattern"]
-        return r"\s" in pattern.get("Regex", "") or pattern.get("String") == " "
-    return kind in SPACE_SPLITTERS
-
-
-def _reaches_over_spaces(token: dict[str, Any]) -> bool:
-    # Special tokens are never looked for in text.
-    return not token["special"] and bool(token["rstrip"] or " " in token["content"].strip(" "))
-
-
-def _neighbors_stay_apart(backend: Tokenizer) -> bool:
-    """Whether a text in which every pair stands side by side has the subwords of its words alone."""
-
-    def ids(text: str) -> list[int]:
-        return list(backend.encode(text, add_special_tokens=False).ids)
-
-    first, *rest = chain.from_iterable(product(NEIGHBORS, repeat=2))
-    alone = {word: ids(f" {word}") for word in NEIGHBORS}
-    return ids(" ".join([first, *rest])) == [*ids(first), *chain.from_iterable(map(alone.__getitem__, rest))]
-
-
-SPACE_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
-"""Subwords that stand for a space alone, each with the sign of a tokenizer that uses it so."""
 
 
 @dataclass(frozen=True)
@@ -219,29 +66,6 @@ class EncodedTexts:
         base = offsets_of(self.characters)
         of_subword, of_span = base[owners(np.diff(self.offsets))], base[text]
         return align(self.starts + of_subword, self.ends + of_subword, start + of_span, end + of_span)
-
-
-def align(
-    subword_starts: ArrayLike, subword_ends: ArrayLike, word_starts: ArrayLike, word_ends: ArrayLike
-) -> tuple[Ints, Ints]:
-    """Half-open ranges of subwords, one for each word; empty where the tokenizer dropped the word.
-
-    All spans are in one character coordinate, subwords in reading order (several texts are laid end to end by
-    adding each text's start). Cost: one binary search per word.
-
-    >>> first, last = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
-    >>> first.tolist(), last.tolist()
-    ([0, 1], [2, 3])
-    """
-    starts, ends = np.asarray(subword_starts, dtype=np.int64), np.asarray(subword_ends, dtype=np.int64)
-    real = np.flatnonzero(starts < ends)
-    low = np.searchsorted(np.maximum.accumulate(ends[real]), word_starts, side="right")
-    high = np.searchsorted(np.maximum.accumulate(starts[real]), word_ends, side="left")
-    numbers = np.append(real, len(starts))
-    nowhere = np.searchsorted(np.maximum.accumulate(ends), word_starts, side="right")
-    first = np.where(low < high, numbers[low], nowhere)
-    last = np.where(low < high, numbers[high - 1] + 1, nowhere)
-    return first.astype(np.int64), last.astype(np.int64)
 
 
 class SubwordTokenizer:
@@ -308,6 +132,176 @@ class SubwordTokenizer:
     def splits_at_spaces(self) -> bool:
         """Whether this tokenizer never joins characters across a single space."""
         return splits_at_spaces(self.backend)
+
+
+def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
+    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512.
+
+    Raises:
+        UsageError: What was asked for is more than the model has positions, or leaves no room for text.
+    """
+    positions = _positions(model)
+    if wanted is None:
+        limit = min(tokenizer.max_length, positions or USUAL_LIMIT, USUAL_LIMIT)
+    elif positions is not None and wanted > positions:
+        raise UsageError(
+            f"max_length {wanted} is more than the {positions} positions of {tokenizer.name}. "
+            f"Use at most {positions}, or omit it."
+        )
+    else:
+        limit = wanted
+    room_beside_specials(limit, tokenizer)
+    return limit
+
+
+def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
+    """How many subwords of text fit into a limit beside the special tokens."""
+    specials = len(tokenizer.prefix) + len(tokenizer.suffix)
+    if limit <= specials:
+        raise UsageError(
+            f"A limit of {limit} subwords leaves no room for text next to the {specials} special tokens of "
+            f"{tokenizer.name}. Use a max_length of {specials + 1} or more."
+        )
+    return limit - specials
+
+
+def first_position(model: Any) -> int:
+    """Number of a text's first position: RoBERTa and its kin count from the padding id on."""
+    embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
+
+
+def _positions(model: Any) -> int | None:
+    declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return int(declared) - first_position(model) if declared else None
+
+
+def align(
+    subword_starts: ArrayLike, subword_ends: ArrayLike, word_starts: ArrayLike, word_ends: ArrayLike
+) -> tuple[Ints, Ints]:
+    """Half-open ranges of subwords, one for each word; empty where the tokenizer dropped the word.
+
+    All spans are in one character coordinate, subwords in reading order (several texts are laid end to end by
+    adding each text's start). Cost: one binary search per word.
+
+    >>> first, last = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
+    >>> first.tolist(), last.tolist()
+    ([0, 1], [2, 3])
+    """
+    starts, ends = np.asarray(subword_starts, dtype=np.int64), np.asarray(subword_ends, dtype=np.int64)
+    real = np.flatnonzero(starts < ends)
+    low = np.searchsorted(np.maximum.accumulate(ends[real]), word_starts, side="right")
+    high = np.searchsorted(np.maximum.accumulate(starts[real]), word_ends, side="left")
+    numbers = np.append(real, len(starts))
+    nowhere = np.searchsorted(np.maximum.accumulate(ends), word_starts, side="right")
+    first = np.where(low < high, numbers[low], nowhere)
+    last = np.where(low < high, numbers[high - 1] + 1, nowhere)
+    return first.astype(np.int64), last.astype(np.int64)
+
+
+def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Ids of the special tokens before and after a text.
+
+    Raises:
+        TeacherError: The text itself is not the same with special tokens as without.
+    """
+    bare = backend.encode("a", add_special_tokens=False).ids
+    full = backend.encode("a", add_special_tokens=True)
+    before = full.special_tokens_mask.index(0) if 0 in full.special_tokens_mask else len(full)
+    after = before + len(bare)
+    if full.ids[before:after] != bare:
+        raise TeacherError(
+            f"The tokenizer of {name} changes a text when it adds special tokens (without them 'a' is "
+            f"{bare}, with them {full.ids}); wordstill cannot align its words."
+        )
+    return tuple(full.ids[:before]), tuple(full.ids[after:])
+
+
+def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
+    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary subwords."""
+    plain.encode_special_tokens = True
+    definition = json.loads(plain.to_str())
+    reachable = _reachable(plain, definition)
+    if not reachable:
+        return plain
+    # Unigram models have the names of special tokens among their subwords and find them in text themselves.
+    for token in definition["added_tokens"]:
+        token["content"] = _hidden(token["content"], reachable)
+    vocabulary = definition["model"]["vocab"]
+    definition["model"]["vocab"] = (
+        {_hidden(subword, reachable): number for subword, number in vocabulary.items()}
+        if isinstance(vocabulary, dict)
+        else [[_hidden(subword, reachable), score] for subword, score in vocabulary]
+    )
+    reader = Tokenizer.from_str(json.dumps(definition))
+    reader.encode_special_tokens = True
+    return reader
+
+
+def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
+    """The special tokens, but not the unknown one, that the model gives for a text with their name."""
+    model = definition["model"]
+    unknown = model.get("unk_id")
+    if model.get("unk_token") is not None:
+        unknown = backend.token_to_id(model["unk_token"])
+    return {
+        token["content"]
+        for token in definition["added_tokens"]
+        if token["special"]
+        and token["id"] != unknown
+        and token["id"] in backend.encode(token["content"], add_special_tokens=False).ids
+    }
+
+
+def _hidden(subword: str, names: set[str]) -> str:
+    return HIDDEN + subword if subword in names else subword
+
+
+def splits_at_spaces(backend: Tokenizer) -> bool:
+    """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
+    definition = json.loads(backend.to_str())
+    return (
+        any(map(_splits, _steps(definition["pre_tokenizer"])))
+        and not any(map(_reaches_over_spaces, definition["added_tokens"]))
+        and _neighbors_stay_apart(backend)
+    )
+
+
+def _steps(pre_tokenizer: dict[str, Any] | None) -> list[dict[str, Any]]:
+    if pre_tokenizer is None:
+        return []
+    if pre_tokenizer["type"] == "Sequence":
+        return [step for inner in pre_tokenizer["pretokenizers"] for step in _steps(inner)]
+    return [pre_tokenizer]
+
+
+def _splits(step: dict[str, Any]) -> bool:
+    kind = step["type"]
+    if kind == "ByteLevel":
+        return bool(step.get("use_regex", True))
+    if kind == "Metaspace":
+        return bool(step.get("split", True))
+    if kind == "Split":
+        pattern = step["pattern"]
+        return r"\s" in pattern.get("Regex", "") or pattern.get("String") == " "
+    return kind in SPACE_SPLITTERS
+
+
+def _reaches_over_spaces(token: dict[str, Any]) -> bool:
+    # Special tokens are never looked for in text.
+    return not token["special"] and bool(token["rstrip"] or " " in token["content"].strip(" "))
+
+
+def _neighbors_stay_apart(backend: Tokenizer) -> bool:
+    """Whether a text in which every pair stands side by side has the subwords of its words alone."""
+
+    def ids(text: str) -> list[int]:
+        return list(backend.encode(text, add_special_tokens=False).ids)
+
+    first, *rest = chain.from_iterable(product(NEIGHBORS, repeat=2))
+    alone = {word: ids(f" {word}") for word in NEIGHBORS}
+    return ids(" ".join([first, *rest])) == [*ids(first), *chain.from_iterable(map(alone.__getitem__, rest))]
 
 
 def _refuse_empty(plain: Tokenizer, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Linear layers of models of every kind."""
+"""Models with the linear layers and norms of their blocks by matrix tiles (AMX), in bfloat16."""
 
 from __future__ import annotations
 
@@ -16,17 +16,35 @@ from wordstill.teacher.amx.amx_library import MOST_NUMBERS, STEP, AmxUnavailable
 from wordstill.teacher.closeness import CLOSE_ENOUGH, agreement
 from wordstill.teacher.layers import blocks_of
 
-
-def linear_weight(module: nn.Module) -> Tensor | None:
-    """[N, K] of a linear layer or of GPT-2's transposed one; None of anything else."""
-    if type(module) is nn.Linear:
-        return module.weight.detach()
-    if type(module).__name__ == "Conv1D" and isinstance(module.weight, Tensor):
-        return module.weight.detach().t()
-    return None
-
-
 HALF = STEP // 2
+MOST_OF_IT = 0.9
+"""Share of the blocks' weights that must be in linear layers; all else is slow in bfloat16."""
+
+
+@torch.no_grad()
+def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
+    """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles.
+
+    Args:
+        model: A model on the CPU; it comes to be in float32.
+        subwords: Subwords of a short text [n].
+        depth: Number of its last layer.
+
+    Raises:
+        AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.
+    """
+    _refuse_unfit(blocks_of(model, depth) or [])
+    kernel()
+    exact = model.to(torch.float32)
+    changed = copy.deepcopy(exact).to(torch.bfloat16)
+    try:
+        _replace(changed, blocks_of(changed, depth) or [], subwords)
+        cosine = agreement(exact, changed, subwords, depth)
+    except Exception as error:  # Some models look at a layer's weights while they run.
+        raise AmxUnavailable(in_one_line(error)) from error
+    if not cosine >= CLOSE_ENOUGH:
+        raise AmxUnavailable(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
+    return changed
 
 
 class AmxLinear(nn.Module):
@@ -81,20 +99,6 @@ class AmxLinear(nn.Module):
         destination[f"{prefix}weight"] = weight.t().contiguous() if self._transposed else weight
 
 
-def _sorted(weight: Tensor) -> Tensor:
-    """[N/32, K/32, 2, 16, 16, 2] of [N, K]: 32 outputs, 32 inputs, halves of outputs, pairs of inputs."""
-    outputs, inputs = weight.shape
-    parts = weight.reshape(outputs // STEP, 2, HALF, inputs // STEP, HALF, 2)
-    return parts.permute(0, 3, 1, 4, 2, 5).contiguous()
-
-
-PARTS = (AmxLinear, nn.LayerNorm, nn.Dropout)
-ARGUMENTS = ["hidden_states", "input_tensor"]
-TRIED_ROWS = 4
-SAME = 0.05
-"""Largest difference that rounding to bfloat16 makes in a norm, whose numbers are near 1."""
-
-
 class AmxNorm(nn.Module):
     """The norm of ``linear(hidden_states) + input_tensor`` without a pause for rounding between the two.
 
@@ -123,6 +127,13 @@ class AmxNorm(nn.Module):
         kernel().norm(values, added, self._weight, self._bias, self._epsilon)
 
 
+PARTS = (AmxLinear, nn.LayerNorm, nn.Dropout)
+ARGUMENTS = ["hidden_states", "input_tensor"]
+TRIED_ROWS = 4
+SAME = 0.05
+"""Largest difference that rounding to bfloat16 makes in a norm, whose numbers are near 1."""
+
+
 def ends_in_norm(module: nn.Module) -> bool:
     """Whether `AmxNorm` gives what a module gives, by what it consists of and by a trial."""
     children = list(module.children())
@@ -141,34 +152,20 @@ def ends_in_norm(module: nn.Module) -> bool:
     return torch.allclose(module(*given), AmxNorm(module)(*given), rtol=SAME, atol=SAME)
 
 
-MOST_OF_IT = 0.9
-"""Share of the blocks' weights that must be in linear layers; all else is slow in bfloat16."""
+def linear_weight(module: nn.Module) -> Tensor | None:
+    """[N, K] of a linear layer or of GPT-2's transposed one; None of anything else."""
+    if type(module) is nn.Linear:
+        return module.weight.detach()
+    if type(module).__name__ == "Conv1D" and isinstance(module.weight, Tensor):
+        return module.weight.detach().t()
+    return None
 
 
-@torch.no_grad()
-def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
-    """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles.
-
-    Args:
-        model: A model on the CPU; it comes to be in float32.
-        subwords: Subwords of a short text [n].
-        depth: Number of its last layer.
-
-    Raises:
-        AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.
-    """
-    _refuse_unfit(blocks_of(model, depth) or [])
-    kernel()
-    exact = model.to(torch.float32)
-    changed = copy.deepcopy(exact).to(torch.bfloat16)
-    try:
-        _replace(changed, blocks_of(changed, depth) or [], subwords)
-        cosine = agreement(exact, changed, subwords, depth)
-    except Exception as error:  # Some models look at a layer's weights while they run.
-        raise AmxUnavailable(in_one_line(error)) from error
-    if not cosine >= CLOSE_ENOUGH:
-        raise AmxUnavailable(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
-    return changed
+def _sorted(weight: Tensor) -> Tensor:
+    """[N/32, K/32, 2, 16, 16, 2] of [N, K]: 32 outputs, 32 inputs, halves of outputs, pairs of inputs."""
+    outputs, inputs = weight.shape
+    parts = weight.reshape(outputs // STEP, 2, HALF, inputs // STEP, HALF, 2)
+    return parts.permute(0, 3, 1, 4, 2, 5).contiguous()
 
 
 def _refuse_unfit(blocks: Sequence[nn.Module]) -> None:
