@@ -46,13 +46,13 @@ def test_it_is_attention(lengths, causal):
 def test_keys_of_neighbors_that_fill_a_step_are_not_seen(lengths, causal, monkeypatch):
     """As in bfloat16, but in float32, so that a key that should not be seen shows."""
     monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", (torch.float32,))
-    cpu_attention._windows.cache_clear()
+    cpu_attention.windows_of.cache_clear()
     given = tensors(sum(lengths))
     try:
-        windows = cpu_attention._windows(tuple(lengths), causal, torch.float32, torch.device("cpu"))
+        windows = cpu_attention.windows_of(tuple(lengths), causal, torch.float32, torch.device("cpu"))
         result = attend_texts(*given, lengths, 0.3, causal=causal)
     finally:
-        cpu_attention._windows.cache_clear()
+        cpu_attention.windows_of.cache_clear()
     sizes = [window.keys.stop - window.keys.start for window in windows]
     single = [window.texts.stop - window.texts.start in lengths for window in windows]
     assert all(n % 16 == 0 or n == sum(lengths) or (causal and one) for n, one in zip(sizes, single))
@@ -69,7 +69,7 @@ def test_heads_of_keys_that_serve_several(causal):
 
 
 def test_short_texts_are_read_together():
-    windows = cpu_attention._windows((30, 30, 5, 60, 2, 2), False, torch.float32, torch.device("cpu"))
+    windows = cpu_attention.windows_of((30, 30, 5, 60, 2, 2), False, torch.float32, torch.device("cpu"))
     assert [(w.texts.start, w.texts.stop) for w in windows] == [(0, 60), (60, 65), (65, 129)]
     assert [w.mask is None for w in windows] == [False, True, False]
 

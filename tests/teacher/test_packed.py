@@ -13,6 +13,7 @@ from wordstill.core.threads import OrderedPool
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.attention import CannotPack
+from wordstill.teacher.closeness import relative_difference
 from wordstill.teacher.layers import LayerHooks, blocks_of
 from wordstill.teacher.planning import within_sum
 
@@ -55,8 +56,10 @@ def test_packed_states_are_those_of_padded_texts(kind, tiny_tokenizer):
         assert teacher.packs is (attention == "packed")
         seen = teacher.encode(batch_of(teacher, packed=False), layers)
         states[attention] = {layer: seen.hidden[layer] for layer in layers}
+    # Tiny tokenizers are trained anew in each process, and some of their ids round more in single numbers:
+    # all numbers together must be the same, and closer than single ones could be.
     for layer in layers:
-        assert torch.allclose(states["packed"][layer], states["padded"][layer], atol=2e-5)
+        assert relative_difference(states["packed"][layer], states["padded"][layer]) < 1e-5
 
 
 @pytest.mark.parametrize("kind", CANNOT)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wordstill.teacher import pooling
 from wordstill.teacher.pooling import RangeMeans
 
 
@@ -16,12 +15,11 @@ def slowly(values, first, last, sums):
 @pytest.mark.parametrize("sums", [False, True], ids=["means", "sums"])
 @pytest.mark.parametrize("shared", [0, 8, 1000], ids=["from sums of first rows", "usual", "one by one"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_ranges_of_every_kind(shared, sums, dtype, monkeypatch):
-    monkeypatch.setattr(pooling, "TIMES_SHARED", shared)
+def test_ranges_of_every_kind(shared, sums, dtype):
     values = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)).to(dtype)
     first = torch.tensor([0, 0, 3, 3, 49, 50, 7, 20, 0])
     last = torch.tensor([50, 1, 3, 9, 50, 50, 30, 21, 0])
-    means = RangeMeans(values)
+    means = RangeMeans(values, times_shared=shared)
     for _ in range(2):
         result = means(first, last, sums=sums)
         assert result.dtype == torch.float32

@@ -162,7 +162,7 @@ def attend_texts(
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
     out = result.transpose(0, 1)
     usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
-    for window in _windows(tuple(lengths), causal, query.dtype, query.device):
+    for window in windows_of(tuple(lengths), causal, query.dtype, query.device):
         texts, keys = window.texts, window.keys
         parts = (query[:, texts], key[:, keys], value[:, keys])
         if not (usual and window.is_plain(heads) and _plain(*parts, scale, out[:, texts])):
@@ -186,7 +186,7 @@ class _Window:
 
 
 @lru_cache(maxsize=16)
-def _windows(
+def windows_of(
     lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device
 ) -> list[_Window]:
     """All windows of a batch; they are the same in every layer. Several batches may be under way."""

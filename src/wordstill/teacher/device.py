@@ -130,16 +130,16 @@ def bfloat16_is_safe() -> bool:
     return survives_bfloat16()
 
 
-def survives_bfloat16() -> bool:
+def survives_bfloat16(seconds: int = PROBE_SECONDS) -> bool:
     """Whether this process would live through a product in bfloat16.
 
     Some virtual machines announce AMX but hide the leaf of CPUID that describes its tiles (1D). oneDNN then
     configures no tiles and dies on the first instruction that uses one, which no exception handler can catch.
     """
-    return survives(_bfloat16_product)
+    return survives(_bfloat16_product, seconds)
 
 
-def survives(product: Callable[[], object]) -> bool:
+def survives(product: Callable[[], object], seconds: int = PROBE_SECONDS) -> bool:
     """Whether this process would live through a product: it is tried in a child, in some ten milliseconds."""
     if not sys.platform.startswith("linux"):
         return True
@@ -147,7 +147,7 @@ def survives(product: Callable[[], object]) -> bool:
     # ends without clean-up; should it wait for a lock that another thread held, its alarm ends it.
     child = os.fork()
     if child == 0:
-        _try(product)
+        _try(product, seconds)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -170,7 +170,7 @@ def _bfloat16_product() -> None:
     torch.nn.functional.linear(square, square)
 
 
-def _try(product: Callable[[], object]) -> NoReturn:
+def _try(product: Callable[[], object], seconds: int) -> NoReturn:
     status = 1
     try:
         import resource
@@ -178,7 +178,7 @@ def _try(product: Callable[[], object]) -> NoReturn:
         faulthandler.disable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(PROBE_SECONDS)
+        signal.alarm(seconds)
         # The parent's pool of threads does not exist in the child.
         torch.set_num_threads(1)
         product()

@@ -22,28 +22,29 @@ class RangeMeans:
     sums is exact enough for any range.
     """
 
-    def __init__(self, values: Tensor) -> None:
+    def __init__(self, values: Tensor, times_shared: int = TIMES_SHARED) -> None:
+        self._most_rows = times_shared * len(values)
         self._kernel = _kernel() if values.is_cuda else None
         self._values = values if self._kernel is not None else values.float()
         self._sums: Tensor | None = None
 
-    def __call__(self, first: Tensor, last: Tensor, *, sums: bool = False) -> Tensor:
-        """[R, d] float32 means of the rows ``first`` to ``last`` (exclusive); zeros for an empty range.
+    def __call__(self, start: Tensor, end: Tensor, *, sums: bool = False) -> Tensor:
+        """[R, d] float32 means of the rows ``start`` to ``end``; zeros for an empty range.
 
         Args:
-            first: [R].
-            last: [R].
+            start: [R].
+            end: [R].
             sums: Give the sums instead.
         """
         if self._kernel is not None:
-            return self._kernel(self._values, first, last, sums)
-        lengths = last - first
+            return self._kernel(self._values, start, end, sums)
+        lengths = end - start
         rows = int(lengths.sum())
-        if rows <= TIMES_SHARED * len(self._values):
-            return _range_sums(self._values, first, lengths, rows, "sum" if sums else "mean")
+        if rows <= self._most_rows:
+            return _range_sums(self._values, start, lengths, rows, "sum" if sums else "mean")
         if self._sums is None:
             self._sums = prefix_sums(self._values)
-        total = self._sums[last] - self._sums[first]
+        total = self._sums[end] - self._sums[start]
         return (total if sums else total / lengths.clamp(min=1)[:, None]).float()
 
 
@@ -54,26 +55,26 @@ def prefix_sums(values: Tensor) -> Tensor:
     return sums
 
 
-def range_extremes(values: Tensor, first: Tensor, last: Tensor, pooling: Pooling) -> Tensor:
-    """[R, d] extreme value of each column in the rows ``first`` to ``last``; zeros for an empty range."""
-    lengths = last - first
-    owner = torch.repeat_interleave(torch.arange(len(first), device=values.device), lengths)
-    rows = values[_rows_of(first, lengths, len(owner))].float()
-    result = torch.zeros(len(first), values.shape[1], device=values.device)
+def range_extremes(values: Tensor, start: Tensor, end: Tensor, pooling: Pooling) -> Tensor:
+    """[R, d] extreme value of each column in the rows ``start`` to ``end``; zeros for an empty range."""
+    lengths = end - start
+    owner = torch.repeat_interleave(torch.arange(len(start), device=values.device), lengths)
+    rows = values[_rows_of(start, lengths, len(owner))].float()
+    result = torch.zeros(len(start), values.shape[1], device=values.device)
     index = owner[:, None].expand_as(rows)
     return result.scatter_reduce_(0, index, rows, "amax" if pooling == "max" else "amin", include_self=False)
 
 
-def _range_sums(values: Tensor, first: Tensor, lengths: Tensor, rows: int, mode: str) -> Tensor:
+def _range_sums(values: Tensor, start: Tensor, lengths: Tensor, rows: int, mode: str) -> Tensor:
     """[R, d] of ranges that have so many rows together."""
-    indices = _rows_of(first, lengths, rows)
+    indices = _rows_of(start, lengths, rows)
     return embedding_bag(indices, values, lengths.cumsum(0) - lengths, mode=mode)
 
 
-def _rows_of(first: Tensor, lengths: Tensor, rows: int) -> Tensor:
+def _rows_of(start: Tensor, lengths: Tensor, rows: int) -> Tensor:
     """[rows] all the rows of all ranges."""
-    shift = first + lengths - lengths.cumsum(0)
-    return torch.arange(rows, device=first.device) + shift.repeat_interleave(lengths, output_size=rows)
+    shift = start + lengths - lengths.cumsum(0)
+    return torch.arange(rows, device=start.device) + shift.repeat_interleave(lengths, output_size=rows)
 
 
 def _kernel() -> Callable[[Tensor, Tensor, Tensor, bool], Tensor] | None:
