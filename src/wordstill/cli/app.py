@@ -25,7 +25,7 @@ from wordstill.cli import (
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
-from wordstill.cli.options import with_groups
+from wordstill.cli.options import flag, with_groups
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
@@ -89,7 +89,7 @@ def _main_options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    debug: Annotated[bool, flag("Show the whole traceback of an error.", "--debug")] = False,
 ) -> None:
     """Distil language models, over your own text, into word vectors that stay still."""
 

@@ -13,7 +13,7 @@ import typer
 
 from wordstill.cli.evaluation_report import ChangedRules, ProtocolName
 from wordstill.cli.open_tables import open_tables
-from wordstill.cli.options import Overwrite, ReportFile, Topn
+from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option
 from wordstill.cli.printing import show_facts, show_next
 from wordstill.errors import UsageError
 
@@ -33,39 +33,25 @@ CHANGED = 5
 
 
 def command(
-    first: Annotated[
-        Path, typer.Argument(metavar="A", help="A folder or file of vectors.", show_default=False)
-    ],
-    second: Annotated[
-        Path, typer.Argument(metavar="B", help="The table to compare it with.", show_default=False)
-    ],
+    first: Annotated[Path, argument("A", "A folder or file of vectors.")],
+    second: Annotated[Path, argument("B", "The table to compare it with.")],
     words: Annotated[
         list[str] | None,
-        typer.Option(
-            "--word",
-            "-w",
-            metavar="WORD",
-            help="Show the nearest neighbours of this word in both; may be repeated.",
-            show_default=False,
-        ),
+        option("WORD", "Show the nearest neighbours of this word in both; may be repeated.", "--word", "-w"),
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME|FILE",
+            "A data set, or your own file of pairs; may be repeated. By default all similarity sets found.",
             "--set",
-            metavar="NAME|FILE",
-            help="A data set, or your own file of pairs; may be repeated. By default all similarity sets "
-            "found.",
-            show_default=False,
         ),
     ] = None,
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
     topn: Topn = 10,
-    sample: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of words whose neighbours are compared.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the samples.")] = 0,
+    sample: Annotated[int, option("N", "Number of words whose neighbours are compared.", min=1)] = 1000,
+    seed: Annotated[int, option("N", "Seed of the samples.", min=0)] = 0,
     out: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:

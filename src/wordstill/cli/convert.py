@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, wants_progress
 from wordstill.cli.printing import show_facts, show_next, size_text, time_text
 
 if TYPE_CHECKING:
@@ -26,51 +26,47 @@ Example: wordstill convert vectors vectors.kv --to gensim"""
 
 
 def command(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A file or folder of word vectors.", show_default=False)
-    ],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="What to write.", show_default=False)],
+    source: Annotated[Path, argument("IN", "A file or folder of word vectors.")],
+    target: Annotated[Path, argument("OUT", "What to write.")],
     source_format: Annotated[
         str | None,
-        typer.Option("--from", metavar="NAME", help="The format of IN; by default detected."),
+        option("NAME", "The format of IN; by default detected.", "--from"),
     ] = None,
     target_format: Annotated[
         str | None,
-        typer.Option(
-            "--to",
-            metavar="NAME",
-            help="The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
+        option(
+            "NAME",
+            "The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
             "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2.",
+            "--to",
         ),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            "--top", metavar="N", min=1, help="Keep N words: the most frequent, or the first without counts."
-        ),
+        option("N", "Keep N words: the most frequent, or the first without counts.", "--top", min=1),
     ] = None,
     dim: Annotated[
         int | None,
-        typer.Option("--dim", metavar="D", min=1, help="Keep the first D numbers of each vector."),
+        option("D", "Keep the first D numbers of each vector.", "--dim", min=1),
     ] = None,
     words: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "FILE",
+            "Keep the words of this file, one per line; subwords provide vectors for unknown words.",
             "--words",
-            metavar="FILE",
-            help="Keep the words of this file, one per line; subwords provide vectors for unknown words.",
         ),
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option("--dtype", metavar="TYPE", help="Write numbers as f32, f16, or i8 with scales."),
+        option("TYPE", "Write numbers as f32, f16, or i8 with scales.", "--dtype"),
     ] = None,
     repair: Annotated[
         bool,
-        typer.Option(
-            "--repair",
-            help="Skip what is wrong in IN and report it: repeated words, rows with NaN or of another "
+        flag(
+            "Skip what is wrong in IN and report it: repeated words, rows with NaN or of another "
             "length, a missing end, a wrong header.",
+            "--repair",
         ),
     ] = False,
     overwrite: Overwrite = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.options import argument, flag, option
 from wordstill.cli.printing import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
 
@@ -28,14 +29,14 @@ app = typer.Typer(
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SET]...", help="Names of data sets; see data list.", show_default=False),
+    argument("[SET]...", "Names of data sets; see data list."),
 ]
 
 
 @app.command("list", epilog="Example: wordstill data list --verbose")
 def list_sets(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show the source of each set and what to know about it.")
+        bool, flag("Show the source of each set and what to know about it.", "--verbose", "-v")
     ] = False,
 ) -> None:
     """List the data sets, and show which are found."""
@@ -59,21 +60,14 @@ def list_sets(
 @app.command(epilog="Example: wordstill data fetch simlex999 google")
 def fetch(
     sets: Names = None,
-    every: Annotated[bool, typer.Option("--all", help="Every set that is not found.")] = False,
+    every: Annotated[bool, flag("Every set that is not found.", "--all")] = False,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--to", metavar="FOLDER", help="Target folder; by default the user's cache.", show_default=False
-        ),
+        option("FOLDER", "Target folder; by default the user's cache.", "--to"),
     ] = None,
     mirror: Annotated[
         str | None,
-        typer.Option(
-            "--mirror",
-            metavar="URL",
-            help="A server with the files, instead of the public repositories.",
-            show_default=False,
-        ),
+        option("URL", "A server with the files, instead of the public repositories.", "--mirror"),
     ] = None,
 ) -> None:
     """Download data sets and check every file against its SHA-256."""
@@ -111,7 +105,7 @@ def check(sets: Names = None) -> None:
 def path(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[SET]", help="By default the folder of downloads.", show_default=False),
+        argument("[SET]", "By default the folder of downloads."),
     ] = None,
 ) -> None:
     """Print the path of a set, or of the download folder."""

@@ -12,6 +12,7 @@ import typer
 from wordstill.cli import options
 from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
+from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
 
 if TYPE_CHECKING:
@@ -39,14 +40,13 @@ def command(
     out: options.NewFolder,
     method: Annotated[
         list[str] | None,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="METHOD",
-            help="still (the default), ase, decontextual, principal, x2static, bert-skipgram or "
+        option(
+            "METHOD",
+            "still (the default), ase, decontextual, principal, x2static, bert-skipgram or "
             "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
             "one pass makes all.",
-            show_default=False,
+            "--method",
+            "-m",
         ),
     ] = None,
     teacher: options.TeacherOptions,
@@ -55,72 +55,53 @@ def command(
     overwrite: options.Overwrite = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only show the settings, and the time, memory and disk they need."),
+        flag("Only show the settings, and the time, memory and disk they need.", "--dry-run"),
     ] = False,
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Subwords in a batch; by default 2,048, on a GPU 131,072.",
-            rich_help_panel=options.TEACHER,
-        ),
+        option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
     ] = None,
     read: Annotated[
         str,
-        typer.Option(
-            metavar="UNIT",
-            help="What the model reads as one text: sentence or paragraph.",
-            rich_help_panel=options.TEACHER,
-        ),
+        option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER),
     ] = "sentence",
-    batches: Annotated[str, typer.Option(metavar="PLACE", hidden=True)] = "auto",
+    batches: Annotated[str, option("PLACE", "", hidden=True)] = "auto",
     epochs: Annotated[
         int,
-        typer.Option(
-            metavar="N",
+        option(
+            "N",
+            "How often methods that learn step by step read the text; the others read it once.",
+            panel=LEARNING,
             min=1,
-            help="How often methods that learn step by step read the text; the others read it once.",
-            rich_help_panel=LEARNING,
         ),
     ] = 1,
     development: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Word pairs with human scores: after each epoch methods that learn are scored on them, and "
+        option(
+            "FILE",
+            "Word pairs with human scores: after each epoch methods that learn are scored on them, and "
             "the best table is kept. Test sets are refused.",
-            rich_help_panel=LEARNING,
+            panel=LEARNING,
         ),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
+        option(
+            "N",
+            "With --development: stop after N epochs without improvement; by default 1.",
+            panel=LEARNING,
             min=1,
-            help="With --development: stop after N epochs without improvement; by default 1.",
-            show_default=False,
-            rich_help_panel=LEARNING,
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="The default.", hidden=True)] = False,
+    resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
     checkpoint_minutes: Annotated[
         float,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Minutes between checkpoints; 0 saves one after every batch.",
-            rich_help_panel=RUN,
-        ),
+        option("N", "Minutes between checkpoints; 0 saves one after every batch.", panel=RUN, min=0),
     ] = 2.0,
     profile: Annotated[
         bool,
-        typer.Option(
-            "--profile",
-            help="At the end show where the time went; a GPU then runs a little slower.",
-            rich_help_panel=RUN,
-        ),
+        flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN),
     ] = False,
     text: options.TextOptions,
 ) -> None:

@@ -6,12 +6,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from wordstill.cli.data import downloadable
 from wordstill.cli.evaluation_report import RULES, ChangedRules, ProtocolName, Reports, show
 from wordstill.cli.open_tables import open_tables, with_teacher
-from wordstill.cli.options import Overwrite, ShowProgress, wants_progress
+from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, wants_progress
 from wordstill.cli.printing import show_next
 from wordstill.errors import DataError, UsageError
 
@@ -31,90 +29,60 @@ REPORTS = "Reports"
 def command(
     vectors: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="VECTORS",
-            help="Tables, or folders with several of them, to compare.",
-            show_default=False,
-        ),
+        argument("VECTORS", "Tables, or folders with several of them, to compare."),
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME|FILE|KIND:FILE",
-            help="A data set (NAME:KIND for another task on it), or your own file: two words and a score "
+        option(
+            "NAME|FILE|KIND:FILE",
+            "A data set (NAME:KIND for another task on it), or your own file: two words and a score "
             "on each line, or another KIND such as analogy:FILE; may be repeated.",
-            show_default=False,
+            "--set",
         ),
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group of sets: similarity (the default), intrinsic, sentences, papers, trained, probe.",
-            show_default=False,
+        option(
+            "NAME", "A group of sets: similarity (the default), intrinsic, sentences, papers, trained, probe."
         ),
     ] = None,
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
     seed: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=0, help="Seed of bootstrap intervals and trained tasks.", rich_help_panel=RULES
-        ),
+        option("N", "Seed of bootstrap intervals and trained tasks.", panel=RULES, min=0),
     ] = 0,
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            help="The model of the parent row (--set trec:parent); by default the one that the table names.",
-            show_default=False,
-            rich_help_panel=RULES,
+        option(
+            "NAME|FOLDER",
+            "The model of the parent row (--set trec:parent); by default the one that the table names.",
+            panel=RULES,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write everything as JSON.",
-            show_default=False,
-            rich_help_panel=REPORTS,
-        ),
+        option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write one page with tables and plots.",
-            show_default=False,
-            rich_help_panel=REPORTS,
-        ),
+        option("FILE", "Write one page with tables and plots.", panel=REPORTS),
     ] = None,
     words: Annotated[
         list[str] | None,
-        typer.Option(
-            "--neighbours",
-            metavar="WORD",
-            help="A word whose neighbours the page shows; may be repeated.",
-            show_default=False,
-            rich_help_panel=REPORTS,
+        option(
+            "WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS
         ),
     ] = None,
     projection: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Projection of the plots: pca or tsne.", rich_help_panel=REPORTS),
+        option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS),
     ] = "pca",
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table as Markdown.", rich_help_panel=REPORTS)
-    ] = False,
-    latex: Annotated[
-        bool, typer.Option("--latex", help="Print the table as LaTeX.", rich_help_panel=REPORTS)
-    ] = False,
-    list_sets: Annotated[bool, typer.Option("--list", help="List the data sets and stop.")] = False,
+    markdown: Annotated[bool, flag("Print the table as Markdown.", "--markdown", panel=REPORTS)] = False,
+    latex: Annotated[bool, flag("Print the table as LaTeX.", "--latex", panel=REPORTS)] = False,
+    list_sets: Annotated[bool, flag("List the data sets and stop.", "--list")] = False,
 ) -> None:
     """Measure vectors on the benchmarks of the field: score, interval, coverage, and published scores."""
     if list_sets:

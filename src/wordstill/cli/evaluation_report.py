@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.options import option
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,22 +22,16 @@ if TYPE_CHECKING:
 RULES = "Rules"
 ProtocolName = Annotated[
     str,
-    typer.Option(
-        "--protocol",
-        metavar="NAME",
-        help="Named rules: default, muse, web or official.",
-        rich_help_panel=RULES,
-    ),
+    option("NAME", "Named rules: default, muse, web or official.", "--protocol", panel=RULES),
 ]
 ChangedRules = Annotated[
     list[str] | None,
-    typer.Option(
-        "--rule",
-        metavar="NAME=VALUE",
-        help="Change one rule of the protocol, such as oov=backoff, case=lower, max_vocab=200000, "
+    option(
+        "NAME=VALUE",
+        "Change one rule of the protocol, such as oov=backoff, case=lower, max_vocab=200000, "
         "analogy=3cosmul or sentence=sif; may be repeated.",
-        show_default=False,
-        rich_help_panel=RULES,
+        "--rule",
+        panel=RULES,
     ),
 ]
 PLAIN_WIDTH = 120

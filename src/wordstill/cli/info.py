@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordstill.cli.open_tables import is_prepared_text, open_table, tables_inside
+from wordstill.cli.options import argument, flag
 from wordstill.cli.printing import count_text, show_facts, size_text
 
 if TYPE_CHECKING:
@@ -22,11 +23,9 @@ Example: wordstill info store --verify"""
 
 
 def command(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A prepared text, or word vectors.", show_default=False)
-    ],
+    path: Annotated[Path, argument("PATH", "A prepared text, or word vectors.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all files and compare them with the recorded checksums.")
+        bool, flag("Read all files and compare them with the recorded checksums.", "--verify")
     ] = False,
 ) -> None:
     """Show what a prepared text or a table of vectors contains and how it was made."""

@@ -19,49 +19,56 @@ if TYPE_CHECKING:
     from wordstill.corpus.vocabulary import KeyRule
     from wordstill.teacher import TeacherConfig
 
+
+def option(metavar: str, help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option with a value; its names where they are not made from the parameter's."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **settings)
+
+
+def flag(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option without a value."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+def argument(metavar: str, help: str, **settings: Any) -> Any:
+    """A positional argument."""
+    return typer.Argument(metavar=metavar, help=help, **settings)
+
+
 TEACHER, VOCABULARY, TEXT = "Teacher", "Vocabulary", "Text"
 """Panels of the help, below the options that most people use."""
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="INPUT",
-        help="Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the "
+    argument(
+        "INPUT",
+        "Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the "
         "standard input.",
-        show_default=False,
     ),
 ]
-NewFolder = Annotated[
-    Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make.", show_default=False)
-]
-NewTable = Annotated[
-    Path, typer.Option("--out", "-o", metavar="PATH", help="The folder or file to write.", show_default=False)
-]
+NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]
+NewTable = Annotated[Path, option("PATH", "The folder or file to write.", "--out", "-o")]
 TargetFormat = Annotated[
     str | None,
-    typer.Option(
-        "--format", metavar="NAME", help="Format to write; by default by the name.", show_default=False
-    ),
+    option("NAME", "Format to write; by default by the name.", "--format"),
 ]
 ReportFile = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Write everything as JSON.", show_default=False),
+    option("FILE", "Write everything as JSON.", "--out", "-o"),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output, and start again.")]
+Seed = Annotated[int, option("N", "Seed of everything random.", "--seed", min=0)]
+Overwrite = Annotated[bool, flag("Replace an existing output, and start again.", "--overwrite")]
 ShowProgress = Annotated[
     bool | None,
-    typer.Option("--progress/--no-progress", help="Show progress bars; by default only on a terminal."),
+    flag("Show progress bars; by default only on a terminal.", "--progress/--no-progress"),
 ]
 VectorsPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="VECTORS", help="A folder or file of word vectors, in any known format.", show_default=False
-    ),
+    argument("VECTORS", "A folder or file of word vectors, in any known format."),
 ]
-Topn = Annotated[int, typer.Option("--topn", "-n", metavar="N", min=1, help="How many words to show.")]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:1.")]
-Dtype = Annotated[str, typer.Option("--dtype", metavar="NAME", help="auto, float32, bfloat16 or float16.")]
+Topn = Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)]
+Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
+Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
 
 
 @dataclass(frozen=True)
@@ -70,20 +77,14 @@ class TeacherOptions:
 
     teacher: Annotated[
         str,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            help="A model of the Hugging Face Hub or a folder; the default needs no network.",
-        ),
+        option("NAME|FOLDER", "A model of the Hugging Face Hub or a folder; the default needs no network."),
     ] = "all-MiniLM-L6-v2"
     device: Device = "auto"
     dtype: Dtype = "auto"
     max_length: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Longest text in subwords; by default the model's limit, at most 512.",
-            rich_help_panel=TEACHER,
+        option(
+            "N", "Longest text in subwords; by default the model's limit, at most 512.", panel=TEACHER, min=1
         ),
     ] = None
 
@@ -98,26 +99,18 @@ class TeacherOptions:
 class VocabularyOptions:
     """Which words get a vector."""
 
-    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Drop rarer words.")] = 5
+    min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5
     words: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Words or phrases, one per line, that must get a vector, however rare."
-        ),
+        option("FILE", "Words or phrases, one per line, that must get a vector, however rare."),
     ] = None
     max_vocab: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, help="Keep only the N most frequent words.", rich_help_panel=VOCABULARY
-        ),
+        option("N", "Keep only the N most frequent words.", panel=VOCABULARY, min=1),
     ] = None
     key: Annotated[
         str,
-        typer.Option(
-            metavar="RULE",
-            help="lower merges the case variants of a word, none keeps them apart.",
-            rich_help_panel=VOCABULARY,
-        ),
+        option("RULE", "lower merges the case variants of a word, none keeps them apart.", panel=VOCABULARY),
     ] = "lower"
 
     def config(self) -> VocabularyConfig:
@@ -134,55 +127,39 @@ class TextOptions:
 
     format: Annotated[
         str,
-        typer.Option(metavar="NAME", help="auto, text, jsonl, parquet or mediawiki.", rich_help_panel=TEXT),
+        option("NAME", "auto, text, jsonl, parquet or mediawiki.", panel=TEXT),
     ] = "auto"
-    field: Annotated[
-        str, typer.Option(metavar="NAME", help="JSONL field or Parquet column.", rich_help_panel=TEXT)
-    ] = "text"
+    field: Annotated[str, option("NAME", "JSONL field or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "A line is a sentence and an empty line ends a paragraph; otherwise a line is a paragraph.",
             "--sentences-per-line",
-            help="A line is a sentence and an empty line ends a paragraph; otherwise a line is a paragraph.",
-            rich_help_panel=TEXT,
+            panel=TEXT,
         ),
     ] = False
     filter: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
+        option(
+            "NAME",
+            "Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
             "sentences-10-40 (sentences of 10 to 40 words).",
-            rich_help_panel=TEXT,
+            panel=TEXT,
         ),
     ] = "none"
     language: Annotated[
         str | None,
-        typer.Option(
-            metavar="CODE",
-            help="Keep only paragraphs in this language, such as en.",
-            rich_help_panel=TEXT,
-        ),
+        option("CODE", "Keep only paragraphs in this language, such as en.", panel=TEXT),
     ] = None
     splitter_language: Annotated[
         str,
-        typer.Option(
-            metavar="CODE",
-            help="Language whose abbreviations the sentence splitter knows.",
-            rich_help_panel=TEXT,
-        ),
+        option("CODE", "Language whose abbreviations the sentence splitter knows.", panel=TEXT),
     ] = "en"
     errors: Annotated[
         str,
-        typer.Option(
-            metavar="RULE",
-            help="strict stops at undecodable bytes, replace inserts U+FFFD.",
-            rich_help_panel=TEXT,
-        ),
+        option("RULE", "strict stops at undecodable bytes, replace inserts U+FFFD.", panel=TEXT),
     ] = "strict"
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="Encoding of text and JSONL files.", rich_help_panel=TEXT)
-    ] = "utf-8"
+    encoding: Annotated[str, option("NAME", "Encoding of text and JSONL files.", panel=TEXT)] = "utf-8"
 
     def config(self) -> PrepareConfig:
         """The settings, checked by their room."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
+from wordstill.cli.options import option
 from wordstill.cli.printing import count_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
@@ -26,12 +27,8 @@ Example: zcat big.txt.gz | wordstill prepare - --out store"""
 def command(
     *,
     inputs: options.Inputs,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="STORE", help="Folder to make.", show_default=False)
-    ],
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for every core.")
-    ] = None,
+    out: Annotated[Path, option("STORE", "Folder to make.", "--out", "-o")],
+    workers: Annotated[int | None, option("N", "Processes; by default one for every core.", min=1)] = None,
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
     text: options.TextOptions,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import Topn, VectorsPath
+from wordstill.cli.options import Topn, VectorsPath, argument, option
 from wordstill.cli.printing import show_scored
 from wordstill.errors import UsageError, unknown_name
 from wordstill.vectors.analogies import Rule
@@ -28,7 +28,7 @@ Example: wordstill similar glove.6B.100d.txt Queen quenn --unknown case --unknow
 
 def similar(
     vectors: VectorsPath,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Words to look up.", show_default=False)],
+    words: Annotated[list[str], argument("WORD", "Words to look up.")],
     topn: Topn = 10,
     unknown: Unknown = None,
     teacher: TeacherName = None,
@@ -50,15 +50,15 @@ Example: wordstill analogy vectors france,spain paris,madrid italy --rule 3cosav
 
 def analogy(
     vectors: VectorsPath,
-    a: Annotated[str, typer.Argument(metavar="A", help="For example man.", show_default=False)],
-    b: Annotated[str, typer.Argument(metavar="B", help="For example king.", show_default=False)],
-    c: Annotated[str, typer.Argument(metavar="C", help="For example woman.", show_default=False)],
+    a: Annotated[str, argument("A", "For example man.")],
+    b: Annotated[str, argument("B", "For example king.")],
+    c: Annotated[str, argument("C", "For example woman.")],
     topn: Topn = 10,
     rule: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="3cosadd: nearest to B - A + C; 3cosmul: the largest product of cosines; 3cosavg: A and B "
+        option(
+            "NAME",
+            "3cosadd: nearest to B - A + C; 3cosmul: the largest product of cosines; 3cosavg: A and B "
             "may be several words in the same relation, separated by commas.",
         ),
     ] = "3cosadd",
@@ -77,23 +77,21 @@ DEFAULT_TEACHER = "all-MiniLM-L6-v2"
 
 Unknown = Annotated[
     list[str] | None,
-    typer.Option(
-        "--unknown",
-        "-u",
-        metavar="NAME",
-        help="How to find vectors for words that are not in the table, in this order; may be repeated. case: "
+    option(
+        "NAME",
+        "How to find vectors for words that are not in the table, in this order; may be repeated. case: "
         "the word in another case; subwords: fastText's subwords; ngrams: words with common letter n-grams; "
         "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
-        show_default=False,
+        "--unknown",
+        "-u",
     ),
 ]
 TeacherName = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "NAME",
+        "Model that reads words with --unknown teacher; by default the one that the table came from.",
         "--teacher",
-        metavar="NAME",
-        help="Model that reads words with --unknown teacher; by default the one that the table came from.",
-        show_default=False,
     ),
 ]
 

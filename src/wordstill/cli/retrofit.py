@@ -6,10 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
+from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, option, output_folder
 from wordstill.cli.printing import count_text, show_facts, show_next
 from wordstill.errors import UsageError
 
@@ -32,98 +30,70 @@ def command(
     vectors: VectorsPath,
     lexicon: Annotated[
         list[str],
-        typer.Option(
-            "--lexicon",
-            "-l",
-            metavar="FILE|FOLDER|wn:NAME",
-            help="Which words belong together: a file of words with their neighbours, a .csv or .tsv file of "
+        option(
+            "FILE|FOLDER|wn:NAME",
+            "Which words belong together: a file of words with their neighbours, a .csv or .tsv file of "
             "pairs with weights, the folder of a WordNet database, or a wordnet of the package wn; may be "
             "repeated.",
-            show_default=False,
+            "--lexicon",
+            "-l",
         ),
     ],
     out: NewTable,
     method: Annotated[
         str,
-        typer.Option(
+        option(
+            "NAME",
+            "faruqui, context-graph, context-graph-printed or context-graph-released.",
             "--method",
             "-m",
-            metavar="NAME",
-            help="faruqui, context-graph, context-graph-printed or context-graph-released.",
         ),
     ] = "context-graph",
     lexicon_format: Annotated[
         str | None,
-        typer.Option(
-            "--lexicon-format",
-            metavar="NAME",
-            help="neighbours, groups (the words of a line all belong together) or pairs; by default by the "
+        option(
+            "NAME",
+            "neighbours, groups (the words of a line all belong together) or pairs; by default by the "
             "name of the file.",
-            show_default=False,
+            "--lexicon-format",
         ),
     ] = None,
     relations: Annotated[
         list[str] | None,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.",
-            show_default=False,
+        option(
+            "NAME", "Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.", "--relation"
         ),
     ] = None,
     antonyms: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|FOLDER|wn:NAME",
-            help="Words that mean the opposite, to push apart afterwards.",
-            show_default=False,
-        ),
+        option("FILE|FOLDER|wn:NAME", "Words that mean the opposite, to push apart afterwards."),
     ] = None,
-    passes: Annotated[int, typer.Option(metavar="N", min=0, help="Moves of each word.")] = 10,
+    passes: Annotated[int, option("N", "Moves of each word.", min=0)] = 10,
     order: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="jacobi (all words at once) or gauss-seidel (in the order of the table).",
-            show_default=False,
-            rich_help_panel=SETTINGS,
+        option(
+            "NAME", "jacobi (all words at once) or gauss-seidel (in the order of the table).", panel=SETTINGS
         ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(
-            metavar="X", help="Weight of a word's own vector.", show_default=False, rich_help_panel=SETTINGS
-        ),
+        option("X", "Weight of a word's own vector.", panel=SETTINGS),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(
-            metavar="X", help="Weight of its neighbours.", show_default=False, rich_help_panel=SETTINGS
-        ),
+        option("X", "Weight of its neighbours.", panel=SETTINGS),
     ] = None,
     nu: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="Degrees of freedom of the kernel of context-graph.",
-            show_default=False,
-            rich_help_panel=SETTINGS,
-        ),
+        option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS),
     ] = None,
     sigma: Annotated[
         float | None,
-        typer.Option(
-            metavar="X", help="Scale of its distances.", show_default=False, rich_help_panel=SETTINGS
-        ),
+        option("X", "Scale of its distances.", panel=SETTINGS),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="Least distance of antonyms, as 1 - cosine.",
-            show_default=False,
-            rich_help_panel=SETTINGS,
-        ),
+        option("X", "Least distance of antonyms, as 1 - cosine.", panel=SETTINGS),
     ] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,

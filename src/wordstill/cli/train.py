@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
 from wordstill.cli import options
+from wordstill.cli.options import option
 from wordstill.cli.printing import show_result
 from wordstill.errors import MissingExtra
 
@@ -30,30 +29,25 @@ def command(
     out: options.NewFolder,
     method: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "METHOD",
+            "skipgram (the default), cbow, fasttext, sent2vec or glove, with settings as in "
+            "glove:window=5. May be repeated.",
             "--method",
             "-m",
-            metavar="METHOD",
-            help="skipgram (the default), cbow, fasttext, sent2vec or glove, with settings as in "
-            "glove:window=5. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     dim: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the vectors; by default the method's own.")
+        int | None, option("N", "Size of the vectors; by default the method's own.", min=1)
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="How often the text is read; by default the method's own."),
+        option("N", "How often the text is read; by default the method's own.", min=1),
     ] = None,
     seed: options.Seed = 0,
     workers: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Threads of skipgram, cbow and fasttext; only with one are two runs the same.",
-        ),
+        option("N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", min=1),
     ] = 1,
     device: options.Device = "auto",
     overwrite: options.Overwrite = False,

@@ -6,10 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, output_folder
+from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, option, output_folder
 from wordstill.cli.printing import show_facts, show_next, size_text
 from wordstill.errors import UsageError
 
@@ -32,22 +30,17 @@ def command(
     out: NewTable,
     chain: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "SPEC",
+            "Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
+            "quantise, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             "--chain",
             "-c",
-            metavar="SPEC",
-            help="Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
-            "quantise, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
-            show_default=False,
         ),
     ] = None,
     apply: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Apply transforms as they were learnt from another table.",
-            show_default=False,
-        ),
+        option("FILE", "Apply transforms as they were learnt from another table."),
     ] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind, read_span
-from wordstill.cli.options import NewFolder, Overwrite, output_folder
+from wordstill.cli.options import NewFolder, Overwrite, argument, option, output_folder
 from wordstill.cli.printing import count_text, show_next
 
 EXAMPLES = """\
@@ -25,17 +25,16 @@ def command(
     encoder: EncoderPath,
     sentences: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A sentence on each line, for every word of it, or a sentence, a tab, and START:END in "
+        argument(
+            "FILE",
+            "A sentence on each line, for every word of it, or a sentence, a tab, and START:END in "
             "characters or the number of a word; - for the standard input.",
-            show_default=False,
         ),
     ],
     out: NewFolder,
     word: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD", help="Only this word, in lines without a position.", show_default=False),
+        option("WORD", "Only this word, in lines without a position."),
     ] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordstill.cli.meaning.meaning_options import EncoderOptions, EncoderPath
-from wordstill.cli.options import Overwrite, ReportFile
+from wordstill.cli.options import Overwrite, ReportFile, option
 
 if TYPE_CHECKING:
     from wordstill.evaluation.tasks.in_context import Unit
@@ -23,21 +23,16 @@ def command(
     encoder: EncoderPath,
     task: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By "
+        option(
+            "NAME",
+            "usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By "
             "default all.",
-            show_default=False,
         ),
     ] = None,
-    unit: Annotated[
-        str, typer.Option(metavar="NAME", help="What is averaged for a sentence: subwords or words.")
-    ] = "subwords",
+    unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
     limit: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=2, help="Pairs of each sentence task, for a quick look.", show_default=False
-        ),
+        option("N", "Pairs of each sentence task, for a quick look.", min=2),
     ] = None,
     out: ReportFile = None,
     options: EncoderOptions,

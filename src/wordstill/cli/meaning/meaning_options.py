@@ -6,28 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from wordstill.cli.failures import needs_models
-from wordstill.cli.options import Device, Dtype
+from wordstill.cli.options import Device, Dtype, argument, option
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from wordstill.meaning import MeaningEncoder
 
-EncoderPath = Annotated[
-    Path, typer.Argument(metavar="ENCODER", help="A folder that meaning train made.", show_default=False)
-]
+EncoderPath = Annotated[Path, argument("ENCODER", "A folder that meaning train made.")]
 DEFAULT_KIND = "meaning-centred"
 """As in ``wordstill.meaning.encoder``, which is slow to import."""
 Kind = Annotated[
     str,
-    typer.Option(
-        "--kind",
-        metavar="NAME",
-        help="meaning, context or raw (the mean of the layers); each also centred, as in meaning-centred, "
+    option(
+        "NAME",
+        "meaning, context or raw (the mean of the layers); each also centred, as in meaning-centred, "
         "without the mean vector of the training; raw-scaled is the mean of the layers as the distillers see "
         "them.",
+        "--kind",
     ),
 ]
 
@@ -38,7 +34,7 @@ class EncoderOptions:
 
     teacher: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Path of the teacher, if it has moved.", show_default=False),
+        option("NAME", "Path of the teacher, if it has moved."),
     ] = None
     device: Device = "auto"
     dtype: Dtype = "auto"

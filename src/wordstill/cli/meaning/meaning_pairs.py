@@ -11,7 +11,7 @@ import typer
 
 from wordstill.cli.failures import needs_models
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, wants_progress
+from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, argument, option, wants_progress
 from wordstill.cli.printing import count_text, show_facts, show_next, time_text
 from wordstill.errors import UsageError
 
@@ -35,54 +35,36 @@ TESTS = "When words have the same meaning"
 def command(
     masked: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Masked language model, a name or a folder.", show_default=False),
+        option("NAME", "Masked language model, a name or a folder."),
     ],
     vectors: Annotated[
         Path,
-        typer.Option(metavar="TABLE", help="Static vectors for the tests of similarity.", show_default=False),
+        option("TABLE", "Static vectors for the tests of similarity."),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to make.", show_default=False)
-    ],
-    store: Annotated[
-        Path | None, typer.Argument(metavar="[STORE]", help="A prepared text.", show_default=False)
-    ] = None,
+    out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
+    store: Annotated[Path | None, argument("[STORE]", "A prepared text.")] = None,
     paraphrases: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Ready-made: a sentence, a tab and its paraphrase per line.",
-            show_default=False,
-        ),
+        option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line."),
     ] = None,
     there: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Translator from the language of the text.", show_default=False),
+        option("NAME", "Translator from the language of the text."),
     ] = None,
-    back: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Translator back into it.", show_default=False)
-    ] = None,
-    count: Annotated[int, typer.Option(metavar="N", min=1, help="Targets to choose.")] = 100_000,
-    sample: Annotated[int, typer.Option(metavar="N", min=0, help="Triples to show.")] = 3,
+    back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
+    count: Annotated[int, option("N", "Targets to choose.", min=1)] = 100_000,
+    sample: Annotated[int, option("N", "Triples to show.", min=0)] = 3,
     device: Device = "auto",
     dtype: Dtype = "auto",
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
-    min_words: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=CHOICE)] = 15,
-    max_words: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=CHOICE)] = 50,
-    vocabulary: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most frequent words.", rich_help_panel=CHOICE)
-    ] = 50_000,
-    skipped: Annotated[
-        float, typer.Option(metavar="PART", help="Fraction of them to skip.", rich_help_panel=CHOICE)
-    ] = 0.001,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=CHOICE)] = 0,
-    similarity: Annotated[
-        float, typer.Option(metavar="COS", help="Least cosine; 0.6 is for fastText.", rich_help_panel=TESTS)
-    ] = 0.6,
-    probability: Annotated[
-        float, typer.Option(metavar="P", help="Least probability of a prediction.", rich_help_panel=TESTS)
-    ] = 0.003,
+    min_words: Annotated[int, option("N", "", panel=CHOICE, min=1)] = 15,
+    max_words: Annotated[int, option("N", "", panel=CHOICE, min=1)] = 50,
+    vocabulary: Annotated[int, option("N", "Most frequent words.", panel=CHOICE, min=1)] = 50_000,
+    skipped: Annotated[float, option("PART", "Fraction of them to skip.", panel=CHOICE)] = 0.001,
+    seed: Annotated[int, option("N", "", panel=CHOICE, min=0)] = 0,
+    similarity: Annotated[float, option("COS", "Least cosine; 0.6 is for fastText.", panel=TESTS)] = 0.6,
+    probability: Annotated[float, option("P", "Least probability of a prediction.", panel=TESTS)] = 0.003,
 ) -> None:
     """Make training triples: a word, the same meaning in other words, another word in its place.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind, read_span
-from wordstill.cli.options import Topn
+from wordstill.cli.options import Topn, argument
 
 EXAMPLES = "Example: wordstill meaning similar meaning uses 'They sat on the bank.' 16:20"
 
@@ -16,15 +16,11 @@ EXAMPLES = "Example: wordstill meaning similar meaning uses 'They sat on the ban
 def command(
     *,
     encoder: EncoderPath,
-    uses: Annotated[
-        Path, typer.Argument(metavar="USES", help="A folder that meaning encode made.", show_default=False)
-    ],
-    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="Any text.", show_default=False)],
+    uses: Annotated[Path, argument("USES", "A folder that meaning encode made.")],
+    sentence: Annotated[str, argument("SENTENCE", "Any text.")],
     span: Annotated[
         str,
-        typer.Argument(
-            metavar="PLACE", help="START:END in characters, or the number of a word.", show_default=False
-        ),
+        argument("PLACE", "START:END in characters, or the number of a word."),
     ],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wordstill.cli.meaning.meaning_options import DEFAULT_KIND, EncoderOptions, EncoderPath, Kind
-from wordstill.cli.options import NewFolder, Overwrite, output_folder
+from wordstill.cli.options import NewFolder, Overwrite, argument, option, output_folder
 from wordstill.cli.printing import show_next
 
 EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
@@ -18,12 +18,10 @@ EXAMPLES = "Example: wordstill meaning table meaning store --out vectors"
 def command(
     *,
     encoder: EncoderPath,
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A prepared text.", show_default=False)],
+    store: Annotated[Path, argument("STORE", "A prepared text.")],
     out: NewFolder,
-    min_count: Annotated[int, typer.Option(metavar="N", min=1, help="Drop rarer words.")] = 5,
-    max_vocab: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Keep only the N most frequent words.")
-    ] = None,
+    min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5,
+    max_vocab: Annotated[int | None, option("N", "Keep only the N most frequent words.", min=1)] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,

@@ -17,6 +17,9 @@ from wordstill.cli.options import (
     NewFolder,
     Overwrite,
     ShowProgress,
+    argument,
+    flag,
+    option,
     output_folder,
     wants_progress,
 )
@@ -38,23 +41,19 @@ TRAINING = "Training"
 
 
 def command(
-    triples: Annotated[
-        Path, typer.Argument(metavar="TRIPLES", help="A file of meaning pairs.", show_default=False)
-    ],
+    triples: Annotated[Path, argument("TRIPLES", "A file of meaning pairs.")],
     out: NewFolder,
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="By default the masked model that the triples come from.", show_default=False
-        ),
+        option("NAME", "By default the masked model that the triples come from."),
     ] = None,
     other_teacher: Annotated[
-        bool, typer.Option("--other-teacher", help="Allow another teacher than that masked model.")
+        bool, flag("Allow another teacher than that masked model.", "--other-teacher")
     ] = False,
-    layers: Annotated[str, typer.Option(metavar="LAYERS", help="As in top-half, all or 4-6.")] = "top-half",
+    layers: Annotated[str, option("LAYERS", "As in top-half, all or 4-6.")] = "top-half",
     states: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the teacher's states for more trainings.", show_default=False),
+        option("DIR", "Keep the teacher's states for more trainings."),
     ] = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -62,55 +61,44 @@ def command(
     progress: ShowProgress = None,
     preset: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="default, chosen on development data, or paper: --scaling none --learning-rate 4e-5 "
+        option(
+            "NAME",
+            "default, chosen on development data, or paper: --scaling none --learning-rate 4e-5 "
             "--feedforward 4.",
-            rich_help_panel=TRAINING,
+            panel=TRAINING,
         ),
     ] = "default",
     negatives: Annotated[
         bool,
-        typer.Option(
-            "--negatives/--no-negatives", help="Without them: the ablation.", rich_help_panel=TRAINING
-        ),
+        flag("Without them: the ablation.", "--negatives/--no-negatives", panel=TRAINING),
     ] = True,
     layer_embeddings: Annotated[
         bool,
-        typer.Option(
-            "--layer-embeddings", help="Let the distillers distinguish layers.", rich_help_panel=TRAINING
-        ),
+        flag("Let the distillers distinguish layers.", "--layer-embeddings", panel=TRAINING),
     ] = False,
     scaling: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What is done to each layer's states first: none, scaled or, by default, standardised.",
-            rich_help_panel=TRAINING,
-            show_default=False,
+        option(
+            "NAME",
+            "What is done to each layer's states first: none, scaled or, by default, standardised.",
+            panel=TRAINING,
         ),
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 128,
+    batch: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 128,
     learning_rate: Annotated[
         float | None,
-        typer.Option(metavar="X", help="By default 2e-4.", rich_help_panel=TRAINING, show_default=False),
+        option("X", "By default 2e-4.", panel=TRAINING),
     ] = None,
-    warm_up: Annotated[int, typer.Option(metavar="STEPS", min=0, rich_help_panel=TRAINING)] = 1000,
-    max_epochs: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 100,
-    patience: Annotated[int, typer.Option(metavar="CHECKS", min=1, rich_help_panel=TRAINING)] = 15,
-    min_delta: Annotated[float, typer.Option(metavar="X", min=0, rich_help_panel=TRAINING)] = 1e-4,
-    heads: Annotated[int, typer.Option(metavar="N", min=1, rich_help_panel=TRAINING)] = 8,
+    warm_up: Annotated[int, option("STEPS", "", panel=TRAINING, min=0)] = 1000,
+    max_epochs: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 100,
+    patience: Annotated[int, option("CHECKS", "", panel=TRAINING, min=1)] = 15,
+    min_delta: Annotated[float, option("X", "", panel=TRAINING, min=0)] = 1e-4,
+    heads: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 8,
     feedforward: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Inner width, in widths; by default 1.",
-            rich_help_panel=TRAINING,
-            show_default=False,
-        ),
+        option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, rich_help_panel=TRAINING)] = 0,
+    seed: Annotated[int, option("N", "", panel=TRAINING, min=0)] = 0,
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
 
