@@ -100,10 +100,7 @@ def _meaning(out: Path, masked: Path) -> dict[str, str]:
         *("--dtype", "float32", "--max-epochs", "3", "--overwrite"),
     )
     names = sorted(path.name for path in (out / "encoder").iterdir() if path.suffix == ".safetensors")
-    files = {
-        "triples.jsonl": out / "triples.jsonl",
-        **{f"encoder/{name}": out / "encoder" / name for name in names},
-    }
+    files = {"triples.jsonl": out / "triples.jsonl", **{f"encoder/{name}": out / "encoder" / name for name in names}}
     return {name: _sha256(path.read_bytes()) for name, path in files.items()}
 
 

@@ -59,9 +59,7 @@ def tiny_teacher(tiny_teachers: ModuleType) -> Callable[..., Teacher]:
 
 @pytest.fixture(scope="session")
 def saved_teacher(
-    tmp_path_factory: pytest.TempPathFactory,
-    tiny_model: Callable[[str], Any],
-    tiny_tokenizer: Callable[[str], Any],
+    tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Any], tiny_tokenizer: Callable[[str], Any]
 ) -> Path:
     """The folder of a saved model of random weights, of width 32 and 3 blocks; do not change it."""
     folder = tmp_path_factory.mktemp("saved") / "teacher"
@@ -73,21 +71,7 @@ def saved_teacher(
 @pytest.fixture(scope="session")
 def short_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of 40 lines of few different words; do not change it."""
-    words = (
-        "the",
-        "old",
-        "still",
-        "stands",
-        "in",
-        "a",
-        "small",
-        "house",
-        "by",
-        "river",
-        "nobody",
-        "moved",
-        "it",
-    )
+    words = ("the", "old", "still", "stands", "in", "a", "small", "house", "by", "river", "nobody", "moved", "it")
     words = (*words, "heat", "text", "cool", "vapour", "keep")
     chooser = random.Random(0)
     path = tmp_path_factory.mktemp("short") / "text.txt"

@@ -13,10 +13,7 @@ pytestmark = pytest.mark.slow
 def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "out"
     result = subprocess.run(
-        [sys.executable, "-m", "wordstill.demo", "--out", str(out)],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "wordstill.demo", "--out", str(out)], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
     return out, result.stdout

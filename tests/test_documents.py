@@ -23,9 +23,7 @@ def test_python_examples_run(name, tmp_path):
     (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
     script = "\n".join(python_blocks(name))
     assert script
-    result = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
@@ -41,9 +39,7 @@ def test_links_lead_somewhere():
 
 def test_the_tour_names_every_room_and_where_to_start_reading():
     source = ROOT / "src" / "wordstill"
-    rows = re.findall(
-        r"^\| `(\w+)/` \|.*\| ([^|]*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE
-    )
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| ([^|]*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
     assert {room for room, _ in rows} == {path.parent.name for path in source.glob("*/__init__.py")}
     named = [source / room / file for room, files in rows for file in re.findall(r"`([\w/]+\.py)`", files)]
     assert [str(path) for path in named if not path.exists()] == []

@@ -28,11 +28,7 @@ def test_every_kernel_compiles(capability, tmp_path):
     script = Path(__file__).parent / "compile_kernels.py"
     environment = os.environ | {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, script, str(capability)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, script, str(capability)], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == kernels()

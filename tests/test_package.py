@@ -43,10 +43,7 @@ ROOMS = (
 """From left to right; a room imports only itself and rooms to the left of it."""
 
 VECTORS_ONLY = {"errors", "core", "vectors", "formats"}
-STRICTER = {
-    "evaluation": VECTORS_ONLY | {"evaluation"},
-    "trained": VECTORS_ONLY | {"evaluation", "teacher"},
-}
+STRICTER = {"evaluation": VECTORS_ONLY | {"evaluation"}, "trained": VECTORS_ONLY | {"evaluation", "teacher"}}
 """How good vectors are has nothing to do with how they were made; only the tasks that train know the teacher,
 for its device and because the finetuned model is their upper row."""
 
@@ -116,10 +113,7 @@ def test_wrong_imports_are_found(tmp_path, monkeypatch):
     (tmp_path / "corpus").mkdir()
     path = tmp_path / "corpus" / "store.py"
     path.write_text("import torch\nfrom wordstill.teacher import Teacher\nfrom wordstill.core import files\n")
-    assert list(wrong_imports(path)) == [
-        "corpus/store.py imports teacher",
-        "corpus/store.py imports torch",
-    ]
+    assert list(wrong_imports(path)) == ["corpus/store.py imports teacher", "corpus/store.py imports torch"]
 
 
 TEACHER_SHOWS = {"wordstill.teacher", "wordstill.teacher.device", "wordstill.teacher.spans"}
@@ -179,9 +173,7 @@ print("done")
 
 def test_reading_vectors_needs_the_base_only(tmp_path):
     matrix = np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32)
-    table = WordVectors(
-        ["king", "queen", "river"], matrix, counts=np.array([3, 2, 1]), provenance={"seed": 0}
-    )
+    table = WordVectors(["king", "queen", "river"], matrix, counts=np.array([3, 2, 1]), provenance={"seed": 0})
     path = tmp_path / "vectors"
     table.save(path)
     script = USE_WITHOUT_EXTRAS.format(names=set(BASE), path=str(path))

@@ -22,16 +22,7 @@ def installed(tmp_path_factory):
     """The folder that pip has installed the example into."""
     folder = tmp_path_factory.mktemp("installed")
     source = shutil.copytree(ROOT / "examples" / "plugin", tmp_path_factory.mktemp("source") / "plugin")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-    ]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(folder), str(source)], check=True, capture_output=True, text=True)
     return folder
 
@@ -67,10 +58,7 @@ def test_distill_with_the_example(wordstill, teacher, tmp_path):
     table = WordVectors.load(out / "mean-direction")
     assert table.provenance["method"]["name"] == "mean-direction.v1"
     assert np.linalg.norm(table.matrix, axis=1).max() <= 1 + 1e-5
-    plain, ase = (
-        WordVectors.load(out / "mean-direction-power-0.0-layer-1"),
-        WordVectors.load(out / "ase-layer-1"),
-    )
+    plain, ase = (WordVectors.load(out / "mean-direction-power-0.0-layer-1"), WordVectors.load(out / "ase-layer-1"))
     np.testing.assert_allclose(plain.matrix, ase.matrix, atol=1e-5)
 
 

@@ -88,13 +88,10 @@ def _senses(encoder: StateEncoder) -> Judged:
     return Judged(pairs.gold, {name: pairs.kept(name, -1.0) for name in encoder.names})
 
 
-def _words(
-    encoder: StateEncoder, pairs: WordPairs, occurrences: Mapping[str, Sequence[Occurrence]]
-) -> Judged:
+def _words(encoder: StateEncoder, pairs: WordPairs, occurrences: Mapping[str, Sequence[Occurrence]]) -> Judged:
     kept = [row for row, pair in enumerate(zip(pairs.first, pairs.second)) if occurrences.keys() >= set(pair)]
     sides = [
-        [occurrence for row in kept for occurrence in occurrences[side[row]]]
-        for side in (pairs.first, pairs.second)
+        [occurrence for row in kept for occurrence in occurrences[side[row]]] for side in (pairs.first, pairs.second)
     ]
     every = PairCosines.of(*encoder.occurrences(sides[0] + sides[1]), np.repeat(pairs.gold[kept], CONTEXTS))
     usable = _by_pair(every.found).all(axis=1)
@@ -129,9 +126,7 @@ class Choice:
         return asdict(self)
 
 
-def choose(
-    judged: Mapping[str, Judged], candidates: Sequence[str], baseline: str = "raw", seed: int = 0
-) -> Choice:
+def choose(judged: Mapping[str, Judged], candidates: Sequence[str], baseline: str = "raw", seed: int = 0) -> Choice:
     """The candidate whose smallest gain over a baseline is the largest."""
     gains, drawn = zip(*(_gains(one, candidates, baseline, seed) for one in judged.values()))
     smallest = np.min(gains, axis=0)

@@ -55,9 +55,7 @@ def trained(options: argparse.Namespace, triples: Triples, teacher: Teacher, rec
     """Encoders of every variant, and the ablations of the paper's settings and of the best variant."""
     base = base_config(options)
     configs = dict([(PAPER, base), *(variant(base, text) for text in options.variant or ())])
-    encoders = {
-        name: encoder_of(options, name, triples, teacher, config, record) for name, config in configs.items()
-    }
+    encoders = {name: encoder_of(options, name, triples, teacher, config, record) for name, config in configs.items()}
     chosen = chosen_variant(options, encoders, record)
     for name in dict.fromkeys((PAPER, chosen)) if not options.no_ablation else ():
         without = name + ABLATION
@@ -119,19 +117,12 @@ def base_config(options: argparse.Namespace) -> TrainConfig:
         min_delta=options.min_delta,
         max_epochs=options.max_epochs,
         seed=options.seed,
-        distiller=replace(
-            BASE.distiller, feedforward=options.feedforward, layer_embeddings=options.layer_embeddings
-        ),
+        distiller=replace(BASE.distiller, feedforward=options.feedforward, layer_embeddings=options.layer_embeddings),
     )
 
 
 def encoder_of(
-    options: argparse.Namespace,
-    name: str,
-    triples: Triples,
-    teacher: Teacher,
-    config: TrainConfig,
-    record: TimedRecord,
+    options: argparse.Namespace, name: str, triples: Triples, teacher: Teacher, config: TrainConfig, record: TimedRecord
 ) -> MeaningEncoder:
     """An encoder from the working folder, or a newly trained one."""
     path = options.work / name.replace(", ", "-").replace(" ", "-")

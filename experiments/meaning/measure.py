@@ -42,9 +42,7 @@ def main() -> None:
     record.write()
     if options.stop_after_triples:
         return
-    teacher = Teacher.from_config(
-        TeacherConfig(options.teacher or options.masked, options.device, options.dtype)
-    )
+    teacher = Teacher.from_config(TeacherConfig(options.teacher or options.masked, options.device, options.dtype))
     encoders = distillers.trained(options, triples, teacher, record)
     representations = tasks.all_representations(options, encoders, vectors, record)
     with record.timed("tasks"):

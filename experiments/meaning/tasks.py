@@ -34,9 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--task", action="append", help="run only these tasks")
     group.add_argument("--limit", type=int, help="pairs of each sentence task")
     group.add_argument("--unit", default="subwords")
-    group.add_argument(
-        "--liu-sentences", type=int, default=20_000, help="sentences for Liu et al. 2020; 0 for none"
-    )
+    group.add_argument("--liu-sentences", type=int, default=20_000, help="sentences for Liu et al. 2020; 0 for none")
 
 
 def all_representations(
@@ -52,10 +50,7 @@ def all_representations(
 
 
 def evaluated(
-    options: argparse.Namespace,
-    reader: StateReader,
-    representations: dict[str, Representation],
-    record: TimedRecord,
+    options: argparse.Namespace, reader: StateReader, representations: dict[str, Representation], record: TimedRecord
 ) -> None:
     """All tasks, each printed and written when it is done.
 
@@ -64,12 +59,7 @@ def evaluated(
     values_of: dict[str, dict[str, float]] = {}
     record.facts["figures"] = values_of
     names = (PAPER, PAPER + ABLATION, record.facts["chosen"], record.facts["chosen"] + ABLATION)
-    shown = {
-        "raw",
-        *SCALED_RAW,
-        LIU,
-        *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names),
-    }
+    shown = {"raw", *SCALED_RAW, LIU, *(f"{kind} ({name})" for kind in ("meaning", "context") for name in names)}
     few = {name: represent for name, represent in representations.items() if name in shown}
     # The years together: their mean is a score too.
     groups = [[task] for task in IN_CONTEXT if task not in (*YEARS, WORDS)] + [list(YEARS), [WORDS]]

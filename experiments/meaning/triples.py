@@ -33,12 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this phase."""
     group = parser.add_argument_group("triples")
     group.add_argument("--masked", required=True, help="masked language model")
-    group.add_argument(
-        "--vectors", required=True, type=Path, help="static vectors for the tests of similarity"
-    )
-    group.add_argument(
-        "--there", help="translator from the language of the text; without it, words are substituted"
-    )
+    group.add_argument("--vectors", required=True, type=Path, help="static vectors for the tests of similarity")
+    group.add_argument("--there", help="translator from the language of the text; without it, words are substituted")
     group.add_argument("--back", help="translator back into it")
     group.add_argument("--count", type=int, default=PairConfig.count, help="targets to choose")
     group.add_argument("--similarity", type=float, default=BuildConfig.similarity)
@@ -50,18 +46,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="time limit for filling up to --enough by substitution; without it, none are made",
     )
-    group.add_argument(
-        "--only-targets", type=Path, metavar="FILE", help="choose targets, write them, and stop"
-    )
+    group.add_argument("--only-targets", type=Path, metavar="FILE", help="choose targets, write them, and stop")
     group.add_argument("--stop-after-triples", action="store_true", help="stop before training")
 
 
 def triples_of(options: argparse.Namespace, vectors: WordVectors, record: TimedRecord) -> Triples:
     """Triples from the working folder, or new ones."""
     path = options.work / "triples.jsonl"
-    record.facts["translators"] = [
-        {"name": Path(name).name} for name in (options.there, options.back) if name
-    ]
+    record.facts["translators"] = [{"name": Path(name).name} for name in (options.there, options.back) if name]
     if not path.exists():
         make(options, vectors, path, record)
     triples = Triples.read(path)
@@ -105,9 +97,7 @@ class Making:
     vectors: WordVectors
     record: TimedRecord
 
-    def part(
-        self, sources: Sources, trip: Paraphraser | None, enough: int | None, seconds: float | None
-    ) -> Triples:
+    def part(self, sources: Sources, trip: Paraphraser | None, enough: int | None, seconds: float | None) -> Triples:
         """Triples of one mode from the working folder, or new ones."""
         mode = Mode.SUBSTITUTED if trip is None else Mode.ROUND_TRIP
         path = self.options.work / f"{mode}.jsonl"
@@ -141,9 +131,7 @@ def joined_header(parts: Sequence[Triples]) -> dict[str, Any]:
         "mode": " and ".join(header["mode"] for header in headers),
         **{name: sum(header[name] for header in headers) for name in ("triples", "targets")},
         **{name: dict(sum((Counter(header[name]) for header in headers), Counter())) for name in COUNTS},
-        "parts": [
-            {name: header[name] for name in ("mode", "triples", "targets", *COUNTS)} for header in headers
-        ],
+        "parts": [{name: header[name] for name in ("mode", "triples", "targets", *COUNTS)} for header in headers],
     }
 
 

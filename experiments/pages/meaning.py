@@ -18,9 +18,7 @@ TASKS = {
     "usim": "USim", "wic": "WiC", "cosimlex-1": "CoSimLex I", "cosimlex-2": "CoSimLex II", "scws": "SCWS",
     **{f"sts{year}": f"STS{year}" for year in range(12, 17)}, "sts-mean": "mean STS", "paws-wiki": "PAWS",
 }  # fmt: skip
-COSINES = {
-    f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"
-}
+COSINES = {f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"}
 DIFFERENCES = (
     "Difference from the raw mean of the layers, in points; on development data in spreads (σ) of the "
     "difference, with the share of resamples in which each would have been chosen:"
@@ -41,14 +39,7 @@ def page() -> str:
 
 def section(content: Content) -> str:
     """One measurement."""
-    lines = [
-        f"### {content['title']}",
-        "",
-        made(content),
-        "",
-        f"    {current_command(content['command'])}",
-        "",
-    ]
+    lines = [f"### {content['title']}", "", made(content), "", f"    {current_command(content['command'])}", ""]
     header = content["triples"]
     lines += [
         *(f"- {condition}" for condition in content["conditions"]),
@@ -99,9 +90,7 @@ def triples(header: Content, seconds: Content) -> str:
     dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
     speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))
     rate = "" if speed is None else f", {speed:.0f} per second"
-    kinds = "; ".join(
-        f"{count:,} {kind}" for kind, count in header.get("positives", {}).items() if kind != mode
-    )
+    kinds = "; ".join(f"{count:,} {kind}" for kind, count in header.get("positives", {}).items() if kind != mode)
     made = f" ({kinds})" if kinds else ""
     return (
         f"- Triples ({mode}): {header['triples']:,}{made} of {header['targets']:,} targets{rate}; "

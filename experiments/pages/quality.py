@@ -77,26 +77,14 @@ TAGGING_PARENTS = tuple(Column(title, f"{name}:parent") for title, name, _ in TA
 BLOCKS = (
     Block("Word similarity (Spearman's correlation), every pair, unseen words included", "all", EIGHT, "A8"),
     Block(
-        "Word similarity, only pairs whose words the text shows at least twice",
-        "pairs seen in the text",
-        EIGHT,
-        "A8",
+        "Word similarity, only pairs whose words the text shows at least twice", "pairs seen in the text", EIGHT, "A8"
     ),
-    Block(
-        "Analogies (accuracy, 3CosAdd), relational similarity (Spearman), categories (purity)",
-        "all",
-        RELATIONS,
-    ),
+    Block("Analogies (accuracy, 3CosAdd), relational similarity (Spearman), categories (purity)", "all", RELATIONS),
     Block("Sentence similarity (Pearson), mean of the words", "all", STS, "mean"),
     Block("Sentence similarity (Pearson), SIF", "sif", STS, "mean"),
     Block("Sentence classification (accuracy), linear probe", "all", PROBES, "mean", share=True),
     Block("Sentence classification (accuracy), CNN", "trained", SENTENCES, "mean", share=True),
-    Block(
-        "Sentence classification (accuracy), the language model itself, fine-tuned",
-        "trained",
-        PARENTS,
-        share=True,
-    ),
+    Block("Sentence classification (accuracy), the language model itself, fine-tuned", "trained", PARENTS, share=True),
     Block("Tagging (span F1; accuracy for parts of speech), BiLSTM-CRF", "trained", TAGS, share=True),
     Block("Tagging, the language model itself, fine-tuned", "trained", TAGGING_PARENTS, share=True),
 )
@@ -143,8 +131,7 @@ def summary(files: list[File]) -> str:
         if not scored or label not in METHODS:
             continue
         cells = [
-            cell(scored, named[name], share=False).partition(" (")[0]
-            for name in ("wordsim353", "simlex999", "men")
+            cell(scored, named[name], share=False).partition(" (")[0] for name in ("wordsim353", "simlex999", "men")
         ]
         lines.append(f"| `{label}` | {' | '.join([*cells, mean_cell(scored, EIGHT)])} |")
     return "\n".join(lines)

@@ -83,10 +83,7 @@ def _summary_rows() -> Iterator[tuple[str, str, str, str, Result]]:
     yield "prepare text, words/s per core", f"{rate:,.0f}", "", "", text
     tables = _result("vectors")
     seconds = {name: median(times) for name, times in tables["seconds"].items()}
-    for title, step in (
-        ("read 400,000 x 300 as text, s", "text"),
-        ("1,000 neighbor queries on it, s", "queries"),
-    ):
+    for title, step in (("read 400,000 x 300 as text, s", "text"), ("1,000 neighbor queries on it, s", "queries")):
         ours, theirs = seconds[f"wordstill_{step}"], seconds[f"gensim_{step}"]
         yield title, f"{ours:.1f}", f"{theirs:.1f} (gensim)", f"{theirs / ours:.1f}", tables
     questions = _result("analogies")

@@ -135,9 +135,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--teacher", default=TeacherConfig.name)
     parser.add_argument("--dtype", default=TeacherConfig.dtype, help="precision of the teacher")
     parser.add_argument("--method", action="append", default=[], help="may be repeated")
-    parser.add_argument(
-        "--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384"
-    )
+    parser.add_argument("--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384")
     parser.add_argument("--table", action="append", default=[], help="NAME=PATH, an existing table")
     parser.add_argument("--seed", type=int, action="append", help="may be repeated")
     parser.add_argument("--max-vocab", type=int, default=400_000)

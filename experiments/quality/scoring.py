@@ -48,10 +48,7 @@ def score(vectors: WordVectors) -> dict[str, Any]:
     ``pairs seen in the text`` are the similarity sets once more with the words that the text shows at least
     twice, so that methods which know other words too can be compared with those which do not.
     """
-    found = {
-        "all": _by_set(evaluate(vectors, SETS)),
-        "sif": _by_set(evaluate(vectors, SENTENCES, SIF)),
-    }
+    found = {"all": _by_set(evaluate(vectors, SETS)), "sif": _by_set(evaluate(vectors, SENTENCES, SIF))}
     if vectors.counts is not None:
         shown = [word for word, count in zip(vectors.words, vectors.counts) if count >= SEEN]
         found["pairs seen in the text"] = _by_set(evaluate(vectors.subset(shown), EIGHT))

@@ -197,9 +197,7 @@ def arguments() -> argparse.Namespace:
     parents = parser.add_mutually_exclusive_group()
     parents.add_argument("--no-parent", action="store_true", help="without the language model itself")
     parents.add_argument("--only-parent", action="store_true", help="nothing but the language model")
-    parser.add_argument(
-        "--teacher", help="the model to fine-tune; by default the one that the first table names"
-    )
+    parser.add_argument("--teacher", help="the model to fine-tune; by default the one that the first table names")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
     parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()

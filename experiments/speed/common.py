@@ -64,9 +64,7 @@ def agreement(vectors: NDArray[np.float32], reference: NDArray[np.float32]) -> d
     }
 
 
-def save(
-    benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str | None = None, kind: str = ""
-) -> None:
+def save(benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str | None = None, kind: str = "") -> None:
     """Write a result with its command, commit, seed and machine, as BENCHMARK.json or BENCHMARK.KIND.json."""
     facts = {
         "command": command_line(f"experiments.speed.{benchmark}", sys.argv[1:]),

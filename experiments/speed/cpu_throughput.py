@@ -145,10 +145,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
         f"{result['words']:,} words, {result['subwords']:,} subwords and {result['padding']:.0%} padding; "
         f"{result['dtype']}, batches of {result['budget']:,} subwords; {result['vocabulary']:,} vectors of "
         f"each kind; preparing the text took {result['prepare_seconds']:.1f} s, not included.",
-        *(
-            f"Ratio {result['ratio']:.2f}, target {least}: {met(result['ratio'] >= least)}."
-            for least in TARGETS
-        ),
+        *(f"Ratio {result['ratio']:.2f}, target {least}: {met(result['ratio'] >= least)}." for least in TARGETS),
     ]
     for name, cosine in (result["cosine_to_float32"] or {}).items():
         lines.append(
@@ -164,9 +161,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
     parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
     parser.add_argument("--words", type=int, default=231_000, help="number of words to read, approximately")
-    parser.add_argument(
-        "--repeats", type=int, default=2, help="repeats of every contestant; medians are reported"
-    )
+    parser.add_argument("--repeats", type=int, default=2, help="repeats of every contestant; medians are reported")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--teacher", default=NAME, help="another model, as a folder")
     parser.add_argument("--dtype", default="auto", help="precision of our teacher")

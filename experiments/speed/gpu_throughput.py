@@ -75,9 +75,7 @@ WIKIPEDIA = 1.28e9
 LONG_RUN = 180.0
 """Seconds of a run that the whole Wikipedia is estimated from."""
 KINDS = {
-    shape: f"A model of the shape of {shape}, over about a tenth of the text:"
-    for shape in SHAPES
-    if shape != FULL
+    shape: f"A model of the shape of {shape}, over about a tenth of the text:" for shape in SHAPES if shape != FULL
 }
 WARM_UP = 6
 
@@ -147,18 +145,11 @@ def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> Iterat
 
 
 def measure_mix(
-    teacher: Teacher,
-    text: Text,
-    batches: TextBatches,
-    specs: tuple[str, ...],
-    passes: int,
-    part: float | None,
+    teacher: Teacher, text: Text, batches: TextBatches, specs: tuple[str, ...], passes: int, part: float | None
 ) -> dict[str, Any]:
     """Seconds, subwords and peak memory of passes over the text or the first part of it."""
     words = text.corpus.n_words
-    context = RunContext(
-        text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes
-    )
+    context = RunContext(text.vocabulary, teacher.width, teacher.depth, teacher.device, words=words, epochs=passes)
     chosen = read_specs(specs, METHODS, teacher.depth) if specs else []
     methods = {spec.label: spec.build(context) for spec in chosen}
     first = None if part is None else round(part * words / batches.config.budget)
@@ -166,9 +157,7 @@ def measure_mix(
     seconds, subwords = 0.0, 0
     for limit, times in ((WARM_UP, 1), (first, passes)):
         counted = Counted(batches, limit)
-        stages = [
-            Stage("text", counted, list(methods.values()), isolated=False, words=words) for _ in range(times)
-        ]
+        stages = [Stage("text", counted, list(methods.values()), isolated=False, words=words) for _ in range(times)]
         for stage in stages:
             stage.layers = (teacher.depth,)
         torch.cuda.synchronize()
@@ -260,9 +249,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
     ]
     if shape in LEAST_RATES:
         least = LEAST_RATES[shape]
-        said.append(
-            f"{shape} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}."
-        )
+        said.append(f"{shape} alone {alone / 1e6:.2f} million/s, target {least / 1e6:g}: {met(alone >= least)}.")
     if shape != FULL:
         return said
     said += [
@@ -326,15 +313,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("text", type=Path, help="a text of any format that wordstill reads")
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--mix", action="append", choices=MIXES)
-    parser.add_argument(
-        "--repeat", type=int, default=1, help="passes over the text, for the mixes named by --repeated"
-    )
+    parser.add_argument("--repeat", type=int, default=1, help="passes over the text, for the mixes named by --repeated")
     parser.add_argument("--repeated", action="append", default=[], choices=MIXES)
     parser.add_argument("--budget", type=int)
     parser.add_argument("--batches", default="auto", choices=get_args(Place), help="where they are made")
-    parser.add_argument(
-        "--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out"
-    )
+    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out")
     parser.add_argument("--commit", help="commit to record, where git is not available")
     parser.add_argument("--eager", action="store_true", help="do not compile the model")
     options = parser.parse_args()

@@ -58,16 +58,9 @@ def rows(result: dict[str, Any]) -> list[Row]:
     """The table: the slowest sets, the rest together, and the sum."""
     ordered = sorted(result["seconds"].items(), key=lambda item: -item[1])
     table: list[Row] = [("", "seconds")]
-    table += [
-        (DATASETS[name].title if name in DATASETS else name, f"{taken:.1f}")
-        for name, taken in ordered[:SLOWEST]
-    ]
+    table += [(DATASETS[name].title if name in DATASETS else name, f"{taken:.1f}") for name, taken in ordered[:SLOWEST]]
     rest = sum(taken for _, taken in ordered[SLOWEST:])
-    return [
-        *table,
-        (f"{len(ordered) - SLOWEST} others", f"{rest:.1f}"),
-        ("together", f"{result['total']:.1f}"),
-    ]
+    return [*table, (f"{len(ordered) - SLOWEST} others", f"{rest:.1f}"), ("together", f"{result['total']:.1f}")]
 
 
 def remarks(result: dict[str, Any]) -> list[str]:

@@ -69,9 +69,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 def remarks(result: dict[str, Any]) -> list[str]:
     """Conditions, and whether the limit is kept."""
     settings = "; ".join(
-        f"{step['title']}: {value:,} {name}"
-        for step in result["steps"]
-        for name, value in step["settings"].items()
+        f"{step['title']}: {value:,} {name}" for step in result["steps"] for name, value in step["settings"].items()
     )
     return [
         f"{result['workers']} processes or threads; {settings}.",
@@ -98,9 +96,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
     parser.add_argument("--text", type=Path, help="text to read; by default the embedded Wikipedia excerpt")
     parser.add_argument("--megabytes", type=float, help="size of the larger text; by default all of it")
-    parser.add_argument(
-        "--words", type=int, default=90_000, help="for the embedded teacher, of the smaller text"
-    )
+    parser.add_argument("--words", type=int, default=90_000, help="for the embedded teacher, of the smaller text")
     parser.add_argument("--max-vocab", type=int, default=2_000, help="vectors of the embedded teacher")
     parser.add_argument("--tiny-vocab", type=int, default=10_000, help="vectors of the tiny teacher")
     parser.add_argument("--workers", type=int, default=2)

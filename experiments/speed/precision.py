@@ -69,9 +69,7 @@ def checked_words(device: str, dtypes: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def measure(
-    corpus: Corpus, words: tuple[str, ...], device: str, dtypes: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def measure(corpus: Corpus, words: tuple[str, ...], device: str, dtypes: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The results so far, after each precision that is compared with float32."""
     config = DistillConfig(METHODS, vocabulary=VocabularyConfig(words=words))
     reference, facts = make(corpus, replace(config, teacher=TeacherConfig(NAME, device, EXACT)))
@@ -95,10 +93,7 @@ def make(corpus: Corpus, config: DistillConfig) -> tuple[dict[str, WordVectors],
     plan = make_plan(teacher, corpus, config)
     clock = Clock(plan.engine.stages[-1])
     tables = plan.run(progress=True)
-    facts = {
-        "words_per_second": corpus.n_words / clock.seconds,
-        "scores": _scores(tables),
-    }
+    facts = {"words_per_second": corpus.n_words / clock.seconds, "scores": _scores(tables)}
     del teacher, plan, clock
     # The next teacher may need the memory.
     gc.collect()
@@ -110,12 +105,7 @@ class Clock:
     """Seconds of a stage; waits for the GPU only at its end."""
 
     def __init__(self, stage: Stage) -> None:
-        self.batches, self.should_stop, self.started, self.seconds = (
-            stage.batches,
-            stage.should_stop,
-            0.0,
-            0.0,
-        )
+        self.batches, self.should_stop, self.started, self.seconds = (stage.batches, stage.should_stop, 0.0, 0.0)
         stage.batches, stage.should_stop = self, self.end
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:

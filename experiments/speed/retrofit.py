@@ -67,9 +67,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
     lines: list[Row] = [("", "seconds", "words moved")]
     for name, found in result["methods"].items():
         lines.append((name, f"{found['seconds']:.1f}", f"{found['moved']:,}"))
-    lines.append(
-        (f"loop over words, {PASSES} times one pass", f"{PASSES * result['loop']['seconds']:.1f}", "")
-    )
+    lines.append((f"loop over words, {PASSES} times one pass", f"{PASSES * result['loop']['seconds']:.1f}", ""))
     return lines
 
 

@@ -49,10 +49,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     torch.manual_seed(0)
     sample = Sample.draw(options.sentences)
     ways = {
-        "classifier": (
-            classifier_steps(sample, device, plain=False),
-            classifier_steps(sample, device, plain=True),
-        ),
+        "classifier": (classifier_steps(sample, device, plain=False), classifier_steps(sample, device, plain=True)),
         "field": (field_steps(sample, device, plain=False), field_steps(sample, device, plain=True)),
     }
     speeds = {
@@ -121,9 +118,7 @@ def classifier_steps(sample: Sample, device: torch.device, *, plain: bool) -> Ca
     def run() -> None:
         for places in sample.batches(config.batch):
             ids = torch.from_numpy(sample.sentences.padded(places, model.margin)).to(device)
-            loss = nn.functional.cross_entropy(
-                model(ids), torch.zeros(len(ids), dtype=torch.long, device=device)
-            )
+            loss = nn.functional.cross_entropy(model(ids), torch.zeros(len(ids), dtype=torch.long, device=device))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -32,10 +32,7 @@ def planted_lines(sentences: int = 1500, seed: int = 0) -> list[str]:
     lines = []
     for _ in range(sentences):
         topic = int(generator.integers(2))
-        words = [
-            generator.choice(TOPICS[topic if generator.random() < 0.9 else 1 - topic].split())
-            for _ in range(4)
-        ]
+        words = [generator.choice(TOPICS[topic if generator.random() < 0.9 else 1 - topic].split()) for _ in range(4)]
         chosen = [*words, *generator.choice(FILLERS, size=4)]
         lines.append(" ".join(generator.permutation(chosen)).capitalize() + ".")
     return lines

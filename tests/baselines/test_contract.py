@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
-from wordstill.baselines import (
-    BASELINES,
-    Baseline,
-    TrainConfig,
-    Training,
-    read_baselines,
-    train,
-    train_on_corpus,
-)
+from wordstill.baselines import BASELINES, Baseline, TrainConfig, Training, read_baselines, train, train_on_corpus
 from wordstill.baselines.word_stream import WordText
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, MissingExtra, TrainingError, UsageError
@@ -200,18 +192,11 @@ def test_a_stopped_training_keeps_what_is_finished(planted, tmp_path, monkeypatc
         with pytest.raises(KeyboardInterrupt):
             train(planted.corpus.path, tmp_path / "out", config=config)
     with pytest.raises(DataError, match=r"training\.seed was 0, now 1"):
-        train(
-            planted.corpus.path,
-            tmp_path / "out",
-            config=replace(config, training=Training(seed=1, device="cpu")),
-        )
+        train(planted.corpus.path, tmp_path / "out", config=replace(config, training=Training(seed=1, device="cpu")))
     monkeypatch.setattr(BASELINES["glove"], "fit", lambda *_: pytest.fail("trained again"))
     train(planted.corpus.path, tmp_path / "out", config=config)
     whole, resumed = (
-        {
-            path.relative_to(tmp_path / name): path.read_bytes()
-            for path in sorted((tmp_path / name).glob("*/*"))
-        }
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in sorted((tmp_path / name).glob("*/*"))}
         for name in ("whole", "out")
     )
     assert resumed == whole

@@ -21,18 +21,14 @@ WORDS, BUCKETS = 8, 50
 
 def flat(sentences):
     words = torch.tensor([word for sentence in sentences for word in sentence])
-    owner = torch.repeat_interleave(
-        torch.arange(len(sentences)), torch.tensor([len(each) for each in sentences])
-    )
+    owner = torch.repeat_interleave(torch.arange(len(sentences)), torch.tensor([len(each) for each in sentences]))
     return words, owner
 
 
 def bags_of(sentences, longest=2, dropped=0, seed=0):
     words, owner = flat(sentences)
     noise = torch.rand(longest * len(words), generator=torch.Generator().manual_seed(seed))
-    return make_bags(
-        words, owner, longest=longest, first=WORDS, buckets=BUCKETS, dropped=dropped, noise=noise
-    )
+    return make_bags(words, owner, longest=longest, first=WORDS, buckets=BUCKETS, dropped=dropped, noise=noise)
 
 
 def ngrams(sentence, longest):

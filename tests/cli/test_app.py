@@ -65,13 +65,7 @@ def test_wrong_usage_ends_with_2(cli, arguments):
 
 def test_quick_commands_do_not_import_torch(vectors, store):
     table = str(vectors / "ase")
-    calls = [
-        ["--help"],
-        ["distill", "--help"],
-        ["similar", table, "bador"],
-        ["info", table],
-        ["info", str(store)],
-    ]
+    calls = [["--help"], ["distill", "--help"], ["similar", table, "bador"], ["info", table], ["info", str(store)]]
     script = f"""
 import sys
 from wordstill.cli import app

@@ -124,11 +124,7 @@ BAD = {
     "no room": (("table", "x.txt", "--dtype", "i8"), 2, "cannot store i8. Formats that can: wordstill"),
     "unknown type": (("table", "x", "--dtype", "f8"), 2, "Known: f16, f32, i8"),
     "too many numbers": (("table", "x", "--dim", "5"), 2, "dim must be at most 4, that of the table; got 5"),
-    "missing words": (
-        ("table", "x", "--words", "words.txt"),
-        2,
-        "1 of 2 words are not in the table, 'kings'",
-    ),
+    "missing words": (("table", "x", "--words", "words.txt"), 2, "1 of 2 words are not in the table, 'kings'"),
     "no word list": (("table", "x", "--words", "nowhere"), 1, "Cannot read nowhere"),
     "empty word list": (("table", "x", "--words", "empty"), 1, "empty is empty"),
     "no source": (("nowhere", "x"), 1, "nowhere"),

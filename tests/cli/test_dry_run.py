@@ -12,9 +12,7 @@ PAIRS = [("babar", "bador"), ("babar", "bafir"), ("bador", "bagur"), ("bafir", "
 
 @pytest.fixture
 def dry(cli, teacher, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        estimate, "dry_run", partial(estimate.dry_run, probe_bytes=100_000, probe_seconds=0.2)
-    )
+    monkeypatch.setattr(estimate, "dry_run", partial(estimate.dry_run, probe_bytes=100_000, probe_seconds=0.2))
     monkeypatch.chdir(tmp_path)
 
     def run(source: object, *more: object) -> object:

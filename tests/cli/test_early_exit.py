@@ -86,8 +86,7 @@ def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_pa
     assert (ended.code, ended.out) == (1, "")
     kept, told = ended.err.splitlines()
     assert kept == (
-        f"Finished work is kept in {tmp_path / 'out.partial'}: the same command resumes, --overwrite starts "
-        "again."
+        f"Finished work is kept in {tmp_path / 'out.partial'}: the same command resumes, --overwrite starts again."
     )
     assert told.startswith("error: bert-skipgram") and "for example rate=0.1" in told
     lower = method.replace("rate=1,", "rate=0.001,")
@@ -110,18 +109,7 @@ def stops(monkeypatch):
 
 def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, teacher, tmp_path):
     out = tmp_path / "out"
-    arguments = (
-        "distill",
-        store,
-        "--out",
-        out,
-        "--teacher",
-        teacher,
-        "-m",
-        "ase",
-        "--checkpoint-minutes",
-        "0",
-    )
+    arguments = ("distill", store, "--out", out, "--teacher", teacher, "-m", "ase", "--checkpoint-minutes", "0")
     original = Engine._save
 
     def save_and_stop(engine, progress):

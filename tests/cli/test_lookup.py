@@ -70,8 +70,7 @@ def test_policies_that_cannot_be_used(cli, place, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("words", "rule"),
-    [(("king", "queen", "boat"), "3cosmul"), (("king,boat", "queen,river", "Paris"), "3cosavg")],
+    ("words", "rule"), [(("king", "queen", "boat"), "3cosmul"), (("king,boat", "queen,river", "Paris"), "3cosavg")]
 )
 def test_rules_for_analogies(cli, place, words, rule):
     done = cli("analogy", place, *words, "--rule", rule, "-n", "3")

@@ -20,20 +20,7 @@ from wordstill.meaning import encoder as library
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
 
-WORDS = [
-    "river",
-    "house",
-    "still",
-    "old",
-    "small",
-    "knows",
-    "nobody",
-    "grey",
-    "turned",
-    "stands",
-    "why",
-    "words",
-]
+WORDS = ["river", "house", "still", "old", "small", "knows", "nobody", "grey", "turned", "stands", "why", "words"]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution"),
     pytest.mark.filterwarnings("ignore:The training ended after"),
@@ -103,21 +90,15 @@ def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
     again = cli("meaning", "train", triples, *cheap, "--out", encoder)
     assert again.code == 2 and "exists already" in again.err
 
-    monkeypatch.setattr(
-        sys, "stdin", StringIO("nobody knows the river\t17:22\nthe old river\t2\nthe still\n")
-    )
-    encoded = cli(
-        "meaning", "encode", encoder, "-", "--word", "still", "--out", occurrences, "--dtype", "float32"
-    )
+    monkeypatch.setattr(sys, "stdin", StringIO("nobody knows the river\t17:22\nthe old river\t2\nthe still\n"))
+    encoded = cli("meaning", "encode", encoder, "-", "--word", "still", "--out", occurrences, "--dtype", "float32")
     assert encoded.code == 0, encoded.err
     assert [occurrence.word for occurrence in OccurrenceStore.load(occurrences).occurrences] == [
         "river",
         "river",
         "still",
     ]
-    found = cli(
-        "meaning", "similar", encoder, occurrences, "nobody knows the river", "3", "--dtype", "float32"
-    )
+    found = cli("meaning", "similar", encoder, occurrences, "nobody knows the river", "3", "--dtype", "float32")
     assert found.out.startswith("  1.0000  nobody knows the [river]\n")
 
     store = tmp_path / "store"
@@ -227,15 +208,7 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     from wordstill.meaning.masked import MaskedModel
 
     options = ("--masked", world / "masked", "--vectors", world / "vectors", "--device", "cpu", *thresholds)
-    pairs = (
-        "meaning",
-        "pairs",
-        "--paraphrases",
-        world / "pairs.tsv",
-        *options,
-        "--out",
-        tmp_path / "t.jsonl",
-    )
+    pairs = ("meaning", "pairs", "--paraphrases", world / "pairs.tsv", *options, "--out", tmp_path / "t.jsonl")
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -22,8 +22,7 @@ def test_times(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (12_345, "12 kB"), (5e6, "5 MB"), (1.5e12, "1500.0 GB")],
+    ("size", "text"), [(0, "0 bytes"), (999, "999 bytes"), (12_345, "12 kB"), (5e6, "5 MB"), (1.5e12, "1500.0 GB")]
 )
 def test_sizes(size, text):
     assert size_text(size) == text

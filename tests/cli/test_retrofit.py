@@ -48,18 +48,7 @@ def test_the_table_is_the_librarys(cli, table, lexicon, tmp_path):
 
 
 def test_settings_and_antonyms_as_a_further_step(cli, table, lexicon, antonyms, tmp_path):
-    settings = (
-        "--method",
-        "faruqui",
-        "--alpha",
-        "2",
-        "--beta",
-        "0.5",
-        "--passes",
-        "3",
-        "--order",
-        "gauss-seidel",
-    )
+    settings = ("--method", "faruqui", "--alpha", "2", "--beta", "0.5", "--passes", "3", "--order", "gauss-seidel")
     done = cli(
         "retrofit", tmp_path / "table", "-l", lexicon, "-o", tmp_path / "out.vec", *settings,
         "--antonyms", antonyms, "--margin", "0.5",
@@ -91,9 +80,7 @@ def test_several_lexicons_are_one(cli, table, lexicon, tmp_path):
 
 
 def test_groups(cli, table, lexicon, tmp_path):
-    done = cli(
-        "retrofit", tmp_path / "table", "-l", lexicon, "--lexicon-format", "groups", "-o", tmp_path / "out"
-    )
+    done = cli("retrofit", tmp_path / "table", "-l", lexicon, "--lexicon-format", "groups", "-o", tmp_path / "out")
     assert "6 links between 6 words" in done.out
 
 

@@ -60,9 +60,7 @@ def test_retrofitting_in_a_chain(cli, table, tmp_path):
 def test_steps_learnt_from_one_table_for_another(cli, table, tmp_path):
     table.subset(["word3", "word1"]).save(tmp_path / "part")
     cli("transform", tmp_path / "table", "-c", "pca:dim=2", "-o", tmp_path / "out")
-    done = cli(
-        "transform", tmp_path / "part", "--apply", tmp_path / "out.transforms", "-o", tmp_path / "again"
-    )
+    done = cli("transform", tmp_path / "part", "--apply", tmp_path / "out.transforms", "-o", tmp_path / "again")
     assert done.code == 0, done.err
     whole, part = WordVectors.load(tmp_path / "out"), WordVectors.load(tmp_path / "again")
     np.testing.assert_allclose(part["word3"], whole["word3"], atol=1e-6)

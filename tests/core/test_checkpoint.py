@@ -49,11 +49,7 @@ def test_the_last_state_comes_back_bit_for_bit(file):
 
 def test_other_settings_are_named_field_by_field(file):
     file.save({}, ARRAYS)
-    other = {
-        "teacher": {"name": "tiny", "dtype": "bfloat16"},
-        "seed": 0,
-        "methods": {"still": {"dim": 4}, "ase": {}},
-    }
+    other = {"teacher": {"name": "tiny", "dtype": "bfloat16"}, "seed": 0, "methods": {"still": {"dim": 4}, "ase": {}}}
     with pytest.raises(DataError) as caught:
         CheckpointFile(file.path, json.dumps(other)).load(Progress)
     message = str(caught.value)
@@ -90,10 +86,7 @@ DAMAGED_METADATA = {
     "no progress": {"recipe": json.dumps(RECIPE)},
     "recipe is no JSON": {"recipe": "{", "progress": START},
     "recipe is no object": {"recipe": "[1]", "progress": START},
-    "progress of another version": {
-        "recipe": json.dumps(RECIPE),
-        "progress": '{"words": 0, "epoch": 1}',
-    },
+    "progress of another version": {"recipe": json.dumps(RECIPE), "progress": '{"words": 0, "epoch": 1}'},
     "progress is no object": {"recipe": json.dumps(RECIPE), "progress": "5"},
 }
 DAMAGED = r"The checkpoint .* is damaged \(.+\): start again with --overwrite"

@@ -136,9 +136,7 @@ def test_refuse_existing(tmp_path):
 OURS = {"a.json", "b.bin"}
 
 
-@pytest.mark.parametrize(
-    "paths", [[], ["a.json"], ["a.json", "b.bin"], ["one/a.json", "two/b.bin", "a.json"]], ids=str
-)
+@pytest.mark.parametrize("paths", [[], ["a.json"], ["a.json", "b.bin"], ["one/a.json", "two/b.bin", "a.json"]], ids=str)
 def test_our_own_results_may_be_replaced(tmp_path, paths):
     folder = tmp_path / "out"
     folder.mkdir()

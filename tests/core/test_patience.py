@@ -9,11 +9,7 @@ from wordstill.core.patience import Patience
 
 def test_small_gains_do_not_count():
     stopping = Patience(2, min_delta=0.1)
-    assert [stopping.update(score, step) for step, score in enumerate((0.5, 0.6, 0.55), 1)] == [
-        True,
-        False,
-        False,
-    ]
+    assert [stopping.update(score, step) for step, score in enumerate((0.5, 0.6, 0.55), 1)] == [True, False, False]
     assert (stopping.best, stopping.should_stop) == (0.5, True)
 
 

@@ -61,9 +61,7 @@ def test_a_plug_in_is_listed_and_imported_on_use(shapes, install):
 
 def test_an_unknown_name_lists_plug_ins_too(shapes, install):
     install("shapes_round", {"circle": "Circle"}, CIRCLE)
-    with pytest.raises(
-        UsageError, match=r"Unknown shape 'circl'. Did you mean 'circle'\? Known: circle, lazy, "
-    ):
+    with pytest.raises(UsageError, match=r"Unknown shape 'circl'. Did you mean 'circle'\? Known: circle, lazy, "):
         shapes.find("circl")
     assert shapes.get("circl") is None
 
@@ -71,16 +69,8 @@ def test_an_unknown_name_lists_plug_ins_too(shapes, install):
 @pytest.mark.parametrize(
     ("points", "code", "message"),
     [
-        (
-            {"square": "Circle"},
-            CIRCLE,
-            "package 'shapes_a' adds a shape 'square', but wordstill itself has one",
-        ),
-        (
-            {"circle": "Circle"},
-            "import nothing_such",
-            "shape 'circle' of the package 'shapes_a' cannot be imp",
-        ),
+        ({"square": "Circle"}, CIRCLE, "package 'shapes_a' adds a shape 'square', but wordstill itself has one"),
+        ({"circle": "Circle"}, "import nothing_such", "shape 'circle' of the package 'shapes_a' cannot be imp"),
         ({"circle": "Circle"}, "1 / 0", "from shapes_a:Circle: ZeroDivisionError: division by zero. Repair"),
         ({"circle": "Missing"}, CIRCLE, "AttributeError: module 'shapes_a' has no attribute 'Missing'"),
         ({"circle": "number"}, CIRCLE, "must be a subclass of Shape; got 3 from shapes_a:number"),

@@ -24,9 +24,7 @@ def test_runs_against_loops(runs):
     assert ranges(starts, lengths).tolist() == [
         number for start, length in runs for number in range(start, start + length)
     ]
-    assert owners(lengths).tolist() == [
-        owner for owner, (_, length) in enumerate(runs) for _ in range(length)
-    ]
+    assert owners(lengths).tolist() == [owner for owner, (_, length) in enumerate(runs) for _ in range(length)]
 
 
 @pytest.mark.parametrize("arrays", [HOST, DeviceArrays(torch.device("cpu"))], ids=["numpy", "torch"])

@@ -15,11 +15,7 @@ from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors
 
 REPAIRS = {
-    "a repeated word": (
-        b"3 2\na 1 2\nb 3 4\na 5 6\n",
-        ["a", "b"],
-        "only the first row of each word was kept",
-    ),
+    "a repeated word": (b"3 2\na 1 2\nb 3 4\na 5 6\n", ["a", "b"], "only the first row of each word was kept"),
     "NaN": (b"3 2\na 1 2\nb 3 nan\nc 5 6\n", ["a", "c"], "lines that are no rows were left out"),
     "another length": (b"a 1 2\nb 3\nc 5 6\n", ["a", "c"], "lines that are no rows were left out"),
     "not UTF-8": (b"a 1 2\n\xff 3 4\nc 5 6\n", ["a", "c"], "lines that are no rows were left out"),

@@ -78,11 +78,7 @@ def test_a_stopped_run_is_resumed_and_says_so(out, caplog):
 @pytest.mark.parametrize(
     ("command", "settings", "message"),
     [
-        (
-            "work",
-            {"seed": 1},
-            r"was made with other settings: seed was 0, now 1\. .*--overwrite",
-        ),
+        ("work", {"seed": 1}, r"was made with other settings: seed was 0, now 1\. .*--overwrite"),
         ("other", {"seed": 0}, "command was 'work', now 'other'"),
     ],
 )
@@ -130,10 +126,7 @@ def test_what_another_version_left_is_refused(out, record):
     left.touch()
     if record is not None:
         (left.parent / SETTINGS).write_bytes(record)
-    with (
-        pytest.raises(UsageError, match=r"left by another version.*--overwrite"),
-        working_folder(out, "work"),
-    ):
+    with pytest.raises(UsageError, match=r"left by another version.*--overwrite"), working_folder(out, "work"):
         raise AssertionError
     assert left.exists()
     with working_folder(out, "work", overwrite=True):

@@ -11,9 +11,7 @@ PHRASES = st.dictionaries(
 )
 
 
-def slow_find(
-    phrases: dict[tuple[int, ...], int], ids: list[int], sentences: list[int]
-) -> list[tuple[int, int, int]]:
+def slow_find(phrases: dict[tuple[int, ...], int], ids: list[int], sentences: list[int]) -> list[tuple[int, int, int]]:
     return [
         (phrases[tuple(ids[first : last + 1])], first, last)
         for first in range(len(ids))
@@ -23,9 +21,7 @@ def slow_find(
 
 
 @given(PHRASES, st.lists(st.tuples(st.integers(-1, 6), st.booleans()), max_size=60))
-def test_found_as_by_looking_everywhere(
-    phrases: dict[tuple[int, ...], int], words: list[tuple[int, bool]]
-) -> None:
+def test_found_as_by_looking_everywhere(phrases: dict[tuple[int, ...], int], words: list[tuple[int, bool]]) -> None:
     ids = [word for word, _ in words]
     sentences = np.cumsum([ends for _, ends in words], dtype=np.int64)
     table = PhraseTable(phrases)

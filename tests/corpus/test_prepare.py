@@ -43,9 +43,7 @@ def contents(store: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"sentences_per_line": True}, {"filter": "sentences-10-40"}])
-def test_workers_and_block_size_do_not_matter(
-    tmp_path: Path, text: Path, settings: dict[str, object]
-) -> None:
+def test_workers_and_block_size_do_not_matter(tmp_path: Path, text: Path, settings: dict[str, object]) -> None:
     config = PrepareConfig(**settings)
     stores = [
         prepare([text], tmp_path / f"store{workers}-{size}", config, workers=workers, block_bytes=size).path
@@ -74,9 +72,7 @@ def test_many_small_files_make_few_blocks(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / f"{number}.txt").write_text("Some text.")
     made: list[int] = []
     original = ShardMaker.__call__
-    monkeypatch.setattr(
-        ShardMaker, "__call__", lambda self, block: made.append(block.index) or original(self, block)
-    )
+    monkeypatch.setattr(ShardMaker, "__call__", lambda self, block: made.append(block.index) or original(self, block))
     prepare([f"{tmp_path}/*.txt"], tmp_path / "store", block_bytes=100, workers=1)
     assert made == list(range(5))
 
@@ -330,17 +326,8 @@ LIMITED_RUN = """
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_disk_that_takes_no_more(tmp_path: Path, text: Path, workers: int) -> None:
-    command = [
-        sys.executable,
-        "-c",
-        textwrap.dedent(LIMITED_RUN),
-        str(text),
-        str(tmp_path / "store"),
-        str(workers),
-    ]
-    run = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", textwrap.dedent(LIMITED_RUN), str(text), str(tmp_path / "store"), str(workers)]
+    run = subprocess.run(command, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stderr.startswith("refused: Cannot write"), run.stderr
     assert not (tmp_path / "store").exists()

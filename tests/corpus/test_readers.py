@@ -94,13 +94,7 @@ LINES = st.lists(st.sampled_from(["", " \t", "\u00a0", "a", "b c", "d" * 9]), ma
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, st.integers(1, 40), st.booleans(), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_paragraphs_do_not_depend_on_the_block_size(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    lines: list[str],
-    size: int,
-    sentences: bool,
-    end: str,
-    last: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], size: int, sentences: bool, end: str, last: bool
 ) -> None:
     for module in (paragraphs_module, readers_module):
         monkeypatch.setattr(module, "MAX_PARAGRAPH_LINES", 4)
@@ -131,12 +125,7 @@ BROKEN = [
     ("a.txt", "text".encode("utf-16"), {}, r"begins like UTF-16"),
     ("a.jsonl", b'{"text": "x"}\n{"text": \n', {}, r"a\.jsonl:2: not a line of JSON"),
     ("a.jsonl", b"[" * 100_000, {}, r"a\.jsonl:1: not a line of JSON"),
-    (
-        "a.jsonl",
-        b'{"text": "x"}\n\n{"body": "y", "id": 3}\n',
-        {},
-        r"a\.jsonl:3: no field 'text'.*'body', 'id'",
-    ),
+    ("a.jsonl", b'{"text": "x"}\n\n{"body": "y", "id": 3}\n', {}, r"a\.jsonl:3: no field 'text'.*'body', 'id'"),
     ("a.jsonl", b'["text"]\n', {}, r"a\.jsonl:1: expected a JSON object.*got list"),
     ("a.jsonl", b'{"text": 3}\n', {}, r"a\.jsonl:1: the field 'text' holds int"),
     ("a.jsonl", b'{"text": "\\ud83d"}\n', {}, r"a\.jsonl:1: character 0 .* surrogate .*\\ud83d"),
@@ -177,8 +166,7 @@ def test_a_forced_format_overrules_name_and_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "message"),
-    [("text", r"no column 'text'.*'body', 'number'"), ("number", "column 'number' holds int64")],
+    ("column", "message"), [("text", r"no column 'text'.*'body', 'number'"), ("number", "column 'number' holds int64")]
 )
 def test_wrong_parquet_columns(tmp_path: Path, column: str, message: str) -> None:
     path = write_parquet(tmp_path / "a.parquet", body=["x"], number=[1])

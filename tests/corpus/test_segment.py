@@ -86,9 +86,7 @@ def test_words_of_a_form(form: str) -> None:
 
 
 FORMS = st.text(
-    st.one_of(
-        st.characters(exclude_categories=["Cs"]), st.sampled_from("aB1.'’-&,:@/#_%€。他カ\u0301\u200d👩")
-    )
+    st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("aB1.'’-&,:@/#_%€。他カ\u0301\u200d👩"))
 ).filter(lambda text: len(text.split()) == 1 and text == text.split()[0])
 
 
@@ -118,11 +116,7 @@ def test_sentences_of_an_abbreviating_text() -> None:
     assert LineSplitter().split(text) == [text]
 
 
-@given(
-    st.text(
-        st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from('aA .!?。"“”()')), max_size=200
-    )
-)
+@given(st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from('aA .!?。"“”()')), max_size=200))
 def test_sentences_concatenate_to_the_text(text: str) -> None:
     text = " ".join(text.split())
     assert "".join(SentencexSplitter().split(text)) == text
@@ -130,12 +124,7 @@ def test_sentences_concatenate_to_the_text(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("unit", "longest"),
-    [
-        ("One two three. ", 15),
-        ("word ", SPLIT_WINDOW),
-        ("x" * (SPLIT_WINDOW + 5) + " ", SPLIT_WINDOW + 6),
-        ("x", None),
-    ],
+    [("One two three. ", 15), ("word ", SPLIT_WINDOW), ("x" * (SPLIT_WINDOW + 5) + " ", SPLIT_WINDOW + 6), ("x", None)],
 )
 def test_long_paragraphs_are_split_in_windows(unit: str, longest: int | None) -> None:
     text = (unit * (5 * SPLIT_WINDOW // len(unit) + 3)).strip()

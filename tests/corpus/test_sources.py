@@ -13,12 +13,7 @@ import zstandard
 from wordstill.corpus.sources import Source, find_sources
 from wordstill.errors import DataError
 
-CODECS = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
-}
+CODECS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.ZstdCompressor().compress}
 DATA = b"".join(b"line %d of the text\n" % number for number in range(20_000))
 
 

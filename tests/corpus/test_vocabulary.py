@@ -19,9 +19,7 @@ TEXT = "The cat and the dog. The cat sat.\nthe New York cat, in New York!\nA new
 
 
 def words_of(corpus: Corpus) -> list[list[str]]:
-    return [
-        [word.text for word in sentence.words] for paragraph in corpus for sentence in paragraph.sentences
-    ]
+    return [[word.text for word in sentence.words] for paragraph in corpus for sentence in paragraph.sentences]
 
 
 def test_keys_counts_and_surfaces(make_corpus) -> None:
@@ -100,50 +98,20 @@ def test_the_most_frequent_only(make_corpus) -> None:
     assert Vocabulary.build(corpus, config).keys == ["the", ".", "dog"]
 
 
-MIXED = [
-    "The",
-    "the",
-    "THE",
-    "cat",
-    "Cat,",
-    "dog.",
-    "dog",
-    "don't",
-    "u.s.",
-    "ß",
-    "SS",
-    "好的",
-    "é",
-    "e\u0301",
-]
-SENTENCES = st.lists(
-    st.lists(
-        st.sampled_from(MIXED),
-        min_size=1,
-        max_size=6,
-    ),
-    min_size=1,
-    max_size=8,
-)
+MIXED = ["The", "the", "THE", "cat", "Cat,", "dog.", "dog", "don't", "u.s.", "ß", "SS", "好的", "é", "e\u0301"]
+SENTENCES = st.lists(st.lists(st.sampled_from(MIXED), min_size=1, max_size=6), min_size=1, max_size=8)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SENTENCES, st.integers(1, 4), st.sampled_from(["lower", "none"]), st.booleans())
 def test_counts_as_by_going_through_the_text(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    sentences: list[list[str]],
-    least: int,
-    rule: str,
-    spill: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[list[str]], least: int, rule: str, spill: bool
 ) -> None:
     if spill:
         monkeypatch.setattr(vocabulary_module, "SpillCounter", lambda: SpillCounter(limit=2))
     file = tmp_path / "text.txt"
     file.write_text("\n".join(map(" ".join, sentences)), encoding="utf-8")
-    corpus = prepare(
-        [file], tmp_path / "store", PrepareConfig(sentences_per_line=True), workers=1, overwrite=True
-    )
+    corpus = prepare([file], tmp_path / "store", PrepareConfig(sentences_per_line=True), workers=1, overwrite=True)
 
     def key(word: str) -> str:
         return unicodedata.normalize("NFC", word.lower() if rule == "lower" else word)
@@ -157,9 +125,7 @@ def test_counts_as_by_going_through_the_text(
     counts[" ".join(map(key, phrase))] = phrase_count
     config = VocabularyConfig(min_count=least, key=rule, words=("The cat",))
     vocabulary = Vocabulary.build(corpus, config)
-    expected = sorted(
-        (item for item in counts.items() if item[1] >= least), key=lambda item: (-item[1], item[0])
-    )
+    expected = sorted((item for item in counts.items() if item[1] >= least), key=lambda item: (-item[1], item[0]))
     if phrase_count < least:
         expected.append((" ".join(map(key, phrase)), phrase_count))
     assert list(zip(vocabulary.keys, vocabulary.counts.tolist())) == expected
@@ -185,9 +151,7 @@ def test_keep_probability_and_noise(make_corpus) -> None:
 
 def test_an_empty_vocabulary_says_why(make_corpus) -> None:
     corpus = make_corpus(TEXT)
-    with pytest.raises(
-        DataError, match=r"No word of .* occurs 9 times: of 12 distinct.*'the', occurs 4.*min_count"
-    ):
+    with pytest.raises(DataError, match=r"No word of .* occurs 9 times: of 12 distinct.*'the', occurs 4.*min_count"):
         Vocabulary.build(corpus, VocabularyConfig(min_count=9))
     assert Vocabulary.build(corpus, VocabularyConfig(min_count=9, words=("cat",))).counts.tolist() == [3]
 

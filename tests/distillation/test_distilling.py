@@ -278,8 +278,7 @@ def stopped(short_text: Path, config: DistillConfig, tmp_path: Path, before_batc
 def test_other_settings_are_not_resumed(short_text, config, stopped):
     other = DistillConfig(("still",), config.teacher, config.vocabulary, budget=50, seed=3)
     with pytest.raises(
-        DataError,
-        match=r"batches\.budget was 30, now 50; methods\.ase-layer-0 was .*absent.*seed was 0, now 3\.",
+        DataError, match=r"batches\.budget was 30, now 50; methods\.ase-layer-0 was .*absent.*seed was 0, now 3\."
     ):
         distill(short_text, stopped, config=other, resume=True)
     assert CHECKPOINT in names(stopped.with_name("out.partial"))
@@ -301,11 +300,7 @@ def test_resuming_what_was_never_started_starts_it(short_text, config, undisturb
 @pytest.mark.parametrize("saved", [False, True])
 def test_an_error_in_the_middle(short_text, config, undisturbed, tmp_path, before_batch, encoded, saved):
     eager = DistillConfig(
-        config.methods,
-        config.teacher,
-        config.vocabulary,
-        budget=30,
-        checkpoint_seconds=0.0 if saved else 3600.0,
+        config.methods, config.teacher, config.vocabulary, budget=30, checkpoint_seconds=0.0 if saved else 3600.0
     )
     distill(short_text, config=config)
     batches = len(encoded)

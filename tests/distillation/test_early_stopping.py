@@ -63,9 +63,7 @@ def distilled(
     *,
     resume: bool = False,
 ) -> dict[str, WordVectors]:
-    return distill_from_teacher(
-        teacher, corpus, config=CONFIG, work=work, resume=resume, early_stopping=early_stopping
-    )
+    return distill_from_teacher(teacher, corpus, config=CONFIG, work=work, resume=resume, early_stopping=early_stopping)
 
 
 def test_reading_stops_when_nothing_gets_better_and_the_best_table_is_kept(corpus, teacher):

@@ -29,9 +29,7 @@ class Numbers:
     def since(self, position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], SimpleNamespace]]:
         self.starts.append(position)
         for number in range(position[0] + position[1], self.count):
-            after = (
-                (number - number % 2, 1) if number % 2 == 0 and number + 1 < self.count else (number + 1, 0)
-            )
+            after = (number - number % 2, 1) if number % 2 == 0 and number + 1 < self.count else (number + 1, 0)
             yield after, SimpleNamespace(number=number, n_words=10, n_truncated=number % 2)
 
 
@@ -186,9 +184,7 @@ def test_signals_stop_after_a_batch_and_the_rest_is_read_later(path, number, whe
         stopped.engine.run()
     assert signal.getsignal(number) is before
     stage, done, total = ("isolated words", when + 1, 3) if when < 3 else ("text", when + 1, 7)
-    assert str(caught.value).startswith(
-        f"Stopped while reading {stage}: {10 * done} of {10 * total} words done and"
-    )
+    assert str(caught.value).startswith(f"Stopped while reading {stage}: {10 * done} of {10 * total} words done and")
     again = Rig(path)
     finished = again.engine.run(resume=True)
     again.check_complete()

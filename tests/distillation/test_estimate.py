@@ -85,9 +85,7 @@ def test_every_stage_has_its_words(planned, corpus):
 def test_memory_holds_the_states_of_all_methods(planned):
     plan = planned("ase:layer=all")
     before = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert estimate(plan, limit=0.1).memory >= before + sum(
-        method.memory() for method in plan.engine.methods.values()
-    )
+    assert estimate(plan, limit=0.1).memory >= before + sum(method.memory() for method in plan.engine.methods.values())
 
 
 def test_without_a_report_of_memory_all_else_is_there(planned, monkeypatch):

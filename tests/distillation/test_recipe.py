@@ -28,9 +28,7 @@ def resolve(*methods: str, words: tuple[str, ...] = (), **teacher: object) -> Re
     corpus = SimpleNamespace(hash="abc", n_words=500, meta={"settings": {"filter": "none", "language": None}})
     vocabulary = Words(config=VocabularyConfig(min_count=2, words=words))
     specs = read_specs(methods or ["still"], METHODS, 3)
-    return Recipe.resolve(
-        corpus, SimpleNamespace(**facts | teacher), vocabulary, specs, BatchConfig(100, 64), 5
-    )
+    return Recipe.resolve(corpus, SimpleNamespace(**facts | teacher), vocabulary, specs, BatchConfig(100, 64), 5)
 
 
 def test_everything_that_determines_a_result_is_in_it():
@@ -41,12 +39,7 @@ def test_everything_that_determines_a_result_is_in_it():
         "dtype": "bfloat16", "device": "cpu",
     }  # fmt: skip
     assert facts["vocabulary"]["size"] == 12 and facts["vocabulary"]["min_count"] == 2
-    assert facts["methods"]["ase-layer-2"] == {
-        "name": "ase.v1",
-        "layer": 2,
-        "subword": "mean",
-        "context": "mean",
-    }
+    assert facts["methods"]["ase-layer-2"] == {"name": "ase.v1", "layer": 2, "subword": "mean", "context": "mean"}
     assert facts["methods"]["still-dim-4"]["dim"] == 4 and facts["methods"]["still-dim-4"]["layer"] == 3
     assert facts["batches"] == {"budget": 100, "limit": 64, "unit": "paragraph", "packed": False}
     assert facts["seed"] == 5 and facts["epochs"] == 1

@@ -68,9 +68,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestFoundOutAtOnce:
     """Before the teacher is loaded, and without leaving anything."""
 
-    @pytest.mark.parametrize(
-        "method", ["stil", "ase:layers=1", "ase:subword=median", "still:dim=x", "ase:subword"]
-    )
+    @pytest.mark.parametrize("method", ["stil", "ase:layers=1", "ase:subword=median", "still:dim=x", "ase:subword"])
     def test_methods(self, short_text, tmp_path, method):
         with pytest.raises(UsageError, match=r"stil|ase|dim"):
             distill(short_text, tmp_path / "out", methods=[method])
@@ -119,9 +117,7 @@ class TestFoundOutBeforeReading:
             ("principal:rank=33", "must be from 1 to 32"),
         ],
     )
-    def test_settings_that_do_not_suit_the_teacher(
-        self, short_text, tmp_path, saved_teacher, method, message
-    ):
+    def test_settings_that_do_not_suit_the_teacher(self, short_text, tmp_path, saved_teacher, method, message):
         with pytest.raises(UsageError, match=message):
             distill(short_text, tmp_path / "deep" / "out", methods=[method], teacher=saved_teacher)
 
@@ -182,9 +178,7 @@ def test_a_text_that_is_thinned_out_to_nothing_is_an_error(corpus, config):
 
 
 def test_the_budget_follows_the_device(corpus, saved_teacher):
-    (table,) = distill_from_teacher(
-        Teacher.from_pretrained(saved_teacher, device="cpu"), corpus, "ase"
-    ).values()
+    (table,) = distill_from_teacher(Teacher.from_pretrained(saved_teacher, device="cpu"), corpus, "ase").values()
     assert table.provenance["batches"]["budget"] == 2048
 
 

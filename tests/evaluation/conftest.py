@@ -50,8 +50,6 @@ def pair_set() -> Callable[..., LoadedDataset[WordPairs]]:
 
     def make(rows: Sequence[tuple[str, str, float]], name: str = "made-up") -> LoadedDataset[WordPairs]:
         first, second, gold = zip(*rows)
-        return LoadedDataset(
-            name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64
-        )
+        return LoadedDataset(name, WordPairs(first, second, np.array(gold, dtype=np.float64)), "test", "0" * 64)
 
     return make

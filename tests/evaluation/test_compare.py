@@ -83,12 +83,7 @@ def test_paired_tests(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [
-        ([], []),
-        ([0.02], [0.02]),
-        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
-        ([0.5, 0.9, 0.4], [1.0, 1.0, 1.0]),
-    ],
+    [([], []), ([0.02], [0.02]), ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.5, 0.9, 0.4], [1.0, 1.0, 1.0])],
 )
 def test_holm(given, expected):
     assert holm(given) == pytest.approx(expected)

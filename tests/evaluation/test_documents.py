@@ -28,9 +28,9 @@ def test_the_example_runs(bare, random_vectors, tmp_path, monkeypatch, capsys):
     pytest.importorskip("gensim")
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("first", "second")):
-        random_vectors(
-            ["old", "new", "smart", "intelligent", "hard", "difficult", "happy", "cheerful"], seed
-        ).save(name)
+        random_vectors(["old", "new", "smart", "intelligent", "hard", "difficult", "happy", "cheerful"], seed).save(
+            name
+        )
     Path("pairs.tsv").write_text("old\tnew\t1\nhard\tdifficult\t9\nhappy\tnew\t2\n")
     block = re.search(r"```python\n(.*?)```", (DOCS / "evaluation.md").read_text(), flags=re.DOTALL)
     exec(block[1], {})

@@ -62,9 +62,7 @@ def test_items_that_are_left_out_do_not_count():
     gaps = near.copy()
     gaps[::4] = np.nan
     kept = ~np.isnan(gaps)
-    assert ItemScores("pearson", gaps, gold).value() == pytest.approx(
-        pearsonr(near[kept], gold[kept]).statistic
-    )
+    assert ItemScores("pearson", gaps, gold).value() == pytest.approx(pearsonr(near[kept], gold[kept]).statistic)
     assert np.isnan(ItemScores("spearman", np.full(5, np.nan), np.arange(5.0)).value())
     assert ItemScores("pearson", near, gold).only(kept).value() == ItemScores("pearson", gaps, gold).value()
 

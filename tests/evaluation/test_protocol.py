@@ -129,13 +129,7 @@ def test_named_protocols_say_what_they_do(name):
 def test_named_protocols_are_those_of_the_evaluators():
     muse, web, official = (PROTOCOLS[name] for name in ("muse", "web", "official"))
     assert (muse.oov, muse.case, muse.max_vocab, muse.analogy_asks) == ("skip", "lower", 200_000, "third")
-    assert (web.oov, web.case, web.max_vocab, web.relation, web.clusters) == (
-        "mean",
-        "exact",
-        None,
-        "dot",
-        "best",
-    )
+    assert (web.oov, web.case, web.max_vocab, web.relation, web.clusters) == ("mean", "exact", None, "dot", "best")
     assert (official.case, official.analogy_vocab, official.average) == ("ignore", 30_000, "pairs")
     assert "third word" in muse.describe(["analogy"]) and "200,000" in muse.describe()
     assert "30,000" in official.describe(["analogy"]) and "30,000" not in official.describe()
@@ -143,9 +137,7 @@ def test_named_protocols_are_those_of_the_evaluators():
 
 def test_the_page_tells_every_rule():
     page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
-    rows = dict(
-        re.findall(r"^\| `(\w+)`[^|]*\|(.*)\|$", page.partition("## Protocols")[2], flags=re.MULTILINE)
-    )
+    rows = dict(re.findall(r"^\| `(\w+)`[^|]*\|(.*)\|$", page.partition("## Protocols")[2], flags=re.MULTILINE))
     for field in fields(Protocol):
         if field.name != "name":
             told = [cell.strip().replace(",", "") for cell in rows[field.name].split("|")]

@@ -24,25 +24,12 @@ def made_score(name: str, value: float | None) -> Score:
     problem = "none of the 9 pairs is covered" if value is None else None
     used = 0 if value is None else 9
     return Score(
-        "similarity",
-        name,
-        "spearman",
-        value,
-        interval,
-        Coverage(used, 9),
-        used,
-        Protocol("p"),
-        "s",
-        "0" * 64,
-        problem,
+        "similarity", name, "spearman", value, interval, Coverage(used, 9), used, Protocol("p"), "s", "0" * 64, problem
     )
 
 
 def made_evaluation(**tables: dict[str, float | None]) -> Evaluation:
-    scores = {
-        table: {name: made_score(name, value) for name, value in sets.items()}
-        for table, sets in tables.items()
-    }
+    scores = {table: {name: made_score(name, value) for name, value in sets.items()} for table, sets in tables.items()}
     return Evaluation(scores, Protocol("p"), 0)
 
 
@@ -190,10 +177,7 @@ def test_mean_of_the_eight_needs_all_eight():
 def test_rows_are_plain_data():
     rows = made_evaluation(t={"rg65": 60.0, "men": None}).rows()
     assert json.loads(json.dumps(rows)) == rows
-    assert [(row["table"], row["dataset"], row["value"]) for row in rows] == [
-        ("t", "rg65", 60.0),
-        ("t", "men", None),
-    ]
+    assert [(row["table"], row["dataset"], row["value"]) for row in rows] == [("t", "rg65", 60.0), ("t", "men", None)]
     assert rows[0]["interval"] == {"low": 59.0, "high": 61.0}
     assert rows[1]["problem"] == "none of the 9 pairs is covered"
 
@@ -203,10 +187,7 @@ def test_json_holds_what_the_scores_depend_on(random_vectors, own_files):
     result = evaluate({"t": random_vectors("abcd")}, own_files, protocol, seed=7)
     content = json.loads(result.to_json())
     assert content["schema_version"] == SCHEMA_VERSION
-    assert (
-        content["protocol"].items()
-        >= {"name": "mine", "oov": "zero", "case": "lower", "max_vocab": 4}.items()
-    )
+    assert content["protocol"].items() >= {"name": "mine", "oov": "zero", "case": "lower", "max_vocab": 4}.items()
     assert content["bootstrap"] == {"seed": 7, "resamples": 1000, "confidence": 0.95}
     assert content["tables"]["t"]["a8"] is None
     saved, score = content["tables"]["t"]["scores"][1], result.scores["t"][own_files[1]]
@@ -256,11 +237,7 @@ def test_comparisons_are_against_the_first_table(random_vectors, tmp_path):
     letters = "abcdefghij"
     path = tmp_path / "many.txt"
     path.write_text("".join(f"{a} {b} {(ord(a) * ord(b)) % 97}\n" for a in letters for b in letters if a < b))
-    tables = {
-        "base": random_vectors(letters),
-        "other": random_vectors(letters, 1),
-        "less": random_vectors("abcde", 2),
-    }
+    tables = {"base": random_vectors(letters), "other": random_vectors(letters, 1), "less": random_vectors("abcde", 2)}
     result = evaluate(tables, [path])
     made = result.comparisons()
     assert [(one.first, one.second, one.n) for one in made] == [("other", "base", 45), ("less", "base", 10)]
@@ -276,11 +253,7 @@ def test_comparisons_are_against_the_first_table(random_vectors, tmp_path):
 def test_a_table_without_a_score_is_not_compared(random_vectors, tmp_path, oov):
     path = tmp_path / "questions.txt"
     path.write_text("".join(f"{a} {b} {b} {a}\n" for a in "abcd" for b in "efgh"))
-    tables = {
-        "knows": random_vectors("abcdefgh"),
-        "not": random_vectors("xyz"),
-        "too": random_vectors("habgcdfe"),
-    }
+    tables = {"knows": random_vectors("abcdefgh"), "not": random_vectors("xyz"), "too": random_vectors("habgcdfe")}
     result = evaluate(tables, [f"analogy:{path}"], Protocol("p", oov=oov))
     assert [one.first for one in result.comparisons()] == ["too"]
     assert result.comparisons("not") == []

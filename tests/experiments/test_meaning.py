@@ -92,9 +92,7 @@ def test_from_a_text_to_figures(world, tmp_path, monkeypatch):
     ]  # fmt: skip
     run(monkeypatch, targets, *common)
     found = json.loads(out.read_text())
-    assert found["command"].startswith(
-        "python -m experiments.meaning.measure targets.jsonl.xz --masked masked"
-    )
+    assert found["command"].startswith("python -m experiments.meaning.measure targets.jsonl.xz --masked masked")
     assert (found["commit"], found["chosen"], found["chosen kind"]) == ("abc", "narrow", "meaning-centred")
     ablations = ["paper, without negatives", "narrow, without negatives"]
     assert list(found["encoders"]) == ["paper", "narrow", *ablations]

@@ -26,9 +26,7 @@ def judged(noise, seed):
     generator = np.random.default_rng(seed)
     gold = generator.normal(size=400)
     shared = generator.normal(size=400)
-    cosines = {
-        name: gold + size * (shared + 0.3 * generator.normal(size=400)) for name, size in noise.items()
-    }
+    cosines = {name: gold + size * (shared + 0.3 * generator.normal(size=400)) for name, size in noise.items()}
     return development.Judged(gold, cosines)
 
 
@@ -57,8 +55,7 @@ def test_the_same_seed_gives_the_same_choice():
 def test_uses_of_words_are_taken_from_sentences():
     found = development.occurrences_of({"river", "house", "absent"}, SENTENCES, count=2)
     assert {
-        word: [(occurrence.text, occurrence.word) for occurrence in occurrences]
-        for word, occurrences in found.items()
+        word: [(occurrence.text, occurrence.word) for occurrence in occurrences] for word, occurrences in found.items()
     } == {
         "river": [(SENTENCES[0], "river"), (SENTENCES[1], "River")],
         "house": [(SENTENCES[2], "house"), (SENTENCES[3], "house")],

@@ -65,12 +65,9 @@ def test_what_the_choice_rested_on_is_shown():
         development={
             "chosen": centred,
             "correlations": {"wic": {"raw": 0.3}, "men-dev": {"raw": 0.7}},
-            "gains": {
-                "meaning (paper)": {"wic": 2.04, "men-dev": -1.0},
-                centred: {"wic": 1.5, "men-dev": 2.5},
-            },
+            "gains": {"meaning (paper)": {"wic": 2.04, "men-dev": -1.0}, centred: {"wic": 1.5, "men-dev": 2.5}},
             "shares": {"meaning (paper)": 0.126, centred: 0.874},
-        },
+        }
     )
     made["chosen kind"] = "meaning-centred"
     made["figures"][centred] = figures(0.321, 0.59, 0.61, 0.51)
@@ -78,10 +75,7 @@ def test_what_the_choice_rested_on_is_shown():
     assert "in points; on development data in spreads" in shown
     assert "| vectors | WiC, development | MEN | chosen in | USim |" in shown
     assert "| meaning (paper) | +2.0 σ | -1.0 σ | 13% | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
-    assert (
-        "| meaning-centred (paper), chosen | +1.5 σ | +2.5 σ | 87% | +2.1 | +1.0 | +1.0 | +1.0 | 4 of 4 |"
-        in shown
-    )
+    assert "| meaning-centred (paper), chosen | +1.5 σ | +2.5 σ | 87% | +2.1 | +1.0 | +1.0 | +1.0 | 4 of 4 |" in shown
     assert "| meaning (paper, without negatives) | – | – | – | -10.0 |" in shown
 
 
@@ -101,9 +95,7 @@ def test_translators_are_listed_whether_they_were_used_or_not():
     shown = meaning.section(content())
     assert "Translator" not in shown
     used = meaning.section(content(translators=[{"name": "en-de", **TRANSLATOR}]))
-    assert (
-        "- Translator en-de: 9,000 pairs, 50 steps in 10 s, BLEU 12.34 on 100 held-out lines (`s`).\n" in used
-    )
+    assert "- Translator en-de: 9,000 pairs, 50 steps in 10 s, BLEU 12.34 on 100 held-out lines (`s`).\n" in used
     plain = meaning.section(content(translators=[{"name": "en-de"}]))
     assert "- Translator en-de.\n" in plain
     refused = meaning.section(content(**{"translators refused": [{"name": "de-en", **TRANSLATOR}]}))

@@ -22,11 +22,7 @@ def made_up(dtype="bfloat16", least=0.9996, moved=0.1):
         "vectors": {"still": 4321, "ase": 4320},
         "precisions": {
             "float32": {"words_per_second": 1000.4, "scores": exact},
-            dtype: {
-                "words_per_second": 4000.0,
-                "scores": other,
-                "cosine_to_float32": cosines,
-            },
+            dtype: {"words_per_second": 4000.0, "scores": other, "cosine_to_float32": cosines},
         },
     }
 

@@ -14,9 +14,7 @@ from experiments.record import TimedRecord, command_line
     (["--commit", "abc", "--method", "x2static:negatives=5"], "--method x2static:negatives=5"),
 ])  # fmt: skip
 def test_commands_name_no_folders_and_nothing_that_changes_no_score(given, recorded):
-    assert command_line("experiments.quality.measure", given) == (
-        f"python -m experiments.quality.measure {recorded}"
-    )
+    assert command_line("experiments.quality.measure", given) == (f"python -m experiments.quality.measure {recorded}")
 
 
 def test_a_second_run_knows_the_times_of_the_first(tmp_path):

@@ -29,9 +29,7 @@ def run(monkeypatch, *options):
 
 def test_only_what_is_between_the_markers_is_written(folder, monkeypatch):
     run(monkeypatch)
-    assert (folder / "README.md").read_text() == (
-        "Before.\n<!-- one: begin -->\nnew\n<!-- one: end -->\nAfter.\n"
-    )
+    assert (folder / "README.md").read_text() == ("Before.\n<!-- one: begin -->\nnew\n<!-- one: end -->\nAfter.\n")
     assert (folder / "docs" / "plain.md").read_text() == "No block.\n"
     run(monkeypatch, "--check")
 

@@ -92,8 +92,5 @@ def test_the_result_grows_with_every_job(table, tmp_path):
         rows = json.loads(result.path.read_text())["rows"]
         assert len(rows) == number + 1
     assert [(row["label"], row["seed"]) for row in rows] == [("first", 0), ("first", 1), ("parent", None)]
-    assert [row["scores"]["trained"] for row in rows][::2] == [
-        {"ud-ewt": {"value": 2}},
-        {"cr:parent": {"value": 0}},
-    ]
+    assert [row["scores"]["trained"] for row in rows][::2] == [{"ud-ewt": {"value": 2}}, {"cr:parent": {"value": 0}}]
     assert rows[0]["provenance"]["seed"] == 7

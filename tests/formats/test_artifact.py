@@ -21,9 +21,7 @@ WORDS = ["a", "b c", "line\nbreak", "back\\slash", "\\n", "\r", "", "é"]
 @pytest.fixture
 def vectors():
     matrix = np.arange(24, dtype=np.float32).reshape(8, 3) - 5
-    return WordVectors(
-        WORDS, matrix, counts=np.arange(8) * 10, provenance={"teacher": "t", "seed": np.int64(3)}
-    )
+    return WordVectors(WORDS, matrix, counts=np.arange(8) * 10, provenance={"teacher": "t", "seed": np.int64(3)})
 
 
 @pytest.fixture
@@ -39,9 +37,7 @@ def test_the_files_are_what_they_are_said_to_be(folder, vectors):
         "vectors.safetensors",
         "words.txt",
     ]
-    assert (
-        folder / "words.txt"
-    ).read_bytes() == "a\nb c\nline\\nbreak\nback\\\\slash\n\\\\n\n\\r\n\né\n".encode()
+    assert (folder / "words.txt").read_bytes() == "a\nb c\nline\\nbreak\nback\\\\slash\n\\\\n\n\\r\n\né\n".encode()
     tensors = load_file(folder / "vectors.safetensors")
     np.testing.assert_array_equal(tensors["vectors"], vectors.matrix)
     np.testing.assert_array_equal(tensors["counts"], vectors.counts)
@@ -87,9 +83,7 @@ def test_verify_finds_a_changed_number_and_reading_does_not_look(folder):
     tensors[-1] ^= 1
     (folder / "vectors.safetensors").write_bytes(tensors)
     artifact.read(folder)
-    with pytest.raises(
-        FormatError, match=r"vectors\.safetensors is damaged or was changed: SHA-256 \w+, expected \w+"
-    ):
+    with pytest.raises(FormatError, match=r"vectors\.safetensors is damaged or was changed: SHA-256 \w+, expected \w+"):
         artifact.read(folder, verify=True)
 
 

@@ -10,9 +10,7 @@ from wordstill.vectors import WordVectors
 
 
 def table(**provenance):
-    return WordVectors(
-        ["1", "sun", "moon"], np.eye(3, dtype=np.float32), counts=np.arange(3), provenance=provenance
-    )
+    return WordVectors(["1", "sun", "moon"], np.eye(3, dtype=np.float32), counts=np.arange(3), provenance=provenance)
 
 
 def written(**provenance):
@@ -51,10 +49,7 @@ def test_the_code_to_load_it_runs(tmp_path):
 @pytest.mark.parametrize(
     ("evaluation", "lines"),
     [
-        (
-            {"simlex": 0.41239, "men": 1},
-            ["| task | score |", "| --- | --- |", "| simlex | 0.4124 |", "| men | 1 |"],
-        ),
+        ({"simlex": 0.41239, "men": 1}, ["| task | score |", "| --- | --- |", "| simlex | 0.4124 |", "| men | 1 |"]),
         (
             [{"score": 0.5, "task": "a|b"}, {"task": "c", "coverage": "99 %"}],
             ["| task | score | coverage |", "| --- | --- | --- |", "| a\\|b | 0.5 |  |", "| c |  | 99 % |"],

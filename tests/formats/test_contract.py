@@ -189,10 +189,7 @@ def test_a_table_without_words(case, tmp_path):
 
 @both_ways
 def test_the_same_table_gives_the_same_bytes(case, tmp_path):
-    for folder, provenance in (
-        ("a", {"x": 1, "y": {"p": 2, "q": 3}}),
-        ("b", {"y": {"q": 3, "p": 2}, "x": 1}),
-    ):
+    for folder, provenance in (("a", {"x": 1, "y": {"p": 2, "q": 3}}), ("b", {"y": {"q": 3, "p": 2}, "x": 1})):
         formats.write(table(counts=np.arange(7), provenance=provenance), tmp_path / folder / case.file)
     assert contents(tmp_path / "a" / case.file) == contents(tmp_path / "b" / case.file)
 
@@ -252,9 +249,7 @@ BLANK_WORDS = [
     "\n", "\na", "a\nb",
 ]  # fmt: skip
 words = st.lists(
-    st.one_of(
-        st.text(max_size=8), st.sampled_from(ODD_WORDS + BLANK_WORDS), st.from_regex(r"\A[a5. -]{0,8}\Z")
-    ),
+    st.one_of(st.text(max_size=8), st.sampled_from(ODD_WORDS + BLANK_WORDS), st.from_regex(r"\A[a5. -]{0,8}\Z")),
     min_size=1,
     max_size=12,
     unique=True,

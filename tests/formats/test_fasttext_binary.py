@@ -22,9 +22,7 @@ def trained(request, tmp_path):
     """A small model, saved as fastText does, and as gensim reads it back."""
     minn, maxn = request.param
     sentences = [[WORDS[(7 * row + place) % 9] for place in range(9)] for row in range(20)]
-    model = FastText(
-        sentences, vector_size=6, min_count=1, min_n=minn, max_n=maxn, bucket=50, epochs=1, workers=1
-    )
+    model = FastText(sentences, vector_size=6, min_count=1, min_n=minn, max_n=maxn, bucket=50, epochs=1, workers=1)
     save_facebook_model(model, str(tmp_path / "model.bin"))
     return tmp_path / "model.bin", load_facebook_vectors(str(tmp_path / "model.bin"))
 
@@ -48,9 +46,7 @@ def test_words_outside_the_table_are_gensims(trained):
         backed = vectors.with_backoff("subwords")
         np.testing.assert_allclose(backed["kings"], oracle["kings"], atol=1e-7)
         found = backed.most_similar(backed["kings"], topn=3)
-        assert [word for word, _ in found] == [
-            word for word, _ in oracle.similar_by_vector(oracle["kings"], 3)
-        ]
+        assert [word for word, _ in found] == [word for word, _ in oracle.similar_by_vector(oracle["kings"], 3)]
 
 
 def slow_rows(word, minn, maxn, buckets):
@@ -81,9 +77,7 @@ def test_rows_of_many_words_are_those_of_each(words, minn, maxn):
         assert sorted(rows[owners == place].tolist()) == slow_rows(word, minn, maxn, 97)
 
 
-def model_bytes(
-    words, matrix, *, minn=2, maxn=3, buckets=10, labels=(), version=12, quantised=False, model=2
-):
+def model_bytes(words, matrix, *, minn=2, maxn=3, buckets=10, labels=(), version=12, quantised=False, model=2):
     """A model of random n-gram rows."""
     rows = np.concatenate([matrix, np.random.default_rng(1).standard_normal((buckets, matrix.shape[1]))])
     entries = [(word, 0) for word in words] + [(label, 1) for label in labels]
@@ -93,9 +87,7 @@ def model_bytes(
         struct.pack("<ii", 793712314, version)
         + struct.pack("<12id", dim, 5, 5, 1, 5, 1, 2, model, buckets, minn, maxn, 100, 1e-4)
         + struct.pack("<3i2q", len(entries), len(words), len(labels), 99, -1)
-        + b"".join(
-            (w if isinstance(w, bytes) else w.encode()) + struct.pack("<bqb", 0, 3, k) for w, k in entries
-        )
+        + b"".join((w if isinstance(w, bytes) else w.encode()) + struct.pack("<bqb", 0, 3, k) for w, k in entries)
         + struct.pack("<?2q", quantised, *rows.shape)
         + rows.astype("<f4").tobytes()
         + output

@@ -26,10 +26,7 @@ def path(table, tmp_path):
 def test_the_hash_is_the_known_one():
     # The values of the author's test of his function.
     assert murmur3_128(b"", 0) == (0, 0)
-    assert murmur3_128(b"The quick brown fox jumps over the lazy dog", 0) == (
-        0xE34BBC7BBC071B6C,
-        0x7A433CA9C49A9347,
-    )
+    assert murmur3_128(b"The quick brown fox jumps over the lazy dog", 0) == (0xE34BBC7BBC071B6C, 0x7A433CA9C49A9347)
 
 
 def test_spacy_reads_what_we_write_and_gives_the_same_vectors(path, table):

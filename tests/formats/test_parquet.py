@@ -19,9 +19,7 @@ MATRIX = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
 
 def save(path, **columns):
     columns = {"word": WORDS, "vector": pa.array(MATRIX.tolist(), pa.list_(pa.float32())), **columns}
-    parquet.write_table(
-        pa.table({name: column for name, column in columns.items() if column is not None}), path
-    )
+    parquet.write_table(pa.table({name: column for name, column in columns.items() if column is not None}), path)
     return path
 
 

@@ -47,9 +47,7 @@ def test_the_artifact_holds_a_quarter(tmp_path):
     cosines = np.sum(again.unit * vectors.unit, axis=1)
     assert cosines.min() > 0.999
     again.save(tmp_path / "again", dtype="i8")
-    np.testing.assert_array_equal(
-        load_file(tmp_path / "again" / "vectors.safetensors")["vectors"], tensors["vectors"]
-    )
+    np.testing.assert_array_equal(load_file(tmp_path / "again" / "vectors.safetensors")["vectors"], tensors["vectors"])
 
 
 @pytest.mark.parametrize("scales", [[1, np.nan], [np.inf, 1], [1], [[1, 1]]])

@@ -29,9 +29,7 @@ def test_sub_words_come_back_from_our_folder(tmp_path, subwords):
         np.testing.assert_array_equal(again.subwords.vector(word), subwords.vector(word))
     np.testing.assert_array_equal(again.with_backoff("subwords")["then"], subwords.vector("then"))
     formats.write(again, tmp_path / "x", overwrite=True)
-    np.testing.assert_array_equal(
-        formats.read(tmp_path / "x").subwords.vector("then"), subwords.vector("then")
-    )
+    np.testing.assert_array_equal(formats.read(tmp_path / "x").subwords.vector("then"), subwords.vector("then"))
     save(tmp_path / "x", None)
     assert formats.read(tmp_path / "x").subwords is None
     assert not (tmp_path / "x" / "subwords.safetensors").exists()

@@ -37,9 +37,7 @@ def test_gensim_reads_what_we_write(vectors, tmp_path):
         np.testing.assert_array_equal(oracle.vectors, vectors.matrix)
 
 
-@pytest.mark.parametrize(
-    ("header", "name"), [(True, "word2vec-text"), (False, "glove-text"), (False, "word2vec-text")]
-)
+@pytest.mark.parametrize(("header", "name"), [(True, "word2vec-text"), (False, "glove-text"), (False, "word2vec-text")])
 def test_we_read_what_gensim_writes(vectors, tmp_path, header, name):
     keyed = KeyedVectors(vectors.dim)
     keyed.add_vectors(list(vectors.words), np.array(vectors.matrix))

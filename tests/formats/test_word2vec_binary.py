@@ -57,9 +57,7 @@ def test_a_cut_file_is_reported_with_the_byte_where_its_row_begins(tmp_path, goo
     for length in range(4, len(good)):
         start = max(begin for begin in row_starts if begin <= length)
         row = row_starts.index(start) + 1
-        with pytest.raises(
-            FormatError, match=rf"row {row} of 6 begins at byte {start} .* got {length - start} bytes"
-        ):
+        with pytest.raises(FormatError, match=rf"row {row} of 6 begins at byte {start} .* got {length - start} bytes"):
             read(tmp_path, good[:length])
 
 
@@ -67,18 +65,12 @@ def test_a_cut_file_is_reported_with_the_byte_where_its_row_begins(tmp_path, goo
     ("content", "message"),
     [
         (lambda good: b"7" + good[1:], "row 7 of 7 begins at byte .* got 0 bytes"),
-        (
-            lambda good: b"5" + good[1:],
-            "5 rows of 7 numbers, as the header says, end at byte .*, and more follows",
-        ),
+        (lambda good: b"5" + good[1:], "5 rows of 7 numbers, as the header says, end at byte .*, and more follows"),
         (lambda good: b"6 6" + good[3:], "not UTF-8|more follows|not whole"),
         (lambda good: b"6 9999999" + good[3:], "row 1 of 6 begins at byte 10 and is not whole"),
         (lambda good: good[4:], "not word2vec binary"),
         (lambda good: good.replace(b"the ", b"th\xff "), r"the word at byte 4 is not UTF-8: b'th\\xff'"),
-        (
-            lambda good: good.replace(MATRIX[0, :2].tobytes(), np.float32([1, np.nan]).tobytes()),
-            "nan at byte 12",
-        ),
+        (lambda good: good.replace(MATRIX[0, :2].tobytes(), np.float32([1, np.nan]).tobytes()), "nan at byte 12"),
         (lambda good: b"2 1\na \0\0\0\0a \0\0\0\0", "the word 'a' is there twice, in rows 0 and 1"),
     ],
 )

@@ -11,15 +11,7 @@ from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCos
 from wordstill.meaning.triples import Triple
 from wordstill.vectors import WordVectors
 
-WORDS = {
-    "promised": 0.0,
-    "assured": 0.5,
-    "left": 1.5,
-    "gave": 1.4,
-    "promises": 0.1,
-    "paris": 3.0,
-    "london": 3.1,
-}
+WORDS = {"promised": 0.0, "assured": 0.5, "left": 1.5, "gave": 1.4, "promises": 0.1, "paris": 3.0, "london": 3.1}
 """Angles in the plane."""
 
 
@@ -44,10 +36,7 @@ PREDICTED = [
 def test_round_trip(builder):
     triple = builder.build(OCCURRENCE, PREDICTED, "They assured him money.", source="round-trip")
     assert triple == Triple(
-        OCCURRENCE,
-        Occurrence("They assured him money.", 5, 12),
-        Occurrence("They left him coins.", 5, 9),
-        "round-trip",
+        OCCURRENCE, Occurrence("They assured him money.", 5, 12), Occurrence("They left him coins.", 5, 9), "round-trip"
     )
 
 

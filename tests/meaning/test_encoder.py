@@ -9,14 +9,7 @@ import torch
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError
-from wordstill.meaning import (
-    DistillerConfig,
-    Distillers,
-    MeaningEncoder,
-    Occurrence,
-    OccurrenceStore,
-    static_table,
-)
+from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Occurrence, OccurrenceStore, static_table
 from wordstill.meaning.distiller import CPU_ROWS
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors.search import unit_rows
@@ -125,18 +118,14 @@ def test_sentence_vectors_are_means(encoder):
     several = [f"{TEXT} Distillation unriverlike."]
     of_pieces = encoder.encode_sentences(several, unit="subwords")
     states = torch.cat([states for _, states in encoder.reader.read_units(several, "subwords")])
-    np.testing.assert_allclose(
-        of_pieces[0], encoder.represent(states).mean(dim=0).numpy(), rtol=1e-3, atol=1e-4
-    )
+    np.testing.assert_allclose(of_pieces[0], encoder.represent(states).mean(dim=0).numpy(), rtol=1e-3, atol=1e-4)
     assert not np.allclose(of_pieces, encoder.encode_sentences(several), atol=1e-3)
     with pytest.raises(UsageError, match="Unknown unit 'letters'"):
         encoder.encode_sentences([TEXT], unit="letters")
 
 
 def test_kinds_of_vectors(teacher, encoder):
-    kinds = {
-        kind: MeaningEncoder(teacher, encoder.distillers, kind=kind) for kind in ("meaning", "context", "raw")
-    }
+    kinds = {kind: MeaningEncoder(teacher, encoder.distillers, kind=kind) for kind in ("meaning", "context", "raw")}
     vectors = {kind: other.encode(TEXT, 6) for kind, other in kinds.items()}
     states, _ = encoder.reader.states([Occurrence.at(TEXT, 6)])
     np.testing.assert_allclose(vectors["raw"], states[0].mean(dim=0).numpy(), rtol=1e-5)
@@ -219,13 +208,7 @@ def test_damaged_artifacts(encoder, teacher, tmp_path):
 def test_a_store_of_uses(encoder, tmp_path):
     texts = [TEXT, "nobody knows the river", "a still stands"]
     store = OccurrenceStore.from_texts(encoder, texts, words=["River", "still"])
-    assert [occurrence.word for occurrence in store.occurrences] == [
-        "still",
-        "river",
-        "river",
-        "river",
-        "still",
-    ]
+    assert [occurrence.word for occurrence in store.occurrences] == ["still", "river", "river", "river", "still"]
     (best, cosine), *_ = encoder.most_similar(TEXT, 6, store, topn=2)
     assert (best.text, best.start) == (TEXT, 28)
     assert cosine == pytest.approx(1.0, abs=1e-4)

@@ -54,9 +54,7 @@ def test_distilling_a_triple_is_distilling_each_word_alone(distillers):
 def slow_distiller(distiller: Distiller, states: torch.Tensor, heads: int) -> torch.Tensor:
     """Self-attention over layers, residuals, norms and inner layer, written out for one word."""
     layer = distiller.transformer
-    query, key, value = (states @ layer.self_attn.in_proj_weight.T + layer.self_attn.in_proj_bias).chunk(
-        3, -1
-    )
+    query, key, value = (states @ layer.self_attn.in_proj_weight.T + layer.self_attn.in_proj_bias).chunk(3, -1)
     size = states.shape[1] // heads
     mixed = []
     for head in range(heads):
@@ -71,10 +69,7 @@ def slow_distiller(distiller: Distiller, states: torch.Tensor, heads: int) -> to
 def test_a_distiller_is_attention_over_layers_and_a_mean(distillers):
     states = torch.randn(3, 16)
     torch.testing.assert_close(
-        distillers.meaning(states[None])[0],
-        slow_distiller(distillers.meaning, states, 4),
-        rtol=1e-4,
-        atol=1e-5,
+        distillers.meaning(states[None])[0], slow_distiller(distillers.meaning, states, 4), rtol=1e-4, atol=1e-5
     )
 
 
@@ -90,9 +85,7 @@ def test_gradients_agree_with_differences():
 
     def value(weight: torch.Tensor) -> torch.Tensor:
         state = {"meaning.transformer.linear1.weight": weight}
-        return torch.func.functional_call(
-            _Loss(distillers), {f"inner.{k}": v for k, v in state.items()}, states
-        )
+        return torch.func.functional_call(_Loss(distillers), {f"inner.{k}": v for k, v in state.items()}, states)
 
     weight = distillers.meaning.transformer.linear1.weight.detach().clone().requires_grad_()
     assert torch.autograd.gradcheck(value, (weight,), eps=1e-6, atol=1e-7)

@@ -14,14 +14,7 @@ TEXT = "The well-known party, which isn't art, ended."
 
 
 @pytest.mark.parametrize(
-    ("span", "word"),
-    [
-        ((0, 3), "The"),
-        ((4, 14), "well-known"),
-        ((4, 8), "well"),
-        (3, ","),
-        (1, "well-known"),
-    ],
+    ("span", "word"), [((0, 3), "The"), ((4, 14), "well-known"), ((4, 8), "well"), (3, ","), (1, "well-known")]
 )
 def test_places(span, word):
     if span == (15, 29):

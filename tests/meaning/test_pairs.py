@@ -16,9 +16,7 @@ from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 
 CONFIG = PairConfig(
-    count=200,
-    targets=TargetConfig(5, 40, vocabulary=200, skipped=0.0),
-    build=BuildConfig(0.3, 0.0, candidates=50),
+    count=200, targets=TargetConfig(5, 40, vocabulary=200, skipped=0.0), build=BuildConfig(0.3, 0.0, candidates=50)
 )
 
 
@@ -93,14 +91,7 @@ def test_a_paraphraser(masked, table, file, tmp_path):
     assert kept or triples.header["positives"].get("replaced")
     assert all(triple.positive.word.lower() == triple.original.word.lower() for triple in kept)
     with pytest.raises(UsageError, match="already supplied"):
-        make_triples(
-            sources_of(file),
-            masked,
-            table,
-            tmp_path / "u.jsonl",
-            CONFIG,
-            paraphraser=Swapped(),
-        )
+        make_triples(sources_of(file), masked, table, tmp_path / "u.jsonl", CONFIG, paraphraser=Swapped())
 
 
 def test_what_was_stopped_is_resumed_and_gives_the_same_file(masked, table, file, tmp_path):
@@ -154,16 +145,12 @@ def test_other_settings_are_refused(masked, table, file, tmp_path, monkeypatch):
 
 def test_no_triple_at_all(masked, file, tmp_path):
     nothing = WordVectors(["zorb"], np.ones((1, 2), dtype=np.float32))
-    with pytest.raises(
-        DataError, match=r"None of 40 targets gave a triple \(the target has no static vector: 40"
-    ):
+    with pytest.raises(DataError, match=r"None of 40 targets gave a triple \(the target has no static vector: 40"):
         make_triples(sources_of(file), masked, nothing, tmp_path / "t.jsonl", CONFIG)
     assert not (tmp_path / "t.jsonl.partial").exists()
 
 
-def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(
-    masked, table, file, tmp_path, monkeypatch
-):
+def test_nothing_is_predicted_for_targets_that_cannot_give_a_triple(masked, table, file, tmp_path, monkeypatch):
     occurrences = sources_of(file).targets
     unknown = {occurrence.word.lower() for occurrence in occurrences[::2]}
     kept = [word for word in table.words if word not in unknown]

@@ -67,9 +67,7 @@ def test_a_word_that_comes_twice_is_no_target():
 
 
 def test_no_word_comes_again_before_all_others_have_come():
-    candidates = np.array(
-        [(sentence, 0, word) for word in range(5) for sentence in range(word * 10, word * 10 + 10)]
-    )
+    candidates = np.array([(sentence, 0, word) for word in range(5) for sentence in range(word * 10, word * 10 + 10)])
     taken = round_robin(candidates, 20, seed=3)
     assert [len(set(taken[start : start + 5, 2].tolist())) for start in range(0, 20, 5)] == [5] * 4
     assert len(set(taken[:, 0].tolist())) == 20

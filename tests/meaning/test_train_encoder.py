@@ -65,9 +65,7 @@ def test_the_identity_does_not_depend_on_the_precision_or_on_the_pooler(tiny_mod
 
 
 def test_from_triples_to_an_encoder(triples, teacher, tmp_path):
-    encoder, trained = train_encoder(
-        triples, teacher, tmp_path / "meaning", CONFIG, states=tmp_path / "states"
-    )
+    encoder, trained = train_encoder(triples, teacher, tmp_path / "meaning", CONFIG, states=tmp_path / "states")
     assert not (tmp_path / "meaning.partial").exists()
     assert (tmp_path / "states" / "states.npy").exists()
     again = MeaningEncoder.load(tmp_path / "meaning", teacher=teacher)

@@ -64,9 +64,7 @@ def test_there_and_back():
 
 
 def test_the_wrong_language_is_noticed_by_what_comes_back(make):
-    with pytest.raises(
-        UsageError, match=r"only 0% come back from en-de and fr-it.*'the old river' came 'il fiume'"
-    ):
+    with pytest.raises(UsageError, match=r"only 0% come back from en-de and fr-it.*'the old river' came 'il fiume'"):
         there = Fixed("en-de", {"the old river": "der alte Fluss"})
         RoundTrip(there, Fixed("fr-it", {"der alte Fluss": "il fiume"})).paraphrase(["the old river"])
     with pytest.raises(UsageError, match="come back from tiny-0 and tiny-1"):

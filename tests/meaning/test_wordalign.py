@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.meaning.occurrence import Occurrence
-from wordstill.meaning.triple_builder import (
-    TripleBuilder,
-    WordCosines,
-    align_target,
-    edit_distance,
-    nearly_the_same,
-)
+from wordstill.meaning.triple_builder import TripleBuilder, WordCosines, align_target, edit_distance, nearly_the_same
 from wordstill.vectors import WordVectors
 
 # Words with the same letter before the digit have the same meaning; the digit is how near: 1 is nearest.
@@ -108,12 +102,7 @@ def test_edit_distance(first, second, distance):
 
 @pytest.mark.parametrize(
     ("first", "second", "same"),
-    [
-        ("Promise", "promised", True),
-        ("cat", "dog", False),
-        ("assure", "promise", False),
-        ("art", "arts", True),
-    ],
+    [("Promise", "promised", True), ("cat", "dog", False), ("assure", "promise", False), ("art", "arts", True)],
 )
 def test_nearly_the_same(first, second, same):
     assert nearly_the_same(first, second, 3) is same

@@ -16,15 +16,7 @@ import torch
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
 from wordstill.methods import METHODS, Method, RunContext, read_specs
-from wordstill.teacher import (
-    Batch,
-    BatchConfig,
-    Teacher,
-    TextBatches,
-    WordListBatches,
-    WordStates,
-    subword_source,
-)
+from wordstill.teacher import Batch, BatchConfig, Teacher, TextBatches, WordListBatches, WordStates, subword_source
 
 KIND = "bert-cased"
 WANTED = ("New York", "grey Monday river", "vapourless", "isthmus", "the")
@@ -55,9 +47,7 @@ def make_lines() -> list[list[str]]:
     for _ in range(60):
         sentences = []
         for _ in range(int(generator.integers(1, 4))):
-            chosen = list(
-                generator.choice(words, size=int(generator.integers(3, 9)), p=frequency / frequency.sum())
-            )
+            chosen = list(generator.choice(words, size=int(generator.integers(3, 9)), p=frequency / frequency.sum()))
             if generator.random() < 0.15:
                 chosen.insert(int(generator.integers(0, len(chosen))), "New York")
             if generator.random() < 0.3:
@@ -82,11 +72,7 @@ class Text:
     @property
     def context(self) -> RunContext:
         return RunContext(
-            self.vocabulary,
-            self.teacher.width,
-            self.teacher.depth,
-            self.teacher.device,
-            words=self.corpus.n_words,
+            self.vocabulary, self.teacher.width, self.teacher.depth, self.teacher.device, words=self.corpus.n_words
         )
 
     def build(self, spec: str, seed: int = 0) -> Method:
@@ -121,9 +107,7 @@ class Text:
         """What the teacher says of all batches."""
         key = (alone, budget, layers)
         if key not in self.said:
-            self.said[key] = [
-                self.teacher.encode(each, layers) for each in self.batches(alone=alone, budget=budget)
-            ]
+            self.said[key] = [self.teacher.encode(each, layers) for each in self.batches(alone=alone, budget=budget)]
         return self.said[key]
 
     def run(self, spec: str, budget: int = BUDGET) -> Method:
@@ -234,18 +218,10 @@ class Slow:
             hidden, spans = self.read(" ".join(line))
             start = 0
             for sentence in line:
-                inside = [
-                    row
-                    for row, (low, high) in enumerate(spans)
-                    if start <= low < high <= start + len(sentence)
-                ]
+                inside = [row for row, (low, high) in enumerate(spans) if start <= low < high <= start + len(sentence)]
                 for found in [
                     *re.finditer(r"\w+|\.", sentence),
-                    *(
-                        each
-                        for phrase in phrases
-                        for each in re.finditer(rf"\b{phrase}\b", sentence, re.IGNORECASE)
-                    ),
+                    *(each for phrase in phrases for each in re.finditer(rf"\b{phrase}\b", sentence, re.IGNORECASE)),
                 ]:
                     low, high = found.start() + start, found.end() + start
                     rows = [row for row in inside if spans[row][0] < high and spans[row][1] > low]

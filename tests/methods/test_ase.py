@@ -32,10 +32,7 @@ def test_the_loops_count_what_the_vocabulary_counts(text, slow):
 
 def test_only_unseen_words_are_read_alone(text):
     method = text.build("ase")
-    assert {text.vocabulary.keys[number] for number in method.isolated_words()} == {
-        "vapourless",
-        "grey monday river",
-    }
+    assert {text.vocabulary.keys[number] for number in method.isolated_words()} == {"vapourless", "grey monday river"}
 
 
 def test_a_word_that_was_lost_has_no_vector_whoever_reads_it_alone(hand_made, hand_made_run):

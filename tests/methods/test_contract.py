@@ -258,10 +258,7 @@ def test_provenance_is_complete(runs, text, spec):
     facts = json.loads(json.dumps(dict(table.provenance), allow_nan=False))
     assert facts == table.provenance
     assert facts["method"]["name"].partition(".v")[0] == spec.partition(":")[0]
-    assert facts["method"].keys() == {
-        "name",
-        *METHODS[spec.partition(":")[0]].config_type.__dataclass_fields__,
-    }
+    assert facts["method"].keys() == {"name", *METHODS[spec.partition(":")[0]].config_type.__dataclass_fields__}
     assert facts["corpus"]["hash"] == text.corpus.hash
     assert facts["corpus"]["words"] == text.corpus.n_words
     assert facts["teacher"]["fingerprint"] == text.teacher.fingerprint

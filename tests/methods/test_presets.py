@@ -74,7 +74,7 @@ WINDOWS = {
 }
 
 BERT_SKIPGRAM = WINDOWS | {
-    "objective": Row("pairwise", "attended"),  # (p) Eq. 13-15
+    "objective": Row("pairwise", "attended")  # (p) Eq. 13-15
 }
 
 CONTEXT_TO_VEC = WINDOWS | {

@@ -54,20 +54,11 @@ def test_settings_reach_the_method():
 WRONG_ANYWHERE = [
     ([], f"No method was named. Known: {KNOWN}."),
     (["stil"], f"Unknown method 'stil'. Did you mean 'still' or 'x2static'? Known: {KNOWN}."),
-    (
-        ["x2static:preset=papr"],
-        "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper.",
-    ),
+    (["x2static:preset=papr"], "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper."),
     ([""], "Unknown method ''."),
     (["ase", "glove"], "Unknown method 'glove'. Known: ase"),
-    (
-        ["ase:layers=1"],
-        "Unknown setting of ase 'layers'. Did you mean 'layer'? Known: context, layer, subword.",
-    ),
-    (
-        ["ase:subword=median"],
-        "Unknown value of ase:subword 'median'. Did you mean 'mean' or 'min'? Known: max,",
-    ),
+    (["ase:layers=1"], "Unknown setting of ase 'layers'. Did you mean 'layer'? Known: context, layer, subword."),
+    (["ase:subword=median"], "Unknown value of ase:subword 'median'. Did you mean 'mean' or 'min'? Known: max,"),
     (["ase:subword"], "Cannot read 'subword' in the settings of ase. Expected ase:setting=value"),
     (["ase:subword=max,min"], "Cannot read 'min' in the settings of ase."),
     (["ase:subword=max,subword=min"], "ase:subword is set twice, to 'max' and 'min'."),
@@ -75,10 +66,7 @@ WRONG_ANYWHERE = [
     (["still:context_weight=much"], "still:context_weight: expected a number, got 'much'."),
     (["still:state_prior=0"], "still: state_prior must be above 0 and at most 1e+15; got 0.0."),
     (["ase", "ase"], "The method 'ase' was named twice."),
-    (
-        ["ase:context=max,subword=min", "ase:subword=min,context=max"],
-        "'ase-subword-min-context-max' was named twice",
-    ),
+    (["ase:context=max,subword=min", "ase:subword=min,context=max"], "'ase-subword-min-context-max' was named twice"),
 ]
 WRONG_FOR_THE_TEACHER = [
     (["ase:layer=5"], "'5' is outside 0 to 4, the layers this teacher has."),

@@ -147,9 +147,7 @@ def test_words_that_cannot_be_told_apart_get_zeros(hand_made, hand_made_run):
 def test_one_word_only(hand_made, hand_made_run):
     states = np.random.default_rng(0).normal(size=(5, 4))
     table = run(
-        hand_made_run([3, 0], width=4),
-        [hand_made([[0, 0], [-1, 0]], states[:4])],
-        hand_made([[0], [1]], states[3:]),
+        hand_made_run([3, 0], width=4), [hand_made([[0, 0], [-1, 0]], states[:4])], hand_made([[0], [1]], states[3:])
     )
     assert table.words == ("word0", "word1")
     np.testing.assert_allclose(table.matrix, 0, atol=1e-12)
@@ -186,11 +184,7 @@ def test_a_word_seen_in_the_text_but_not_alone_is_not_fitted_on(hand_made, hand_
     generator = np.random.default_rng(3)
     states, alone = generator.normal(size=(12, 2)), generator.normal(size=(3, 2)) + 10
     sentences = [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 3]]
-    table = run(
-        hand_made_run([3, 4, 4, 1], width=2),
-        [hand_made(sentences, states)],
-        hand_made([[0], [1], [2]], alone),
-    )
+    table = run(hand_made_run([3, 4, 4, 1], width=2), [hand_made(sentences, states)], hand_made([[0], [1], [2]], alone))
     assert table.words == ("word0", "word1", "word2", "word3")
     joint = table.matrix[:3].astype(np.float64)
     np.testing.assert_allclose(joint.mean(axis=0), 0, atol=1e-6)

@@ -113,9 +113,7 @@ def test_merged_moments():
         np.testing.assert_allclose(first.state_dict()[name], tensor, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "part", [make("mean"), make("max"), Moments(WIDTH, CPU)], ids=lambda part: type(part).__name__
-)
+@pytest.mark.parametrize("part", [make("mean"), make("max"), Moments(WIDTH, CPU)], ids=lambda part: type(part).__name__)
 def test_the_state_is_not_a_copy(part):
     """A method restores its parts by writing into their state."""
     for tensor in part.state_dict().values():

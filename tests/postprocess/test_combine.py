@@ -55,9 +55,7 @@ def test_average(first, second):
     mean = average([first, second, second], [1, 2, 1], unit=False)
     np.testing.assert_allclose(mean["c"], (first["c"] + 3 * second["c"]) / 4, rtol=1e-5)
     unit = average([first, second])
-    np.testing.assert_allclose(
-        unit["a"], unit_rows(np.stack([first["a"], second["a"]])).mean(axis=0), rtol=1e-5
-    )
+    np.testing.assert_allclose(unit["a"], unit_rows(np.stack([first["a"], second["a"]])).mean(axis=0), rtol=1e-5)
     every = average([first, second], [1, 3], words="all", unit=False)
     np.testing.assert_allclose(every["d"], second["d"], rtol=1e-6)
     np.testing.assert_allclose(every["b"], first["b"], rtol=1e-6)

@@ -19,9 +19,7 @@ NAMES = [name for name in TRANSFORMS if name not in ("faruqui", "context-graph",
 
 def make_table(rows: int = 40, dim: int = 6, seed: int = 0) -> WordVectors:
     generator = np.random.default_rng(seed)
-    matrix = (generator.standard_normal((rows, dim)) @ generator.standard_normal((dim, dim)) + 2).astype(
-        np.float32
-    )
+    matrix = (generator.standard_normal((rows, dim)) @ generator.standard_normal((dim, dim)) + 2).astype(np.float32)
     return WordVectors(
         WORDS[:rows], matrix, counts=np.arange(2 * rows, rows, -1), provenance={"teacher": "tiny", "seed": 0}
     )

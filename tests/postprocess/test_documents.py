@@ -23,12 +23,7 @@ def test_its_examples_run(tmp_path):
     script = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL))
     environment = os.environ | {"PYTHONPATH": str(Path(wordstill.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     # The objective before the first of ten passes and after each.

@@ -18,9 +18,7 @@ ROWS, DIM = 60, 7
 @pytest.fixture
 def matrix():
     generator = np.random.default_rng(4)
-    return (generator.standard_normal((ROWS, DIM)) @ generator.standard_normal((DIM, DIM)) + 1).astype(
-        np.float32
-    )
+    return (generator.standard_normal((ROWS, DIM)) @ generator.standard_normal((DIM, DIM)) + 1).astype(np.float32)
 
 
 class SmallBlocks(WordVectors):
@@ -127,9 +125,7 @@ def test_common_words_are_those_of_the_largest_counts(table, matrix):
     counted = WordVectors(table.words, matrix, counts=counts)
     most = np.argsort(-counts)[:10]
     assert np.flatnonzero(common_rows(counted, 10)).tolist() == sorted(most.tolist())
-    np.testing.assert_allclose(
-        run("centre:common=10", counted), matrix - matrix[most].mean(axis=0), atol=1e-5
-    )
+    np.testing.assert_allclose(run("centre:common=10", counted), matrix - matrix[most].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(run("centre:common=10", table), matrix - matrix[:10].mean(axis=0), atol=1e-5)
     np.testing.assert_array_equal(run("centre:common=999", table), run("centre", table))
 
@@ -146,9 +142,7 @@ def test_common_words_are_those_of_the_largest_counts(table, matrix):
 )
 def test_trim(spec, kept):
     table = WordVectors(
-        ["the", "a", "queen", "river"],
-        np.arange(8, dtype=np.float32).reshape(4, 2),
-        counts=np.array([9, 1, 5, 3]),
+        ["the", "a", "queen", "river"], np.arange(8, dtype=np.float32).reshape(4, 2), counts=np.array([9, 1, 5, 3])
     )
     trimmed = Pipeline.from_spec(spec).fit_transform(table)
     assert list(trimmed) == kept

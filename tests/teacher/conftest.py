@@ -76,9 +76,7 @@ def write_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Corpu
 @pytest.fixture(scope="session")
 def nasty_store(write_store: Callable[..., Corpus]) -> Corpus:
     """Every nasty word first, last and between others, and words of 10,000 characters."""
-    paragraphs = [
-        f"{word} the {word} river {word}{word}. {word} stands. So it {word}" for word in NASTY_WORDS
-    ]
+    paragraphs = [f"{word} the {word} river {word}{word}. {word} stands. So it {word}" for word in NASTY_WORDS]
     beside = [f"{left} {right}" for left, right in pairwise(NASTY_WORDS)]
     long = [f"A {'x' * 10_000} word. And {'é' * 10_000}, {'1' * 10_000}!", "z" * 10_000]
     return write_store(*paragraphs, " ".join(NASTY_WORDS), ". ".join(NASTY_WORDS), *beside, *long)

@@ -22,9 +22,7 @@ def test_a_large_gpu_reads_the_usual_number(gib, width, monkeypatch):
         assert usual_budget(GPU, width) == ON_GPU
 
 
-@pytest.mark.parametrize(
-    ("free", "expected"), [(2 << 30, 16_384), ((2 << 30) - (1 << 28), 16_384), (4096, 1)]
-)
+@pytest.mark.parametrize(("free", "expected"), [(2 << 30, 16_384), ((2 << 30) - (1 << 28), 16_384), (4096, 1)])
 def test_a_small_one_reads_what_fits_and_says_so(free, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80 << 30))
     with pytest.warns(UserWarning, match=f"so {expected} subwords are read at a time instead of {ON_GPU}"):

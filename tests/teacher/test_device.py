@@ -46,9 +46,7 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
 
 @pytest.mark.parametrize("wanted", ["", "gpu", "cuda:99", "meta", "cpu:x"])
 def test_devices_that_cannot_be_used(wanted):
-    with pytest.raises(
-        UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"
-    ):
+    with pytest.raises(UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"):
         choose_device(wanted)
 
 
@@ -127,9 +125,7 @@ def test_processors_without_trouble_are_left_alone(announced, processor):
     assert device.ISA_VARIABLE not in os.environ
 
 
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only"
-)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
 @pytest.mark.parametrize(
     ("product", "survives"),
     [
@@ -147,9 +143,7 @@ def test_a_product_is_tried_in_a_child(product, survives, monkeypatch):
         os.waitpid(-1, os.WNOHANG)
 
 
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only"
-)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
 def test_the_child_never_comes_back_into_the_program(monkeypatch, tmp_path):
     def fail(one, other):
         raise RuntimeError("no such product")

@@ -30,11 +30,7 @@ def test_weights_as_published(installed, monkeypatch):
 def test_changed_weights(installed):
     with pytest.raises(TeacherError) as caught:
         embedded_teacher()
-    for part in (
-        str(installed / "model.safetensors"),
-        sha256_of(installed / "model.safetensors"),
-        "expected 53aa51",
-    ):
+    for part in (str(installed / "model.safetensors"), sha256_of(installed / "model.safetensors"), "expected 53aa51"):
         assert part in str(caught.value)
 
 

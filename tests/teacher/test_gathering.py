@@ -53,9 +53,7 @@ def source(corpus, tokenizer):
 @pytest.mark.parametrize("order", [None, 5])
 @pytest.mark.parametrize("unit", ["paragraph", "sentence"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_batches_made_of_tensors_are_those_of_the_host(
-    corpus, source, tokenizer, packed, unit, order, min_count
-):
+def test_batches_made_of_tensors_are_those_of_the_host(corpus, source, tokenizer, packed, unit, order, min_count):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count))
     config = BatchConfig(budget=150, limit=LIMIT, unit=unit, packed=packed)
     given = (corpus, vocabulary, source, tokenizer, config, order)
@@ -111,11 +109,7 @@ def test_batches_against_loops(arrays, tokenizer, write_store, unique_words):
             for *word, sentence in slow_words(paragraph, keys, tokenizer, offset):
                 expected.append((*word, sentences + sentence))
             ids = tokenizer.encode([paragraph.text]).ids.tolist()
-            whole = [
-                *tokenizer.prefix,
-                *ids[:room],
-                *tokenizer.suffix,
-            ]
+            whole = [*tokenizer.prefix, *ids[:room], *tokenizer.suffix]
             assert batch.subwords.tolist()[offset : offset + len(whole)] == whole
             for sentence in range(len(paragraph.sentences)):
                 assert batch.sentence_text[sentences + sentence] == number
@@ -133,9 +127,7 @@ def test_batches_against_loops(arrays, tokenizer, write_store, unique_words):
         ("cuda", ("a b",), True, "phrases have to be found"),
     ],
 )
-def test_where_a_gpu_cannot_gather_a_warning_says_why(
-    corpus, source, tokenizer, device, words, by_form, reason
-):
+def test_where_a_gpu_cannot_gather_a_warning_says_why(corpus, source, tokenizer, device, words, by_form, reason):
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=1, words=words))
     given = (source if by_form else None, vocabulary, torch.device(device))
     with warnings.catch_warnings(action="error"):

@@ -82,8 +82,7 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
     model = tiny_model("bert-uncased")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with pytest.warns(
-        UserWarning,
-        match=r"delicate stays in float32, .* mean cosine of only (0\.\d+|nan) .* Set dtype bfloat16",
+        UserWarning, match=r"delicate stays in float32, .* mean cosine of only (0\.\d+|nan) .* Set dtype bfloat16"
     ) as caught:
         careful = Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("delicate", "cpu"))
     assert len(caught) == 1
@@ -105,9 +104,7 @@ def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, ti
     assert subwords[-1] == quick.tokenizer.suffix[0]
 
 
-def test_a_precision_that_was_asked_for_is_not_questioned(
-    bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch
-):
+def test_a_precision_that_was_asked_for_is_not_questioned(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
     monkeypatch.setattr(half, "agreement", lambda *arguments: pytest.fail("it was asked for"))
     config = TeacherConfig("x", "cpu", "bfloat16")
     assert Teacher(tiny_model("gpt2"), tiny_tokenizer("gpt2"), config).dtype == torch.bfloat16

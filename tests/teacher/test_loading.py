@@ -58,9 +58,7 @@ def offline(monkeypatch, tmp_path):
 
 
 def states_of(teacher):
-    batches = WordListBatches(
-        ["river", "still stands"], np.arange(2), teacher.tokenizer, BatchConfig(512, 64)
-    )
+    batches = WordListBatches(["river", "still stands"], np.arange(2), teacher.tokenizer, BatchConfig(512, 64))
     [(_, batch)] = batches.since((0, 0))
     return teacher.encode(batch, (2,)).hidden[2]
 
@@ -106,15 +104,11 @@ class TestFolders:
         [(_, batch)] = batches.since((0, 0))
         states = teacher.encode(batch, (0, 1, 2, 3))
         with torch.no_grad():
-            expected = both.get_encoder()(
-                **tokenizer(" the river", return_tensors="pt"), output_hidden_states=True
-            )
+            expected = both.get_encoder()(**tokenizer(" the river", return_tensors="pt"), output_hidden_states=True)
         for layer in range(4):
             torch.testing.assert_close(states.hidden[layer], expected.hidden_states[layer][0])
 
-    def test_a_checkpoint_for_a_task_has_no_pooler_and_needs_none(
-        self, tmp_path, tiny_tokenizer, caplog, capfd
-    ):
+    def test_a_checkpoint_for_a_task_has_no_pooler_and_needs_none(self, tmp_path, tiny_tokenizer, caplog, capfd):
         config = transformers.BertConfig(
             vocab_size=len(tiny_tokenizer("bert-uncased")), hidden_size=32, num_hidden_layers=2,
             num_attention_heads=4, intermediate_size=48,
@@ -128,9 +122,7 @@ class TestFolders:
         assert capfd.readouterr() == ("", "")
 
     def test_an_empty_folder(self, tmp_path, no_network):
-        with pytest.raises(
-            TeacherError, match=r"holds no model that transformers can load .*It holds: nothing"
-        ):
+        with pytest.raises(TeacherError, match=r"holds no model that transformers can load .*It holds: nothing"):
             Teacher.from_pretrained(tmp_path)
         assert no_network == []
 
@@ -155,14 +147,10 @@ class TestFolders:
             Teacher.from_pretrained(folder, device="cpu")
         assert no_network == []
 
-    @pytest.mark.parametrize(
-        "kind", ["bert-uncased", "roberta", "gpt2", "modernbert", "llama3", "t5", "albert"]
-    )
+    @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "gpt2", "modernbert", "llama3", "t5", "albert"])
     def test_a_model_without_its_tokenizer(self, kind, tmp_path, tiny_model):
         tiny_model(kind).save_pretrained(tmp_path)
-        with pytest.raises(
-            TeacherError, match=r"saved without its tokenizer|Couldn't instantiate the backend"
-        ):
+        with pytest.raises(TeacherError, match=r"saved without its tokenizer|Couldn't instantiate the backend"):
             Teacher.from_pretrained(tmp_path, device="cpu")
 
     def test_weights_of_another_model(self, saved):
@@ -170,9 +158,7 @@ class TestFolders:
         weights = load_file(folder / "model.safetensors")
         renamed = {key.replace("layer.1.", "block.1."): weight for key, weight in weights.items()}
         save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
-        with pytest.raises(
-            TeacherError, match=r"has no weights for 16 parts of its model: encoder.layer.1.*, \.\.\."
-        ):
+        with pytest.raises(TeacherError, match=r"has no weights for 16 parts of its model: encoder.layer.1.*, \.\.\."):
             Teacher.from_pretrained(folder, device="cpu")
 
     def test_weights_of_another_shape(self, saved):
@@ -212,12 +198,7 @@ class TestNames:
             Teacher.from_pretrained("bert-base-uncased-that-nobody-has")
         assert time.monotonic() - start < 5
         assert 1 <= len(no_network) <= 2
-        for part in (
-            "no folder here",
-            "Hub cannot be reached",
-            "all-MiniLM-L6-v2",
-            "a folder with a saved model",
-        ):
+        for part in ("no folder here", "Hub cannot be reached", "all-MiniLM-L6-v2", "a folder with a saved model"):
             assert part in str(caught.value)
         assert "\n" not in str(caught.value)
 
@@ -237,9 +218,7 @@ class TestNames:
         shutil.copytree(saved(), repository / "snapshots" / commit)
         loaded = Teacher.from_pretrained("someone/tiny-bert", device="cpu", dtype="float32")
         torch.testing.assert_close(states_of(loaded), states_of(tiny_teacher("bert-uncased")))
-        with pytest.raises(
-            TeacherError, match=r"Did you mean 'someone/tiny-bert'\?.*all-MiniLM-L6-v2, someone/tiny"
-        ):
+        with pytest.raises(TeacherError, match=r"Did you mean 'someone/tiny-bert'\?.*all-MiniLM-L6-v2, someone/tiny"):
             Teacher.from_pretrained("someone/tiny-bart")
 
     def test_what_the_hub_does_not_have(self, offline, monkeypatch):
@@ -247,9 +226,7 @@ class TestNames:
         with pytest.raises(TeacherError, match=r"the Hugging Face Hub does not have it"):
             Teacher.from_pretrained("nobody/nothing")
 
-    @pytest.mark.parametrize(
-        "name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "embedded"]
-    )
+    @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "embedded"])
     def test_names_of_the_embedded_teacher(self, name, saved, monkeypatch, no_network):
         folder = saved()
         monkeypatch.setattr(loading, "embedded_teacher", lambda: folder)

@@ -98,8 +98,7 @@ def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_
         model(input_ids=torch.tensor([[4, 5, 6]]))
     assert set(seen) == {0}
     teacher, other = (
-        Teacher(each, tokenizer, TeacherConfig("x", "cpu", "float32"))
-        for each in (copy.deepcopy(model), model)
+        Teacher(each, tokenizer, TeacherConfig("x", "cpu", "float32")) for each in (copy.deepcopy(model), model)
     )
     batch = batch_of(teacher, packed=True)
     before = teacher.encode(batch, (1, 3)).hidden

@@ -108,10 +108,7 @@ def test_a_place_in_a_long_text_is_read_in_its_best_window(tiny_teacher, tiny_mo
         first, last = int(starts[window]), int(starts[window]) + room - 1
         part = text[int(pieces.starts[first]) : int(pieces.ends[last])]
         shift = int(pieces.starts[first])
-        if (
-            part[:1] != " "
-            and teacher.tokenizer.encode([part]).ids.tolist() == pieces.ids[first : last + 1].tolist()
-        ):
+        if part[:1] != " " and teacher.tokenizer.encode([part]).ids.tolist() == pieces.ids[first : last + 1].tolist():
             place = (part, start - shift, end - shift)
             expected = slow_states(model, teacher.tokenizer, reader.layers, *place)
             torch.testing.assert_close(

@@ -53,8 +53,7 @@ def batches_of_words(draw):
 def made_up_states(batch, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return {
-        layer: torch.randn(len(batch.subwords), WIDTH, generator=generator, dtype=torch.float32)
-        for layer in (0, 3)
+        layer: torch.randn(len(batch.subwords), WIDTH, generator=generator, dtype=torch.float32) for layer in (0, 3)
     }
 
 
@@ -108,13 +107,8 @@ def test_words_and_sentences_against_loops(batch):
 def test_windows_against_loops(batch, left, right, include_self):
     hidden = made_up_states(batch)
     states = WordStates(batch, hidden)
-    words = [
-        slow_word(hidden[3], low, high)
-        for low, high in zip(batch.word_start.tolist(), batch.word_end.tolist())
-    ]
-    expected = [
-        slow_window(batch, words, number, left, right, include_self) for number in range(len(batch.word_ids))
-    ]
+    words = [slow_word(hidden[3], low, high) for low, high in zip(batch.word_start.tolist(), batch.word_end.tolist())]
+    expected = [slow_window(batch, words, number, left, right, include_self) for number in range(len(batch.word_ids))]
     assert_rows(states.windows(3, left, right, include_self=include_self), expected)
     some = torch.arange(len(expected)).flip(0)[::3]
     found = states.windows(3, left, right, include_self=include_self, chosen=some)

@@ -30,9 +30,7 @@ def paragraph_rows(corpus):
 def runs_of_sentences(corpus):
     """Rows for all runs of one or two sentences that lie in one paragraph."""
     bounds = pairwise(corpus.paragraphs.tolist())
-    return np.array(
-        [(a, b) for low, high in bounds for a in range(low, high) for b in (a + 1, a + 2) if b <= high]
-    )
+    return np.array([(a, b) for low, high in bounds for a in range(low, high) for b in (a + 1, a + 2) if b <= high])
 
 
 def assert_both_ways_agree(corpus, tokenizer):
@@ -51,9 +49,7 @@ def test_both_ways_agree_on_nasty_text(space_splitting, tiny_teacher, nasty_stor
 @given(data=st.data())
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_any_text(data, nasty_words, write_store, tiny_teacher):
-    part = st.one_of(
-        st.sampled_from(nasty_words), st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
-    )
+    part = st.one_of(st.sampled_from(nasty_words), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
     word = st.lists(part, min_size=1, max_size=3).map("".join)
     end = st.sampled_from(["", "", "", ".", "!", "?", '."', ".)", "..."])
     paragraph = st.lists(st.tuples(word, end).map("".join), min_size=1, max_size=12).map(" ".join)
@@ -146,10 +142,7 @@ RARELY_GLUED = (
 
 def test_the_slow_way_is_taken_only_where_it_must_be(space_splitting, tiny_teacher, write_store):
     """One text without spaces must not slow down a whole corpus."""
-    corpus, tokenizer = (
-        write_store(*RARELY_GLUED, "那河。", "The rest."),
-        tiny_teacher(space_splitting).tokenizer,
-    )
+    corpus, tokenizer = (write_store(*RARELY_GLUED, "那河。", "The rest."), tiny_teacher(space_splitting).tokenizer)
     assert corpus.n_unspaced == 2
     mixed, texts = subword_source(corpus, tokenizer), TextSubwords(corpus, tokenizer)
     assert isinstance(mixed, MixedSubwords)

@@ -10,14 +10,7 @@ import transformers
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import TeacherError, UsageError
-from wordstill.teacher import (
-    BatchConfig,
-    Teacher,
-    TeacherConfig,
-    TextBatches,
-    WordListBatches,
-    subword_source,
-)
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, WordListBatches, subword_source
 
 KINDS = [
     "bert-uncased", "bert-cased", "roberta", "gpt2", "modernbert", "llama3", "llama2", "xlmr", "t5", "albert",
@@ -76,9 +69,7 @@ def test_a_padded_batch_gives_what_each_text_gives_alone(
         for layer in layers:
             expected = alone.hidden_states[layer][0]
             torch.testing.assert_close(states.hidden[layer][part], expected, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(
-            last.hidden[teacher.depth][part], alone.last_hidden_state[0], rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(last.hidden[teacher.depth][part], alone.last_hidden_state[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert-uncased", "llama3", "t5", "modernbert"])
@@ -118,9 +109,7 @@ def test_a_decoder_keeps_no_keys_and_values(tiny_model, tiny_tokenizer, monkeypa
 class TestFingerprint:
     @staticmethod
     def make(model, tokenizer, **settings):
-        return Teacher(
-            model, tokenizer, TeacherConfig("x", "cpu", **{"dtype": "float32"} | settings)
-        ).fingerprint
+        return Teacher(model, tokenizer, TeacherConfig("x", "cpu", **{"dtype": "float32"} | settings)).fingerprint
 
     def test_it_depends_on_weights_and_tokenizer_only(self, tiny_model, tiny_tokenizer):
         model, tokenizer = tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased")
@@ -152,14 +141,7 @@ class TestErrors:
         with pytest.raises(TeacherError) as caught:
             teacher.encode(batch, (1, 2))
         message = str(caught.value)
-        for part in (
-            "broken-bert",
-            "layer 1",
-            "float32",
-            "text number 2,",
-            "begins: 'nobody knows why",
-            "weights",
-        ):
+        for part in ("broken-bert", "layer 1", "float32", "text number 2,", "begins: 'nobody knows why", "weights"):
             assert part in message
         clean = words_alone(teacher, ["river", "still"])
         assert torch.isfinite(teacher.encode(clean, (1,)).hidden[1]).all()
@@ -194,9 +176,7 @@ class TestErrors:
         config = transformers.BertConfig(vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=3)
         settings = TeacherConfig("mute", "cpu", "float32", attention="padded")
         teacher = Teacher(Mute(config), tokenizer, settings)
-        message = (
-            r"mute returns no hidden states .*expected 4 layers, got none in its SequenceClassifierOutput"
-        )
+        message = r"mute returns no hidden states .*expected 4 layers, got none in its SequenceClassifierOutput"
         with pytest.raises(TeacherError, match=message):
             teacher.encode(words_alone(teacher, ["river"]), layers)
         with pytest.raises(TeacherError, match=message):
@@ -210,9 +190,7 @@ class TestErrors:
             teacher.encode(words_alone(teacher, ["river"]), (1,))
 
     def test_a_tokenizer_of_another_model(self, tiny_model, tiny_tokenizer):
-        teacher = Teacher(
-            tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32")
-        )
+        teacher = Teacher(tiny_model("albert"), tiny_tokenizer("gpt2"), TeacherConfig("mixed", "cpu", "float32"))
         with pytest.raises(TeacherError, match=r"produced the subword \d+, but the model knows only \d+"):
             teacher.encode(words_alone(teacher, ["newspapers", "river", "😀", "since"]), (1,))
 
@@ -221,9 +199,7 @@ class TestErrors:
         teacher = Teacher(tiny_model("gpt2"), tokenizer, TeacherConfig("x", "cpu", "float32"))
         batch = words_alone(teacher, ["newspapers", "x"])
         expected = teacher.encode(batch, (2,)).hidden[2]
-        padded = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=tokenizer.backend_tokenizer, pad_token="[PAD]"
-        )
+        padded = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer, pad_token="[PAD]")
         assert padded.pad_token_id >= len(tokenizer)
         other = Teacher(tiny_model("gpt2"), padded, TeacherConfig("x", "cpu", "float32"))
         torch.testing.assert_close(other.encode(batch, (2,)).hidden[2], expected)
@@ -249,9 +225,7 @@ class TestErrors:
 
 
 class TestLimits:
-    @pytest.mark.parametrize(
-        "kind", ["bert-uncased", "roberta", "gpt2", "xlmr", "albert", "modernbert", "llama3"]
-    )
+    @pytest.mark.parametrize("kind", ["bert-uncased", "roberta", "gpt2", "xlmr", "albert", "modernbert", "llama3"])
     def test_the_longest_text_can_be_read(self, kind, tiny_model, tiny_tokenizer):
         """All positions are used, and one more is refused rather than left to crash."""
         model, tokenizer = tiny_model(kind), tiny_tokenizer(kind)

@@ -29,15 +29,7 @@ def corpus(write_store, unique_words):
     for sentences in [1, 2, 3, 30, 1, 4, 12, 2, 1, 1, 20, 3, 1]:
         lines += [sentence(rng.choice([1, 2, 3, 4, 6])) for _ in range(sentences)] + [""]
     lines += [sentence(60), sentence(3), sentence(80), ""]
-    lines += [
-        sentence(2),
-        INVISIBLE,
-        f"{sentence(2)} {INVISIBLE} {sentence(3)}",
-        "",
-        INVISIBLE,
-        "",
-        sentence(4),
-    ]
+    lines += [sentence(2), INVISIBLE, f"{sentence(2)} {INVISIBLE} {sentence(3)}", "", INVISIBLE, "", sentence(4)]
     return write_store(*lines, sentences_per_line=True)
 
 
@@ -86,10 +78,7 @@ def located(batch, corpus, keys):
     """For each text of a batch, the numbers of its sentences in the corpus."""
     texts = []
     for number in range(len(batch.source_ids)):
-        first, last = (
-            corpus.paragraphs[batch.source_ids[number]],
-            corpus.paragraphs[batch.source_ids[number] + 1],
-        )
+        first, last = (corpus.paragraphs[batch.source_ids[number]], corpus.paragraphs[batch.source_ids[number] + 1])
         mine = np.flatnonzero(batch.sentence_text == number)
         starts = [
             start for start in range(first, last - len(mine) + 1)
@@ -158,10 +147,7 @@ def test_the_subwords_of_a_word_spell_it(corpus, vocabulary, tiny_teacher):
 
 def test_ranges_stay_inside_their_sentence_and_text(corpus, vocabulary, tokenizer):
     for batch in read_all(text_batches(corpus, vocabulary, tokenizer)):
-        first, last = (
-            batch.text_offsets[:-1] + len(tokenizer.prefix),
-            batch.text_offsets[1:] - len(tokenizer.suffix),
-        )
+        first, last = (batch.text_offsets[:-1] + len(tokenizer.prefix), batch.text_offsets[1:] - len(tokenizer.suffix))
         assert (batch.sentence_start >= first[batch.sentence_text]).all()
         assert (batch.sentence_end <= last[batch.sentence_text]).all()
         assert (batch.sentence_start <= batch.sentence_end).all()
@@ -205,9 +191,7 @@ def test_reading_from_any_position_gives_the_rest(corpus, vocabulary, tokenizer)
     assert len({start for (start, _), _ in everything}) > 3
     assert everything[-1][0][1] == 0
     for number, (position, _) in enumerate(everything):
-        assert_same(
-            [batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]]
-        )
+        assert_same([batch for _, batch in source.since(position)], [batch for _, batch in everything[number + 1 :]])
 
 
 def test_a_random_order_reads_the_same_batches_and_resumes(corpus, vocabulary, tokenizer):

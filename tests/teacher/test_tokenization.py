@@ -84,8 +84,7 @@ def test_truncation_and_padding_of_the_tokenizer_are_ignored(kind, tiny_tokenize
     backend.enable_truncation(4)
     backend.enable_padding(length=64)
     after = SubwordTokenizer(
-        SimpleNamespace(is_fast=True, backend_tokenizer=backend, pad_token_id=None, model_max_length=64),
-        kind,
+        SimpleNamespace(is_fast=True, backend_tokenizer=backend, pad_token_id=None, model_max_length=64), kind
     )
     assert after.definition == before.definition
     assert np.array_equal(after.encode([TEXT]).ids, before.encode([TEXT]).ids)
@@ -130,10 +129,6 @@ def test_slow_tokenizer():
 
 def test_special_tokens_inside_a_text():
     backend = Tokenizer(models.WordPiece({"[UNK]": 0, "[CLS]": 1, "a": 3}, unk_token="[UNK]"))
-    backend.post_processor = processors.TemplateProcessing(
-        single="$A [CLS] $A", special_tokens=[("[CLS]", 1)]
-    )
-    with pytest.raises(
-        TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"
-    ):
+    backend.post_processor = processors.TemplateProcessing(single="$A [CLS] $A", special_tokens=[("[CLS]", 1)])
+    with pytest.raises(TeacherError, match=r"changes a text when it adds special tokens .*\[3, 3\], with them"):
         tokenizer_of(backend, cls_token="[CLS]")

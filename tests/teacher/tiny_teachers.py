@@ -72,9 +72,7 @@ def _bert(lowercase: bool) -> tuple[Tokenizer, dict[str, str]]:
     backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=500, special_tokens=[*specials.values()], show_progress=False
-    )
+    trainer = trainers.WordPieceTrainer(vocab_size=500, special_tokens=[*specials.values()], show_progress=False)
     _trained(backend, trainer)
     backend.post_processor = _around(backend, "[CLS] $A [SEP]")
     return backend, specials
@@ -153,9 +151,7 @@ def _unigram(specials: list[str], normalizer: Any, pre_tokenizer: Any, template:
     backend = Tokenizer(models.Unigram())
     backend.normalizer = normalizer
     backend.pre_tokenizer = pre_tokenizer
-    trainer = trainers.UnigramTrainer(
-        vocab_size=400, special_tokens=specials, unk_token="<unk>", show_progress=False
-    )
+    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=specials, unk_token="<unk>", show_progress=False)
     _trained(backend, trainer)
     backend.post_processor = _around(backend, template)
     return backend

@@ -31,9 +31,7 @@ def oracle(matrix):
 
 def assert_same_answer(got, expected):
     assert [word for word, _ in got] == [word for word, _ in expected]
-    np.testing.assert_allclose(
-        [score for _, score in got], [score for _, score in expected], rtol=2e-5, atol=2e-6
-    )
+    np.testing.assert_allclose([score for _, score in got], [score for _, score in expected], rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize(("a", "b", "c"), QUESTIONS)
@@ -77,11 +75,7 @@ def test_a_vector_may_stand_for_a_word(vectors):
     ("question", "rule", "message"),
     [
         (("word1", "word2", "word3"), "3cos", "Unknown rule for analogies '3cos'. Did you mean"),
-        (
-            (["word1", "word2"], "word2", "word3"),
-            "3cosadd",
-            r"one word, one and one; question 0 has \[2, 1, 1\]",
-        ),
+        ((["word1", "word2"], "word2", "word3"), "3cosadd", r"one word, one and one; question 0 has \[2, 1, 1\]"),
         (("word1", [], "word3"), "3cosavg", r"question 0 has \[1, 0, 1\]"),
         (("word1", "word2", ["word3", "word4"]), "3cosavg", r"question 0 has \[1, 1, 2\]"),
         (("word1", "word2", "wird3"), "3cosmul", "'wird3' is not among the 300 words"),
@@ -97,9 +91,7 @@ def made_up(candidates: int = 300, words: int = 25, questions: int = 400, seed: 
     table = random.normal(size=(candidates, 12)).astype(np.float32)
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     asked = random.choice(candidates, size=words, replace=False)
-    banned = [
-        (int(row), *random.choice(candidates, size=word % 3).tolist()) for word, row in enumerate(asked)
-    ]
+    banned = [(int(row), *random.choice(candidates, size=word % 3).tolist()) for word, row in enumerate(asked)]
     return table, table[asked], random.integers(0, words, size=(questions, 3)), banned
 
 

@@ -121,9 +121,7 @@ def test_the_table_itself_stays_strict(table):
     for strict in (lambda: table["QUEEN"], lambda: backed.index("QUEEN"), lambda: backed.subset(["QUEEN"])):
         with pytest.raises(UnknownWord):
             strict()
-    with pytest.raises(
-        UnknownWord, match=r"'quenn' is not among the 10 words\. Near it in spelling: 'queen'"
-    ):
+    with pytest.raises(UnknownWord, match=r"'quenn' is not among the 10 words\. Near it in spelling: 'queen'"):
         backed["quenn"]
     with pytest.raises(UnknownWord):
         backed.with_backoff()["QUEEN"]

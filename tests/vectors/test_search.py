@@ -83,9 +83,7 @@ def test_more_queries_than_a_block(monkeypatch):
         assert rows.tolist() == slow_nearest(unit, query, 5, banned)
 
 
-@given(
-    st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.integers(1, 70), st.integers(1, 999)
-)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.integers(1, 70), st.integers(1, 999))
 @settings(max_examples=60, deadline=None)
 def test_any_blocks_give_the_slow_search(seed, size, queries, topn, score_bytes):
     with pytest.MonkeyPatch.context() as patch:

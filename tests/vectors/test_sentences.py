@@ -10,15 +10,7 @@ from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 WORDS = ["the", "river", "runs", "old", "town", "boat"]
 COUNTS = np.array([1000, 40, 30, 20, 10, 0])
-SENTENCES = [
-    "the river runs",
-    "the old town",
-    "boat",
-    "the the boat river",
-    "nothing known",
-    "",
-    "old river town",
-]
+SENTENCES = ["the river runs", "the old town", "boat", "the the boat river", "nothing known", "", "old river town"]
 
 
 @pytest.fixture
@@ -75,9 +67,7 @@ def test_unknown_words_are_passed_over_unless_a_back_off_knows_them(table):
 
 def test_a_split_of_ones_own(table):
     encoder = SentenceEncoder(table, SentenceConfig("mean"), split=lambda text: text.split("/"))
-    np.testing.assert_allclose(
-        encoder.encode(["old/town"])[0], table[["old", "town"]].mean(axis=0), atol=1e-6
-    )
+    np.testing.assert_allclose(encoder.encode(["old/town"])[0], table[["old", "town"]].mean(axis=0), atol=1e-6)
 
 
 @pytest.mark.parametrize(

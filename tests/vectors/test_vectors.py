@@ -123,9 +123,7 @@ def test_an_unknown_word_is_a_key_error_with_near_words(vectors):
         vectors["wordd3"]
     assert isinstance(caught.value, UnknownWord)
     assert isinstance(caught.value, WordstillError)
-    assert str(caught.value).startswith(
-        "The word 'wordd3' is not among the 200 words. Near it in spelling: 'word3'"
-    )
+    assert str(caught.value).startswith("The word 'wordd3' is not among the 200 words. Near it in spelling: 'word3'")
     for use in (
         lambda: vectors[["word1", "wordd3"]],
         lambda: vectors.most_similar("wordd3"),

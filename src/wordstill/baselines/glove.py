@@ -307,9 +307,7 @@ def _ranges(runs: list[Run], limit: int) -> Iterator[Run]:
             if position < len(keys)
         ]
         stops = [int(np.searchsorted(keys, min(ends), side="right")) for keys, _ in runs]
-        yield _summed(
-            [(keys[low:high], values[low:high]) for low, high, (keys, values) in zip(positions, stops, runs)]
-        )
+        yield _summed([(keys[low:high], values[low:high]) for low, high, (keys, values) in zip(positions, stops, runs)])
         positions = stops
 
 

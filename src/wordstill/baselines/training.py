@@ -32,13 +32,7 @@ TABLES = "tables"
 BASELINES: Registry[type[Baseline]] = Registry(
     "method",
     "wordstill.baselines",
-    {
-        "skipgram": Skipgram,
-        "cbow": Cbow,
-        "fasttext": Fasttext,
-        "sent2vec": Sent2vec,
-        "glove": Glove,
-    },
+    {"skipgram": Skipgram, "cbow": Cbow, "fasttext": Fasttext, "sent2vec": Sent2vec, "glove": Glove},
     Baseline,
 )
 
@@ -99,8 +93,7 @@ def train(
         config = TrainConfig() if names is None else TrainConfig(methods=tuple(names))
     elif methods is not None:
         raise UsageError(
-            "methods= cannot be combined with config=, which has its own. Set it in the TrainConfig, or omit "
-            "config=."
+            "methods= cannot be combined with config=, which has its own. Set it in the TrainConfig, or omit config=."
         )
     # A device or a package that cannot be used is refused before the text is prepared.
     choose_device(config.training.device)
@@ -217,8 +210,5 @@ def _provenance(
         "vocabulary": vocabulary_facts(vocabulary),
         "training": {"workers": training.workers, "device": device},
         "seed": training.seed,
-        "versions": {
-            "wordstill": __version__,
-            **{name: package_version(name) for name in (package, "numpy")},
-        },
+        "versions": {"wordstill": __version__, **{name: package_version(name) for name in (package, "numpy")}},
     }

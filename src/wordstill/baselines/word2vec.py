@@ -172,11 +172,7 @@ class Fasttext(Skipgram):
             from gensim.models import FastText
         except ModuleNotFoundError as error:
             raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
-        grams = {
-            "min_n": self.config.shortest,
-            "max_n": self.config.longest,
-            "bucket": self.config.buckets,
-        }
+        grams = {"min_n": self.config.shortest, "max_n": self.config.longest, "bucket": self.config.buckets}
         return _with_words(FastText(**self.settings(), **grams), text)
 
     def trained(self, text: WordText, model: Any) -> Trained:
@@ -228,9 +224,7 @@ class GensimSentences:
 def _with_words(model: Any, text: WordText) -> Any:
     """Set the vocabulary with its counts, so that gensim does not count again."""
     counts = text.vocabulary.counts.tolist()
-    frequencies = {
-        key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there
-    }
+    frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}
     model.build_vocab_from_freq(frequencies, corpus_count=len(text.corpus.sentences) - 1)
     return model
 

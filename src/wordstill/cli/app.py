@@ -86,8 +86,7 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def _main_options(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     debug: Annotated[bool, flag("Show the whole traceback of an error.", "--debug")] = False,
 ) -> None:

@@ -84,9 +84,7 @@ def command(
         _show(found)
     _show_neighbours(words or [], tables, topn)
     if out is None:
-        show_next(
-            f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json"
-        )
+        show_next(f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json")
 
 
 def _two_tables(first: Path, second: Path) -> dict[str, WordVectors]:
@@ -167,10 +165,7 @@ def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int
 
     for word, by_table in neighbor_table(tables, words, topn).items():
         columns = [
-            [
-                name,
-                *(["not in this table"] if near is None else (f"{one} {cosine:.2f}" for one, cosine in near)),
-            ]
+            [name, *(["not in this table"] if near is None else (f"{one} {cosine:.2f}" for one, cosine in near))]
             for name, near in by_table.items()
         ]
         width = max(map(len, columns[0]))

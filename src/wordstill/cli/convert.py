@@ -28,10 +28,7 @@ Example: wordstill convert vectors vectors.kv --to gensim"""
 def command(
     source: Annotated[Path, argument("IN", "A file or folder of word vectors.")],
     target: Annotated[Path, argument("OUT", "What to write.")],
-    source_format: Annotated[
-        str | None,
-        option("NAME", "The format of IN; by default detected.", "--from"),
-    ] = None,
+    source_format: Annotated[str | None, option("NAME", "The format of IN; by default detected.", "--from")] = None,
     target_format: Annotated[
         str | None,
         option(
@@ -42,25 +39,16 @@ def command(
         ),
     ] = None,
     top: Annotated[
-        int | None,
-        option("N", "Keep N words: the most frequent, or the first without counts.", "--top", min=1),
+        int | None, option("N", "Keep N words: the most frequent, or the first without counts.", "--top", min=1)
     ] = None,
-    dim: Annotated[
-        int | None,
-        option("D", "Keep the first D numbers of each vector.", "--dim", min=1),
-    ] = None,
+    dim: Annotated[int | None, option("D", "Keep the first D numbers of each vector.", "--dim", min=1)] = None,
     words: Annotated[
         Path | None,
         option(
-            "FILE",
-            "Keep the words of this file, one per line; subwords provide vectors for unknown words.",
-            "--words",
+            "FILE", "Keep the words of this file, one per line; subwords provide vectors for unknown words.", "--words"
         ),
     ] = None,
-    dtype: Annotated[
-        str | None,
-        option("TYPE", "Write numbers as f32, f16, or i8 with scales.", "--dtype"),
-    ] = None,
+    dtype: Annotated[str | None, option("TYPE", "Write numbers as f32, f16, or i8 with scales.", "--dtype")] = None,
     repair: Annotated[
         bool,
         flag(
@@ -82,11 +70,7 @@ def command(
     listed = read_word_list(words) if words else None
     start = time.monotonic()
     table = formats.read(
-        source,
-        source_format,
-        repair=repair,
-        progress=_shows(progress),
-        first=top if words is None else None,
+        source, source_format, repair=repair, progress=_shows(progress), first=top if words is None else None
     )
     table = trim(table, top=top, dim=dim, words=listed)
     formats.write(table, target, target_format, overwrite=overwrite, dtype=dtype)

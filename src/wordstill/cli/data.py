@@ -27,17 +27,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Names = Annotated[
-    list[str] | None,
-    argument("[SET]...", "Names of data sets; see data list."),
-]
+Names = Annotated[list[str] | None, argument("[SET]...", "Names of data sets; see data list.")]
 
 
 @app.command("list", epilog="Example: wordstill data list --verbose")
 def list_sets(
-    verbose: Annotated[
-        bool, flag("Show the source of each set and what to know about it.", "--verbose", "-v")
-    ] = False,
+    verbose: Annotated[bool, flag("Show the source of each set and what to know about it.", "--verbose", "-v")] = False,
 ) -> None:
     """List the data sets, and show which are found."""
     from wordstill.evaluation import DATASETS
@@ -61,13 +56,9 @@ def list_sets(
 def fetch(
     sets: Names = None,
     every: Annotated[bool, flag("Every set that is not found.", "--all")] = False,
-    folder: Annotated[
-        Path | None,
-        option("FOLDER", "Target folder; by default the user's cache.", "--to"),
-    ] = None,
+    folder: Annotated[Path | None, option("FOLDER", "Target folder; by default the user's cache.", "--to")] = None,
     mirror: Annotated[
-        str | None,
-        option("URL", "A server with the files, instead of the public repositories.", "--mirror"),
+        str | None, option("URL", "A server with the files, instead of the public repositories.", "--mirror")
     ] = None,
 ) -> None:
     """Download data sets and check every file against its SHA-256."""
@@ -102,12 +93,7 @@ def check(sets: Names = None) -> None:
 
 
 @app.command(epilog="Example: wordstill data path simlex999")
-def path(
-    name: Annotated[
-        str | None,
-        argument("[SET]", "By default the folder of downloads."),
-    ] = None,
-) -> None:
+def path(name: Annotated[str | None, argument("[SET]", "By default the folder of downloads.")] = None) -> None:
     """Print the path of a set, or of the download folder."""
     from wordstill.evaluation.data.locate import cache_folder, locate
 

@@ -49,9 +49,7 @@ def read_development(path: Path | None, patience: int | None = None) -> EarlySto
         return score.value
 
     def check_words(words: Sequence[str]) -> None:
-        score_table(
-            WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32))
-        )
+        score_table(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
 
     source = {"file": path.name, "sha256": task.dataset.sha256}
     return EarlyStopping(score_table, 1 if patience is None else patience, source, check_words)

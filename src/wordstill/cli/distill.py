@@ -54,8 +54,7 @@ def command(
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
     dry_run: Annotated[
-        bool,
-        flag("Only show the settings, and the time, memory and disk they need.", "--dry-run"),
+        bool, flag("Only show the settings, and the time, memory and disk they need.", "--dry-run")
     ] = False,
     progress: options.ShowProgress = None,
     budget: Annotated[
@@ -63,8 +62,7 @@ def command(
         option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
     ] = None,
     read: Annotated[
-        str,
-        option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER),
+        str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
     ] = "sentence",
     batches: Annotated[str, option("PLACE", "", hidden=True)] = "auto",
     epochs: Annotated[
@@ -88,20 +86,15 @@ def command(
     patience: Annotated[
         int | None,
         option(
-            "N",
-            "With --development: stop after N epochs without improvement; by default 1.",
-            panel=LEARNING,
-            min=1,
+            "N", "With --development: stop after N epochs without improvement; by default 1.", panel=LEARNING, min=1
         ),
     ] = None,
     resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
     checkpoint_minutes: Annotated[
-        float,
-        option("N", "Minutes between checkpoints; 0 saves one after every batch.", panel=RUN, min=0),
+        float, option("N", "Minutes between checkpoints; 0 saves one after every batch.", panel=RUN, min=0)
     ] = 2.0,
     profile: Annotated[
-        bool,
-        flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN),
+        bool, flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN)
     ] = False,
     text: options.TextOptions,
 ) -> None:

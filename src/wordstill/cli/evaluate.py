@@ -28,8 +28,7 @@ REPORTS = "Reports"
 
 def command(
     vectors: Annotated[
-        list[Path] | None,
-        argument("VECTORS", "Tables, or folders with several of them, to compare."),
+        list[Path] | None, argument("VECTORS", "Tables, or folders with several of them, to compare.")
     ] = None,
     sets: Annotated[
         list[str] | None,
@@ -42,16 +41,11 @@ def command(
     ] = None,
     suite: Annotated[
         str | None,
-        option(
-            "NAME", "A group of sets: similarity (the default), intrinsic, sentences, papers, trained, probe."
-        ),
+        option("NAME", "A group of sets: similarity (the default), intrinsic, sentences, papers, trained, probe."),
     ] = None,
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
-    seed: Annotated[
-        int,
-        option("N", "Seed of bootstrap intervals and trained tasks.", panel=RULES, min=0),
-    ] = 0,
+    seed: Annotated[int, option("N", "Seed of bootstrap intervals and trained tasks.", panel=RULES, min=0)] = 0,
     teacher: Annotated[
         str | None,
         option(
@@ -60,24 +54,13 @@ def command(
             panel=RULES,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        option("FILE", "Write one page with tables and plots.", panel=REPORTS),
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS)] = None,
+    html: Annotated[Path | None, option("FILE", "Write one page with tables and plots.", panel=REPORTS)] = None,
     words: Annotated[
         list[str] | None,
-        option(
-            "WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS
-        ),
+        option("WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS),
     ] = None,
-    projection: Annotated[
-        str,
-        option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS),
-    ] = "pca",
+    projection: Annotated[str, option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS)] = "pca",
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
     markdown: Annotated[bool, flag("Print the table as Markdown.", "--markdown", panel=REPORTS)] = False,
@@ -91,9 +74,7 @@ def command(
         show_sets()
         return
     if not vectors:
-        raise UsageError(
-            "No vectors were named. Name at least one table, or use --list to see the data sets."
-        )
+        raise UsageError("No vectors were named. Name at least one table, or use --list to see the data sets.")
     if markdown and latex:
         raise UsageError("--markdown and --latex cannot be combined: choose one, or --html, which has both.")
     from wordstill.evaluation import evaluate
@@ -139,8 +120,6 @@ def _show_next(evaluation: Evaluation, vectors: list[Path], *, written: bool) ->
         commands.append(f"wordstill data fetch {' '.join(wanted)}")
     if not written:
         names = " ".join(shlex.quote(str(path)) for path in vectors)
-        commands.append(
-            f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html"
-        )
+        commands.append(f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html")
     if commands:
         show_next(*commands)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 RULES = "Rules"
-ProtocolName = Annotated[
-    str,
-    option("NAME", "Named rules: default, muse, web or official.", "--protocol", panel=RULES),
-]
+ProtocolName = Annotated[str, option("NAME", "Named rules: default, muse, web or official.", "--protocol", panel=RULES)]
 ChangedRules = Annotated[
     list[str] | None,
     option(
@@ -70,9 +67,7 @@ class Reports:
             raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")
         check_projection(self.projection)
         if absent := absent_everywhere(tables, self.words):
-            raise UsageError(
-                f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}."
-            )
+            raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
 
     def write(self, evaluation: Evaluation, tables: Mapping[str, WordVectors]) -> None:
         """Write the files."""

@@ -27,12 +27,7 @@ class CarefulGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with (
-            _handled_errors(debug=ctx.params["debug"]),
-            _plain_warnings(),
-            _shown_log(),
-            _term_like_interrupt(),
-        ):
+        with _handled_errors(debug=ctx.params["debug"]), _plain_warnings(), _shown_log(), _term_like_interrupt():
             result = super().invoke(ctx)
             # A closed pipe must be noticed here: at the interpreter's end it cannot be silenced.
             sys.stdout.flush()

@@ -24,9 +24,7 @@ Example: wordstill info store --verify"""
 
 def command(
     path: Annotated[Path, argument("PATH", "A prepared text, or word vectors.")],
-    verify: Annotated[
-        bool, flag("Read all files and compare them with the recorded checksums.", "--verify")
-    ] = False,
+    verify: Annotated[bool, flag("Read all files and compare them with the recorded checksums.", "--verify")] = False,
 ) -> None:
     """Show what a prepared text or a table of vectors contains and how it was made."""
     if is_prepared_text(path):

@@ -23,9 +23,7 @@ def open_table(path: Path) -> WordVectors:
         names = ", ".join(str(table) for table in inner)
         raise UsageError(f"{path} holds {len(inner)} tables; name one of them: {names}.")
     if is_prepared_text(path):
-        raise UsageError(
-            f"{path} is a prepared text, not vectors. Make them: wordstill distill {path} --out vectors"
-        )
+        raise UsageError(f"{path} is a prepared text, not vectors. Make them: wordstill distill {path} --out vectors")
     return WordVectors.load(path)
 
 

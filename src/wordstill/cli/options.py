@@ -42,30 +42,19 @@ Inputs = Annotated[
     list[str],
     argument(
         "INPUT",
-        "Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the "
-        "standard input.",
+        "Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the standard input.",
     ),
 ]
 NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]
 NewTable = Annotated[Path, option("PATH", "The folder or file to write.", "--out", "-o")]
-TargetFormat = Annotated[
-    str | None,
-    option("NAME", "Format to write; by default by the name.", "--format"),
-]
-ReportFile = Annotated[
-    Path | None,
-    option("FILE", "Write everything as JSON.", "--out", "-o"),
-]
+TargetFormat = Annotated[str | None, option("NAME", "Format to write; by default by the name.", "--format")]
+ReportFile = Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o")]
 Seed = Annotated[int, option("N", "Seed of everything random.", "--seed", min=0)]
 Overwrite = Annotated[bool, flag("Replace an existing output, and start again.", "--overwrite")]
 ShowProgress = Annotated[
-    bool | None,
-    flag("Show progress bars; by default only on a terminal.", "--progress/--no-progress"),
+    bool | None, flag("Show progress bars; by default only on a terminal.", "--progress/--no-progress")
 ]
-VectorsPath = Annotated[
-    Path,
-    argument("VECTORS", "A folder or file of word vectors, in any known format."),
-]
+VectorsPath = Annotated[Path, argument("VECTORS", "A folder or file of word vectors, in any known format.")]
 Topn = Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
 Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
@@ -76,16 +65,13 @@ class TeacherOptions:
     """Which model reads the text, and on what."""
 
     teacher: Annotated[
-        str,
-        option("NAME|FOLDER", "A model of the Hugging Face Hub or a folder; the default needs no network."),
+        str, option("NAME|FOLDER", "A model of the Hugging Face Hub or a folder; the default needs no network.")
     ] = "all-MiniLM-L6-v2"
     device: Device = "auto"
     dtype: Dtype = "auto"
     max_length: Annotated[
         int | None,
-        option(
-            "N", "Longest text in subwords; by default the model's limit, at most 512.", panel=TEACHER, min=1
-        ),
+        option("N", "Longest text in subwords; by default the model's limit, at most 512.", panel=TEACHER, min=1),
     ] = None
 
     def config(self) -> TeacherConfig:
@@ -101,16 +87,13 @@ class VocabularyOptions:
 
     min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5
     words: Annotated[
-        Path | None,
-        option("FILE", "Words or phrases, one per line, that must get a vector, however rare."),
+        Path | None, option("FILE", "Words or phrases, one per line, that must get a vector, however rare.")
     ] = None
-    max_vocab: Annotated[
-        int | None,
-        option("N", "Keep only the N most frequent words.", panel=VOCABULARY, min=1),
-    ] = None
+    max_vocab: Annotated[int | None, option("N", "Keep only the N most frequent words.", panel=VOCABULARY, min=1)] = (
+        None
+    )
     key: Annotated[
-        str,
-        option("RULE", "lower merges the case variants of a word, none keeps them apart.", panel=VOCABULARY),
+        str, option("RULE", "lower merges the case variants of a word, none keeps them apart.", panel=VOCABULARY)
     ] = "lower"
 
     def config(self) -> VocabularyConfig:
@@ -125,10 +108,7 @@ class VocabularyOptions:
 class TextOptions:
     """How files of text are read."""
 
-    format: Annotated[
-        str,
-        option("NAME", "auto, text, jsonl, parquet or mediawiki.", panel=TEXT),
-    ] = "auto"
+    format: Annotated[str, option("NAME", "auto, text, jsonl, parquet or mediawiki.", panel=TEXT)] = "auto"
     field: Annotated[str, option("NAME", "JSONL field or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,
@@ -148,17 +128,14 @@ class TextOptions:
         ),
     ] = "none"
     language: Annotated[
-        str | None,
-        option("CODE", "Keep only paragraphs in this language, such as en.", panel=TEXT),
+        str | None, option("CODE", "Keep only paragraphs in this language, such as en.", panel=TEXT)
     ] = None
     splitter_language: Annotated[
-        str,
-        option("CODE", "Language whose abbreviations the sentence splitter knows.", panel=TEXT),
+        str, option("CODE", "Language whose abbreviations the sentence splitter knows.", panel=TEXT)
     ] = "en"
-    errors: Annotated[
-        str,
-        option("RULE", "strict stops at undecodable bytes, replace inserts U+FFFD.", panel=TEXT),
-    ] = "strict"
+    errors: Annotated[str, option("RULE", "strict stops at undecodable bytes, replace inserts U+FFFD.", panel=TEXT)] = (
+        "strict"
+    )
     encoding: Annotated[str, option("NAME", "Encoding of text and JSONL files.", panel=TEXT)] = "utf-8"
 
     def config(self) -> PrepareConfig:

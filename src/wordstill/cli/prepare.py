@@ -65,6 +65,4 @@ def _report(corpus: Corpus, out: Path, seconds: float) -> None:
         if dropped := counts[f"dropped_by_{rule}"]:
             facts[f"dropped by {rule}"] = count_text(dropped, "paragraph")
     show_facts(facts)
-    show_next(
-        f"wordstill distill {shlex.quote(str(out))} --out vectors", f"wordstill info {shlex.quote(str(out))}"
-    )
+    show_next(f"wordstill distill {shlex.quote(str(out))} --out vectors", f"wordstill info {shlex.quote(str(out))}")

@@ -21,9 +21,7 @@ SHORTEST = 4
 """Letters of a word that is shown: shorter ones are mostly function words."""
 
 
-def show_result(
-    tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled"
-) -> None:
+def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled") -> None:
     """Print where the vectors are, some neighbours, and the next commands."""
     places = {label: out if len(tables) == 1 else out / label for label in tables}
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
@@ -39,15 +37,11 @@ def show_result(
     if samples:
         typer.echo(f"\nNearest words in {label}:")
         found = table.neighbours(samples, SAMPLE_NEIGHBOURS)
-        show_facts(
-            {word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored}
-        )
+        show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place = shlex.quote(str(places[label]))
     example = shlex.quote(samples[0] if samples else table.words[0])
     show_next(
-        f"wordstill similar {place} {example}",
-        f"wordstill evaluate {shlex.quote(str(out))}",
-        f"wordstill info {place}",
+        f"wordstill similar {place} {example}", f"wordstill evaluate {shlex.quote(str(out))}", f"wordstill info {place}"
     )
 
 
@@ -109,11 +103,7 @@ def time_text(seconds: float) -> str:
     if seconds < 1:
         return "under 1 s"
     whole = round(seconds)
-    for unit, size, smaller, part in (
-        ("d", 86_400, "h", 3_600),
-        ("h", 3_600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
+    for unit, size, smaller, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // part} {smaller}"
     return f"{whole} s"

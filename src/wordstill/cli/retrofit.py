@@ -42,12 +42,7 @@ def command(
     out: NewTable,
     method: Annotated[
         str,
-        option(
-            "NAME",
-            "faruqui, context-graph, context-graph-printed or context-graph-released.",
-            "--method",
-            "-m",
-        ),
+        option("NAME", "faruqui, context-graph, context-graph-printed or context-graph-released.", "--method", "-m"),
     ] = "context-graph",
     lexicon_format: Annotated[
         str | None,
@@ -60,41 +55,23 @@ def command(
     ] = None,
     relations: Annotated[
         list[str] | None,
-        option(
-            "NAME", "Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.", "--relation"
-        ),
+        option("NAME", "Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.", "--relation"),
     ] = None,
     antonyms: Annotated[
-        str | None,
-        option("FILE|FOLDER|wn:NAME", "Words that mean the opposite, to push apart afterwards."),
+        str | None, option("FILE|FOLDER|wn:NAME", "Words that mean the opposite, to push apart afterwards.")
     ] = None,
     passes: Annotated[int, option("N", "Moves of each word.", min=0)] = 10,
     order: Annotated[
         str | None,
-        option(
-            "NAME", "jacobi (all words at once) or gauss-seidel (in the order of the table).", panel=SETTINGS
-        ),
+        option("NAME", "jacobi (all words at once) or gauss-seidel (in the order of the table).", panel=SETTINGS),
     ] = None,
-    alpha: Annotated[
-        float | None,
-        option("X", "Weight of a word's own vector.", panel=SETTINGS),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        option("X", "Weight of its neighbours.", panel=SETTINGS),
-    ] = None,
+    alpha: Annotated[float | None, option("X", "Weight of a word's own vector.", panel=SETTINGS)] = None,
+    beta: Annotated[float | None, option("X", "Weight of its neighbours.", panel=SETTINGS)] = None,
     nu: Annotated[
-        float | None,
-        option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS),
+        float | None, option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS)
     ] = None,
-    sigma: Annotated[
-        float | None,
-        option("X", "Scale of its distances.", panel=SETTINGS),
-    ] = None,
-    margin: Annotated[
-        float | None,
-        option("X", "Least distance of antonyms, as 1 - cosine.", panel=SETTINGS),
-    ] = None,
+    sigma: Annotated[float | None, option("X", "Scale of its distances.", panel=SETTINGS)] = None,
+    margin: Annotated[float | None, option("X", "Least distance of antonyms, as 1 - cosine.", panel=SETTINGS)] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -113,8 +90,7 @@ def command(
     given = {name: value for name, value in settings.items() if value is not None}
     retrofitter(method, "", passes=passes, **given)
     known = Lexicon.union(
-        open_lexicon(source, format=lexicon_format, relations=relations or ("synonyms",))
-        for source in lexicon
+        open_lexicon(source, format=lexicon_format, relations=relations or ("synonyms",)) for source in lexicon
     )
     step = retrofitter(method, known, passes=passes, **given)
     further = None if antonyms is None else _counterfit(antonyms, margin)
@@ -136,13 +112,7 @@ def _counterfit(antonyms: str, margin: float | None) -> CounterFit:
     return CounterFit(CounterFitConfig(antonyms=opposites, **given))
 
 
-def _show(
-    before: WordVectors,
-    known: Any,
-    step: Faruqui | ContextGraph,
-    further: CounterFit | None,
-    out: Path,
-) -> None:
+def _show(before: WordVectors, known: Any, step: Faruqui | ContextGraph, further: CounterFit | None, out: Path) -> None:
     facts = {
         "lexicon": f"{count_text(len(known), 'link')} between {count_text(len(known.words), 'word')}",
         "moved": f"{step.moved_words:,} of the {count_text(len(before), 'word')} of the table",

@@ -37,17 +37,13 @@ def command(
             "-m",
         ),
     ] = None,
-    dim: Annotated[
-        int | None, option("N", "Size of the vectors; by default the method's own.", min=1)
-    ] = None,
+    dim: Annotated[int | None, option("N", "Size of the vectors; by default the method's own.", min=1)] = None,
     epochs: Annotated[
-        int | None,
-        option("N", "How often the text is read; by default the method's own.", min=1),
+        int | None, option("N", "How often the text is read; by default the method's own.", min=1)
     ] = None,
     seed: options.Seed = 0,
     workers: Annotated[
-        int,
-        option("N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", min=1),
+        int, option("N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", min=1)
     ] = 1,
     device: options.Device = "auto",
     overwrite: options.Overwrite = False,
@@ -67,33 +63,19 @@ def command(
         methods=tuple(method or ["skipgram"]),
         dim=dim,
         epochs=epochs,
-        training={
-            "seed": seed,
-            "workers": workers,
-            "device": device,
-            "progress": options.wants_progress(progress),
-        },
+        training={"seed": seed, "workers": workers, "device": device, "progress": options.wants_progress(progress)},
     )
     _run(inputs, options.output_folder(out), config, overwrite=overwrite)
 
 
 def _config(
-    vocabulary: options.VocabularyOptions,
-    text: options.TextOptions,
-    *,
-    training: dict[str, Any],
-    **settings: Any,
+    vocabulary: options.VocabularyOptions, text: options.TextOptions, *, training: dict[str, Any], **settings: Any
 ) -> TrainConfig:
     try:
         from wordstill.baselines import TrainConfig, Training
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", "wordstill train") from error
-    return TrainConfig(
-        vocabulary=vocabulary.config(),
-        prepare=text.config(),
-        training=Training(**training),
-        **settings,
-    )
+    return TrainConfig(vocabulary=vocabulary.config(), prepare=text.config(), training=Training(**training), **settings)
 
 
 def _run(inputs: list[str], out: Path, config: TrainConfig, *, overwrite: bool) -> None:

@@ -38,10 +38,7 @@ def command(
             "-c",
         ),
     ] = None,
-    apply: Annotated[
-        Path | None,
-        option("FILE", "Apply transforms as they were learnt from another table."),
-    ] = None,
+    apply: Annotated[Path | None, option("FILE", "Apply transforms as they were learnt from another table.")] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -61,9 +58,7 @@ def command(
     _show(before, after, out, beside, pipeline)
 
 
-def _result(
-    table: WordVectors, chain: str | None, apply: Path | None, learnt: Path
-) -> tuple[WordVectors, Pipeline]:
+def _result(table: WordVectors, chain: str | None, apply: Path | None, learnt: Path) -> tuple[WordVectors, Pipeline]:
     from wordstill.postprocess import Pipeline
 
     pipeline = Pipeline.from_spec(chain) if chain is not None else Pipeline.load(str(apply))

@@ -65,9 +65,7 @@ def user_cache(name: str) -> Path:
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Raise if ``path`` exists and the user did not ask to replace it."""
     if path.exists() and not overwrite:
-        raise UsageError(
-            f"{path} exists already. Choose another output, or add --overwrite (overwrite=True)."
-        )
+        raise UsageError(f"{path} exists already. Choose another output, or add --overwrite (overwrite=True).")
 
 
 def refuse_foreign(folder: Path, ours: Collection[str]) -> None:

@@ -34,13 +34,7 @@ class Registry(Mapping[str, Row]):
     """
 
     def __init__(
-        self,
-        kind: str,
-        group: str,
-        rows: Mapping[str, Row | str],
-        base: type[Any] = object,
-        *,
-        instances: bool = False,
+        self, kind: str, group: str, rows: Mapping[str, Row | str], base: type[Any] = object, *, instances: bool = False
     ) -> None:
         self.kind, self.group = kind, group
         self._rows = dict(rows)
@@ -101,8 +95,7 @@ class Registry(Mapping[str, Row]):
             row: Any = point.load()
         except Exception as error:  # Code of others can fail in any way, and the user must learn whose it is.
             raise PluginError(
-                f"{where} cannot be imported from {point.value}: {in_one_line(error)}. Repair or uninstall "
-                "the package."
+                f"{where} cannot be imported from {point.value}: {in_one_line(error)}. Repair or uninstall the package."
             ) from error
         is_class = isinstance(row, type)
         if not (isinstance(row, self._base) if self._instances else is_class and issubclass(row, self._base)):

@@ -20,13 +20,7 @@ def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -
     from tqdm import tqdm
 
     return tqdm(
-        total=total,
-        initial=done,
-        desc=title,
-        unit=f" {unit}",
-        unit_scale=True,
-        smoothing=0.05,
-        disable=not show,
+        total=total, initial=done, desc=title, unit=f" {unit}", unit_scale=True, smoothing=0.05, disable=not show
     )
 
 

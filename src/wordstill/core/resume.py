@@ -90,9 +90,7 @@ def working_folder(
         except BaseException as error:
             stopped = isinstance(error, Interrupted) or not isinstance(error, Exception)
             useful = stopped or resumed or worth is None or any(folder.glob(worth))
-            kept = useful and any(
-                path.is_file() for top in contents(folder) for path in (top, *top.rglob("*"))
-            )
+            kept = useful and any(path.is_file() for top in contents(folder) for path in (top, *top.rglob("*")))
             if not kept:
                 _discard(folder, made)
             error.kept_in = folder if kept else None  # type: ignore[attr-defined]
@@ -173,8 +171,7 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
         raise DataError(f"{path} is damaged ({error}): {remedy}.") from error
     if different := differences(before, {key: now[key] for key in before}):
         raise DataError(
-            f"What is in {path.parent} was made with other settings: {different}. "
-            f"Use those again, or {remedy}."
+            f"What is in {path.parent} was made with other settings: {different}. Use those again, or {remedy}."
         )
     return record if len(before) == len(now) else write_record(path, {**record, **now})
 

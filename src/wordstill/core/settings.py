@@ -152,8 +152,7 @@ class FieldKind(NamedTuple):
             raise UsageError(f"{where} must be a finite number; got {value}.")
         if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
             raise UsageError(
-                f"{where} must be a whole number up to {LARGEST_INTEGER:,}; got one of "
-                f"{len(str(abs(value)))} digits."
+                f"{where} must be a whole number up to {LARGEST_INTEGER:,}; got one of {len(str(abs(value)))} digits."
             )
         return value
 
@@ -169,9 +168,7 @@ def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
     return {field.name: kinds[field.name] for field in dataclasses.fields(config_type)}
 
 
-def read_settings(
-    config_type: type[Any], given: Mapping[str, str], where: str, none: str = "none"
-) -> dict[str, Any]:
+def read_settings(config_type: type[Any], given: Mapping[str, str], where: str, none: str = "none") -> dict[str, Any]:
     """Settings given as texts, in the order of the config's fields.
 
     Args:
@@ -234,8 +231,7 @@ class Spec(NamedTuple):
                 continue
             if not equals:
                 raise UsageError(
-                    f"Cannot read {part!r} in the settings of {self.name}. Expected "
-                    f"{self.name}:setting=value,..."
+                    f"Cannot read {part!r} in the settings of {self.name}. Expected {self.name}:setting=value,..."
                 )
             if before in settings:
                 raise UsageError(
@@ -331,9 +327,7 @@ def configure_all(
     labels = [one.label for one in chosen]
     for label in labels:
         if labels.count(label) > 1:
-            raise UsageError(
-                f"The {table.kind} {label!r} was named twice. Name each {table.kind} and setting once."
-            )
+            raise UsageError(f"The {table.kind} {label!r} was named twice. Name each {table.kind} and setting once.")
     return chosen
 
 

@@ -26,26 +26,13 @@ MAX_HEADER_BYTES = 100_000_000
 ALIGNMENT = 8
 METADATA = "__metadata__"
 
-DTYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U8": "|u1",
-}
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
 NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 
 
 def write_tensors(
-    path: Path,
-    tensors: Mapping[str, NDArray[Any]],
-    metadata: Mapping[str, str],
-    *,
-    block_bytes: int = 8 << 20,
+    path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], *, block_bytes: int = 8 << 20
 ) -> None:
     """Write arrays of at least one dimension, the widest type first so that each begins aligned."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
@@ -143,15 +130,12 @@ def _checked_entry(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tu
     if not isinstance(code, str) or code not in DTYPES:
         raise FormatError(f"{path}: {name!r} has the type {code!r}, expected one of {', '.join(DTYPES)}.")
     if not _is_sizes(shape) or not _is_sizes(offsets) or len(offsets) != 2:
-        raise FormatError(
-            f"{path}: {name!r} has the shape {shape!r} and the offsets {offsets!r}, which make no sense."
-        )
+        raise FormatError(f"{path}: {name!r} has the shape {shape!r} and the offsets {offsets!r}, which make no sense.")
     dtype = np.dtype(DTYPES[code])
     expected = math.prod(shape) * dtype.itemsize
     if offsets[1] - offsets[0] != expected:
         raise FormatError(
-            f"{path}: {name!r} of shape {shape} needs {expected} bytes, "
-            f"its offsets give {offsets[1] - offsets[0]}."
+            f"{path}: {name!r} of shape {shape} needs {expected} bytes, its offsets give {offsets[1] - offsets[0]}."
         )
     return dtype, tuple(shape), offsets[0], offsets[1]
 
@@ -164,9 +148,7 @@ def _check_spans(path: Path, spans: list[tuple[int, int]], data_bytes: int) -> N
             raise FormatError(f"{path}: an array begins at byte {begin} of the data, expected {end}.")
         end = stop
     if end != data_bytes:
-        raise FormatError(
-            f"{path}: the data has {data_bytes} bytes, expected {end}. The file is cut short or damaged."
-        )
+        raise FormatError(f"{path}: the data has {data_bytes} bytes, expected {end}. The file is cut short or damaged.")
 
 
 def _map(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:

@@ -59,11 +59,7 @@ class ByteReader(io.BufferedReader):
     """The decompressed bytes of a file, in order."""
 
     def __init__(
-        self,
-        raw: io.RawIOBase,
-        stored: _StoredFile,
-        packed: io.BufferedReader | None = None,
-        codec: str | None = None,
+        self, raw: io.RawIOBase, stored: _StoredFile, packed: io.BufferedReader | None = None, codec: str | None = None
     ) -> None:
         super().__init__(raw, BUFFER_BYTES if packed is None else TEXT_BUFFER_BYTES)
         self._stored, self._packed = stored, packed or self
@@ -78,11 +74,7 @@ class ByteReader(io.BufferedReader):
 
 
 def open_bytes(
-    path: Path | None,
-    *,
-    error: type[DataError] = DataError,
-    limits: Limits | None = None,
-    progress: bool = False,
+    path: Path | None, *, error: type[DataError] = DataError, limits: Limits | None = None, progress: bool = False
 ) -> ByteReader:
     """Open a file that is read from start to end; every such reader opens through here.
 
@@ -250,12 +242,7 @@ class _Decompressed(io.RawIOBase):
     """Decompressed bytes; what is wrong with them becomes an error of ours."""
 
     def __init__(
-        self,
-        packed: io.BufferedReader,
-        stored: _StoredFile,
-        codec: Codec,
-        limits: Limits,
-        error: type[DataError],
+        self, packed: io.BufferedReader, stored: _StoredFile, codec: Codec, limits: Limits, error: type[DataError]
     ) -> None:
         super().__init__()
         self._packed, self._stored, self._limits, self._error = packed, stored, limits, error
@@ -376,13 +363,7 @@ def _write_gzip(handle: IO[bytes]) -> IO[bytes]:
 
 
 CODECS = (
-    Codec(
-        "gzip",
-        ".gz",
-        b"\x1f\x8b",
-        lambda packed, _: gzip.GzipFile(fileobj=packed, mode="rb"),
-        _write_gzip,
-    ),
+    Codec("gzip", ".gz", b"\x1f\x8b", lambda packed, _: gzip.GzipFile(fileobj=packed, mode="rb"), _write_gzip),
     Codec("xz", ".xz", b"\xfd7zXZ\x00", _read_xz, partial(lzma.LZMAFile, mode="wb", preset=1)),
     Codec(
         "zstandard",
@@ -391,7 +372,5 @@ CODECS = (
         _read_zstandard,
         lambda handle: _zstandard().ZstdCompressor(level=3).stream_writer(handle, closefd=False),
     ),
-    Codec(
-        "bzip2", ".bz2", b"BZh", lambda packed, _: bz2.BZ2File(packed, "rb"), partial(bz2.BZ2File, mode="wb")
-    ),
+    Codec("bzip2", ".bz2", b"BZh", lambda packed, _: bz2.BZ2File(packed, "rb"), partial(bz2.BZ2File, mode="wb")),
 )

@@ -25,9 +25,7 @@ class OrderedPool(Generic[Item, Result]):
         start: Called at the start of each thread.
     """
 
-    def __init__(
-        self, work: Callable[[Item], Result], size: int, start: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, work: Callable[[Item], Result], size: int, start: Callable[[], None] | None = None) -> None:
         self.work, self.size = work, size
         self._pending: deque[Future[Result]] = deque()
         self._pool = ThreadPoolExecutor(size, initializer=start) if size > 1 else None

@@ -78,9 +78,7 @@ class SpillCounter:
     Use it as a context manager, which deletes the temporary files.
     """
 
-    def __init__(
-        self, limit: int = 2_000_000, folder: Path | None = None, max_fan_in: int = MAX_FAN_IN
-    ) -> None:
+    def __init__(self, limit: int = 2_000_000, folder: Path | None = None, max_fan_in: int = MAX_FAN_IN) -> None:
         self._limit, self._max_fan_in = limit, max_fan_in
         self._counts: dict[bytes, int] = {}
         self._runs: list[Path] = []
@@ -151,9 +149,7 @@ def read_run(path: Path) -> Iterator[Entry]:
             body = file.read(16 * entries + size)
             position = file.tell()
         if len(body) != 16 * entries + size:
-            raise DataError(
-                f"{path} is cut short at byte {position}. Delete the folder it is in and start again."
-            )
+            raise DataError(f"{path} is cut short at byte {position}. Delete the folder it is in and start again.")
         numbers = np.frombuffer(body, dtype="<i8", count=2 * entries)
         ends = np.cumsum(numbers[:entries]) + 16 * entries
         starts = ends - numbers[:entries]

@@ -80,9 +80,7 @@ class _FormTable:
     def add(self, form: bytes, count: int) -> None:
         """Add the next form."""
         if self.length == MAX_FORMS:
-            raise DataError(
-                f"The text has more than {MAX_FORMS} distinct forms. Prepare it in several stores."
-            )
+            raise DataError(f"The text has more than {MAX_FORMS} distinct forms. Prepare it in several stores.")
         self._batch.append((form, count))
         self.length += 1
         if len(self._batch) == FORM_BATCH:
@@ -108,9 +106,7 @@ class _FormTable:
         self._batch.clear()
 
 
-def _check_spans(
-    forms: list[str], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str
-) -> None:
+def _check_spans(forms: list[str], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str) -> None:
     """Check that words [N, 2] are in order, not empty, without overlap and inside their forms."""
     form_of_span = np.repeat(np.arange(len(forms)), sizes)
     lengths = np.array([len(form) for form in forms], dtype=np.int64)

@@ -148,14 +148,10 @@ def _json_field(line: str, field: str, where: str) -> str:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not a line of JSON ({error}). Fix or remove the line.") from None
     if not isinstance(record, dict):
-        raise DataError(
-            f"{where}: expected a JSON object with the field {field!r}, got {type(record).__name__}."
-        )
+        raise DataError(f"{where}: expected a JSON object with the field {field!r}, got {type(record).__name__}.")
     if field not in record:
         there = ", ".join(map(repr, islice(record, 20))) or "none"
-        raise DataError(
-            f"{where}: no field {field!r}. Available fields: {there}. Choose one with --field (field=)."
-        )
+        raise DataError(f"{where}: no field {field!r}. Available fields: {there}. Choose one with --field (field=).")
     text = record[field]
     if text is None:
         return ""

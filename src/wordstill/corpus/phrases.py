@@ -135,6 +135,5 @@ def _spelling(corpus: Corpus, slots: list[int]) -> str:
     table = corpus.forms
     forms = np.searchsorted(table.word_offsets, slots, side="right") - 1
     return " ".join(
-        table[int(form)][int(table.word_starts[slot]) : int(table.word_ends[slot])]
-        for form, slot in zip(forms, slots)
+        table[int(form)][int(table.word_starts[slot]) : int(table.word_ends[slot])] for form, slot in zip(forms, slots)
     )

@@ -139,9 +139,7 @@ def _refuse_foreign(out: Path) -> None:
     """Overwriting deletes a folder with all that is in it, so it must be a store."""
     empty = out.is_dir() and not any(out.iterdir())
     if out.exists() and not empty and not (out / META_FILE).is_file():
-        raise UsageError(
-            f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output."
-        )
+        raise UsageError(f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output.")
 
 
 def _default_splitter(config: PrepareConfig) -> Splitter:
@@ -209,11 +207,7 @@ def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
 
 
 def _write_store(
-    folder: Path,
-    tallies: list[Tally],
-    segmenter: Segmenter,
-    settings: dict[str, Any],
-    sources: Sequence[Source],
+    folder: Path, tallies: list[Tally], segmenter: Segmenter, settings: dict[str, Any], sources: Sequence[Source]
 ) -> Path:
     store = folder / "store"
     remove(store)
@@ -223,9 +217,7 @@ def _write_store(
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
     counts = {**total, "forms": forms, "words": words}
-    write_meta(
-        store, settings=settings, counts=counts, glued=glued, sources=[source.name for source in sources]
-    )
+    write_meta(store, settings=settings, counts=counts, glued=glued, sources=[source.name for source in sources])
     return store
 
 
@@ -250,9 +242,7 @@ def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Gene
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline)
-    )
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline))
     try:
         yield from _bounded(pool, blocks, workers + 1)
     except (KeyboardInterrupt, GeneratorExit):
@@ -290,9 +280,7 @@ def _finished(under_way: dict[Future[Tally], Block]) -> Iterator[Result]:
         yield under_way.pop(future), future.result()
 
 
-def _start_worker(
-    make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
-) -> None:
+def _start_worker(make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]) -> None:
     global _worker
     _worker = make
     # A forked process has the parent's end, too, and would keep its own lifeline open.

@@ -49,9 +49,7 @@ def detect_kind(stream: Stream) -> str:
         return named
     first_line = head.removeprefix(UTF8_MARK).lstrip().split(b"\n", 1)[0]
     if stream.source.suffix == ".json" and first_line.startswith(b"["):
-        raise DataError(
-            f"{stream.source.name} is one JSON array. Write it as JSON lines, one object on each."
-        )
+        raise DataError(f"{stream.source.name} is one JSON array. Write it as JSON lines, one object on each.")
     return "jsonl" if _is_json_object(first_line) else "text"
 
 
@@ -201,9 +199,7 @@ def read_column(stream: Stream, column: str) -> Iterator[str]:
                 stream.position = size * read // rows
                 yield from (text for text in batch.column(0).cast(arrow.large_string()).to_pylist() if text)
     except (arrow.ArrowException, OSError) as error:
-        raise DataError(
-            f"{name}: broken Parquet data ({error}). Download the file again, or skip it."
-        ) from error
+        raise DataError(f"{name}: broken Parquet data ({error}). Download the file again, or skip it.") from error
 
 
 def _check_column(schema: Any, column: str, name: str) -> None:

@@ -82,9 +82,7 @@ class Shard:
             with np.load(self.arrays, allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise DataError(
-                f"{self.arrays} is broken ({error}). Delete {self.folder} and start again."
-            ) from error
+            raise DataError(f"{self.arrays} is broken ({error}). Delete {self.folder} and start again.") from error
 
 
 class ShardMaker:

@@ -80,9 +80,7 @@ def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
     for given in [inputs] if isinstance(inputs, str | Path) else inputs:
         sources += _expand(given)
     if not sources:
-        raise DataError(
-            "No input was given. Name files, folders, glob patterns, or - for the standard input."
-        )
+        raise DataError("No input was given. Name files, folders, glob patterns, or - for the standard input.")
     return sources
 
 
@@ -91,9 +89,7 @@ def _expand(given: str | Path) -> list[Source]:
         return [Source("standard input", None)]
     path = Path(given)
     if path.is_dir():
-        files = sorted(
-            file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path))
-        )
+        files = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
         if not files:
             raise DataError(f"The folder {path} holds no files.")
     elif path.exists():

@@ -232,14 +232,8 @@ def write_meta(
 ) -> None:
     """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
     names = ["forms.bin", *(f"{name}.npy" for name in ARRAYS)]
-    files = {
-        name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names
-    }
-    content = {
-        "schema": SCHEMA,
-        "settings": settings,
-        "files": sorted(str(file["sha256"]) for file in files.values()),
-    }
+    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names}
+    content = {"schema": SCHEMA, "settings": settings, "files": sorted(str(file["sha256"]) for file in files.values())}
     meta = {
         "schema": SCHEMA,
         "hash": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
@@ -255,9 +249,7 @@ def write_meta(
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / META_FILE
     if not path.is_file():
-        raise DataError(
-            f"{folder} is not a prepared corpus: it has no {META_FILE}. Make one with wordstill prepare."
-        )
+        raise DataError(f"{folder} is not a prepared corpus: it has no {META_FILE}. Make one with wordstill prepare.")
     try:
         meta: dict[str, Any] = json.loads(path.read_bytes())
         schema = meta["schema"]

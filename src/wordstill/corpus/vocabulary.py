@@ -220,9 +220,7 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
 
         chosen = _most_frequent(frequent(), config.max_size)
     there = {entry.key for entry in chosen}
-    chosen += [
-        seen.get(word.key, Entry(word.key, 0, word.surface)) for word in required if word.key not in there
-    ]
+    chosen += [seen.get(word.key, Entry(word.key, 0, word.surface)) for word in required if word.key not in there]
     if not chosen:
         raise DataError(
             f"No word of {corpus.path} occurs {config.min_count} times: of {distinct} distinct words the "

@@ -86,12 +86,7 @@ def distill(
         place = temporary_folder()
     with place as work:
         loaded, corpus = load(
-            inputs,
-            settings,
-            work.path,
-            progress=progress,
-            early_stopping=early_stopping,
-            profiler=profiler,
+            inputs, settings, work.path, progress=progress, early_stopping=early_stopping, profiler=profiler
         )
         tables = distill_from_teacher(
             loaded,
@@ -232,9 +227,7 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
-        recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, chosen_by
-        )
+        recipe = Recipe.resolve(corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, chosen_by)
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
         context = RunContext(
@@ -248,9 +241,7 @@ def make_plan(
             keeps_best=early_stopping is not None,
         )
         methods = {spec.label: spec.build(context) for spec in specs}
-        stages = make_stages(
-            teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping
-        )
+        stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
     return Plan(corpus, vocabulary, recipe, engine)
@@ -266,10 +257,7 @@ def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: 
 
 
 def _one_config(
-    config: DistillConfig | None,
-    *,
-    methods: str | Sequence[str] | None = None,
-    teacher: str | Path | None = None,
+    config: DistillConfig | None, *, methods: str | Sequence[str] | None = None, teacher: str | Path | None = None
 ) -> DistillConfig:
     """All settings, from a config or from single ones; both are refused."""
     given = {"methods": methods, "teacher": teacher}

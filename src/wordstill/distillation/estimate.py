@@ -110,10 +110,7 @@ def dry_run(
         preparing = profiler.seconds["preparing the text"] + (profiler.seconds["reading"] if prefix else 0)
         loading = profiler.seconds["loading the teacher"] + profiler.seconds["vocabulary and subwords"]
         title = "check the prepared text" if stored else "prepare the text"
-        first = (
-            Step(title, preparing / share / processes, preparing),
-            Step("load the teacher", loading, loading),
-        )
+        first = (Step(title, preparing / share / processes, preparing), Step("load the teacher", loading, loading))
         probed = estimate(plan, share, limit=probe_seconds)
         size = 0 if stored else sum(file["bytes"] for file in corpus.meta["files"].values())
         whole = replace(probed, steps=first + probed.steps, store=round(size / share), prefix=prefix)

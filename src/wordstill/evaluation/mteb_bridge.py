@@ -44,9 +44,7 @@ class StaticEncoder:
         self.name = name
         self.protocol = resolve(protocol)
 
-    def encode(
-        self, inputs: Sequence[str] | Iterable[Mapping[str, Sequence[str]]], **_: Any
-    ) -> NDArray[np.float32]:
+    def encode(self, inputs: Sequence[str] | Iterable[Mapping[str, Sequence[str]]], **_: Any) -> NDArray[np.float32]:
         """The vectors of texts, or of batches of texts as mteb gives them, shape (texts, dim).
 
         A text without any known word is a row of zeros.

@@ -120,14 +120,10 @@ _OF_WORDS = (*_PAIRED, "categorisation")
 _WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging")
 _OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
     "skip": (_OF_WORDS, "Items with a word that is not in the table are left out of its figure."),
-    "mean": (
-        _WITH_TABLE,
-        "A word that is not in the table gets the mean of all its vectors; no item is left out.",
-    ),
+    "mean": (_WITH_TABLE, "A word that is not in the table gets the mean of all its vectors; no item is left out."),
     "zero": (
         _PAIRED,
-        "An item with a word that is not in the table gets the similarity 0 or counts as wrong; none is left "
-        "out.",
+        "An item with a word that is not in the table gets the similarity 0 or counts as wrong; none is left out.",
     ),
     "backoff": (
         _WITH_TABLE,

@@ -107,9 +107,7 @@ class Evaluation:
     def rows(self) -> list[dict[str, Any]]:
         """One plain record for each table and set: ready to print, or to make a data frame of."""
         return [
-            {"table": table, **score.to_dict()}
-            for table, by_set in self.scores.items()
-            for score in by_set.values()
+            {"table": table, **score.to_dict()} for table, by_set in self.scores.items() for score in by_set.values()
         ]
 
     def to_json(self) -> str:

@@ -134,9 +134,7 @@ class ItemScores:
     def _parts(self) -> list[ItemScores]:
         """The scored items of each sub-corpus that has enough of them."""
         scored = self.scored
-        masks = (
-            [scored] if self.groups is None else [scored & (self.groups == group) for group in self._names()]
-        )
+        masks = [scored] if self.groups is None else [scored & (self.groups == group) for group in self._names()]
         fewest = 1 if self.gold is None else FEWEST_ITEMS
         return [self._taken(mask) for mask in masks if mask.sum() >= fewest]
 
@@ -153,9 +151,7 @@ class ItemScores:
         return ItemScores(self.statistic, self.predicted[mask], gold, counts=counts)
 
 
-def compare(
-    first: ItemScores, second: ItemScores, seed: int, resamples: int = RESAMPLES
-) -> PairedTest | None:
+def compare(first: ItemScores, second: ItemScores, seed: int, resamples: int = RESAMPLES) -> PairedTest | None:
     """Test whether two tables differ on the items that both have a score for; None if there are too few."""
     if first.predicted.shape != second.predicted.shape or first.statistic != second.statistic:
         raise DataError("Two tables can be compared only on the same items of the same set.")
@@ -218,12 +214,7 @@ class Source(NamedTuple):
 
 
 def make_score(
-    source: Source,
-    items: ItemScores,
-    coverage: Coverage,
-    problem: str | None,
-    seed: int,
-    parts: tuple[Part, ...] = (),
+    source: Source, items: ItemScores, coverage: Coverage, problem: str | None, seed: int, parts: tuple[Part, ...] = ()
 ) -> Score:
     """The score of some items: their score with its interval, or why there is none."""
     value, interval = None, None

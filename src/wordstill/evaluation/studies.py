@@ -76,8 +76,7 @@ def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
     if not usable:
         raise DataError("No set has a score for every layer on both of its halves.")
     means = {
-        table: [np.mean([scores[table][half] for scores in usable.values()]) for half in (0, 1)]
-        for table in layers
+        table: [np.mean([scores[table][half] for scores in usable.values()]) for half in (0, 1)] for table in layers
     }
     overall = max(layers, key=lambda table: means[table][0])
     choices = tuple(_choice(name, scores, overall) for name, scores in usable.items())
@@ -123,9 +122,7 @@ def _choice(name: str, scores: Mapping[str, tuple[float, float]], overall: str) 
     return LayerChoice(name, chosen, scores[chosen][1], oracle, scores[oracle][1], scores[overall][1])
 
 
-def _halves(
-    evaluation: Evaluation, name: str, tables: list[str], seed: int
-) -> dict[str, tuple[float, float]] | None:
+def _halves(evaluation: Evaluation, name: str, tables: list[str], seed: int) -> dict[str, tuple[float, float]] | None:
     """Scores of every table on the development and the test half; None unless all have both."""
     scores = {}
     for table in tables:

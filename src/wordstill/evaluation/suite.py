@@ -93,9 +93,7 @@ def _context_task(name: str) -> ContextTask[Any]:
     kind, dataset = resolve_name(IN_CONTEXT.get(name, name))
     found = task_class(kind)
     if not issubclass(found, ContextTask):
-        raise UsageError(
-            f"The task {kind!r} scores tables of vectors: wordstill evaluate VECTORS --set {name}"
-        )
+        raise UsageError(f"The task {kind!r} scores tables of vectors: wordstill evaluate VECTORS --set {name}")
     return found(dataset)
 
 

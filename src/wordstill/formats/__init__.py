@@ -117,9 +117,7 @@ def write(
         writer(vectors, path)
 
 
-def check_target(
-    path: Path, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None
-) -> Format:
+def check_target(path: Path, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None) -> Format:
     """The format that `write` would use with these arguments, or the error that it would raise."""
     chosen = by_name(format) if format is not None else by_suffix(path)
     _writer(chosen, dtype)

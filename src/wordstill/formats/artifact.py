@@ -116,20 +116,11 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not options.repair:
         # These are the words that we wrote, each once: their index can wait until someone asks.
         try:
-            return WordVectors(
-                words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True
-            )
+            return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True)
         except WordstillError as error:
             raise FormatError(f"{path}: {error}") from None
     return make_table(
-        path / WORDS,
-        words,
-        matrix,
-        options,
-        first_line=1,
-        counts=counts,
-        provenance=provenance,
-        subwords=subwords,
+        path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
     )
 
 
@@ -183,8 +174,7 @@ def _config(path: Path) -> dict[str, Any]:
         raise FormatError(f'{path} does not say "format": "wordstill".')
     if config.get("schema") != SCHEMA:
         raise FormatError(
-            f"{path}: schema {config.get('schema')!r}, this version reads {SCHEMA}. "
-            "A newer wordstill may read it."
+            f"{path}: schema {config.get('schema')!r}, this version reads {SCHEMA}. A newer wordstill may read it."
         )
     for field, kind in FIELDS.items():
         if type(config.get(field)) is not kind:
@@ -241,9 +231,7 @@ def _unescaped(path: Path, word: str, line: int) -> str:
         return ESCAPED.sub(lambda match: UNESCAPES[match[0]], word)
     except KeyError as error:
         known = ", ".join(UNESCAPES)
-        raise FormatError(
-            f"{path}:{line}: {error.args[0]!r} is not an escape, expected one of {known}."
-        ) from None
+        raise FormatError(f"{path}:{line}: {error.args[0]!r} is not an escape, expected one of {known}.") from None
 
 
 def _written(word: str, row: int) -> bytes:

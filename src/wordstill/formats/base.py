@@ -53,11 +53,7 @@ class ReadOptions:
     def line_blocks(self, handle: ByteReader, path: Path) -> Iterator[list[bytes]]:
         """The lines of a file in lists, without their line feeds."""
         return line_blocks(
-            handle,
-            path,
-            error=FormatError,
-            block_bytes=self.block_bytes,
-            max_line_bytes=self.max_line_bytes,
+            handle, path, error=FormatError, block_bytes=self.block_bytes, max_line_bytes=self.max_line_bytes
         )
 
     def enough(self, rows: int) -> bool:
@@ -173,9 +169,7 @@ def encode_word(word: str, row: int) -> bytes:
     try:
         return word.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(
-            f"The word {word!r} (row {row}) cannot be written as UTF-8: {error.reason}."
-        ) from None
+        raise UsageError(f"The word {word!r} (row {row}) cannot be written as UTF-8: {error.reason}.") from None
 
 
 def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:

@@ -100,12 +100,7 @@ def _settings(file: _File) -> Settings:
     dim, window, epochs, least, negatives, words, loss, model, buckets, minn, maxn, _, sampling = file.take(
         SETTINGS, "the settings"
     )
-    if (
-        not 1 <= dim <= len(file.data)
-        or buckets < 0
-        or not 0 <= minn <= MAX_SIZE
-        or not 0 <= maxn <= MAX_SIZE
-    ):
+    if not 1 <= dim <= len(file.data) or buckets < 0 or not 0 <= minn <= MAX_SIZE or not 0 <= maxn <= MAX_SIZE:
         raise file.error(f"dimension {dim}, {buckets} buckets and n-grams of {minn} to {maxn} make no sense")
     if version == VERSIONS[0] and MODELS.get(model) == "supervised":
         # Models of that age and kind were trained without n-grams, whatever they say.
@@ -213,9 +208,7 @@ class NgramTable:
         return mean
 
 
-def ngram_rows(
-    words: Sequence[str], minn: int, maxn: int, buckets: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The bucket of each n-gram of each word, and the word's place in the list; both sorted by word.
 
     An n-gram is ``minn`` to ``maxn`` characters of the word between the marks < and >; a mark alone is none.

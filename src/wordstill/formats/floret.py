@@ -108,9 +108,7 @@ def recognizes(path: Path) -> bool:
     return path.is_file() and HEADER.fullmatch(head(path).partition(b"\n")[0]) is not None
 
 
-FLORET = Format(
-    "floret", (".floret",), read, write, recognizes, streamed=True, words=False, keeps_subwords=has_rows
-)
+FLORET = Format("floret", (".floret",), read, write, recognizes, streamed=True, words=False, keeps_subwords=has_rows)
 
 
 MASK = (1 << 64) - 1

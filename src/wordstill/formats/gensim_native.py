@@ -235,7 +235,5 @@ def load(path: Path) -> Inert:
             "its vectors with save_word2vec_format."
         ) from None
     if not isinstance(value, Inert):
-        raise FormatError(
-            f"{path}: the pickle holds a {type(value).__name__}, expected gensim's KeyedVectors."
-        )
+        raise FormatError(f"{path}: the pickle holds a {type(value).__name__}, expected gensim's KeyedVectors.")
     return value

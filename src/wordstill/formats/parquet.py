@@ -138,14 +138,10 @@ def _numbers(where: str, column: Any, dim: int) -> NDArray[Any]:
     """The vectors of a batch, (rows, dim); all lists must be as long as those before."""
     lengths = np.unique(column.value_lengths().to_numpy()) if hasattr(column, "offsets") else np.array([dim])
     if len(lengths) != 1 or (dim and lengths[0] != dim) or not lengths[0]:
-        raise FormatError(
-            f"{where}: vectors of {', '.join(map(str, lengths))} numbers, expected {dim or 'one'}."
-        )
+        raise FormatError(f"{where}: vectors of {', '.join(map(str, lengths))} numbers, expected {dim or 'one'}.")
     values = column.flatten()
     if values.null_count or str(values.type) not in NUMBERS:
-        raise FormatError(
-            f"{where}: the vectors are lists of {values.type}, expected of numbers without gaps."
-        )
+        raise FormatError(f"{where}: the vectors are lists of {values.type}, expected of numbers without gaps.")
     with np.errstate(over="ignore"):
         return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(column), int(lengths[0]))
 

@@ -20,9 +20,7 @@ RECORD = "wordstill.json"
 def json_text(value: Mapping[str, Any], what: str) -> str:
     """JSON with sorted keys, the same bytes for the same content."""
     try:
-        text = json.dumps(
-            value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_plain
-        )
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_plain)
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"{what} cannot be written as JSON: {error}.") from None

@@ -83,9 +83,7 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def recognizes(path: Path) -> bool:
     """Whether the folder, or the vocab in it, has spaCy's files."""
-    return any(
-        (folder / VECTORS).is_file() and (folder / KEYS).is_file() for folder in (path, path / "vocab")
-    )
+    return any((folder / VECTORS).is_file() and (folder / KEYS).is_file() for folder in (path, path / "vocab"))
 
 
 def _keeps_subwords(vectors: WordVectors) -> bool:
@@ -130,9 +128,7 @@ def _key_rows(path: Path, rows: int) -> dict[int, int]:
         numbers = srsly.msgpack_loads(path.read_bytes())
     except Exception as error:
         # The reader of MessagePack has no common kind of error.
-        raise FormatError(
-            f"{path} is missing or not MessagePack ({error or type(error).__name__})."
-        ) from None
+        raise FormatError(f"{path} is missing or not MessagePack ({error or type(error).__name__}).") from None
     if not isinstance(numbers, dict):
         raise FormatError(f"{path} holds a {type(numbers).__name__}, expected a row for each key.")
     for key, row in numbers.items():
@@ -151,6 +147,4 @@ def _floret(path: Path, rows: NDArray[Any], settings: dict[str, Any]) -> FloretT
     return FloretTable(to_float(rows), *(settings[name] for name in NUMBERS), *marks)
 
 
-SPACY = Format(
-    "spacy", (".spacy",), read, write, recognizes, records=True, folder=True, keeps_subwords=_keeps_subwords
-)
+SPACY = Format("spacy", (".spacy",), read, write, recognizes, records=True, folder=True, keeps_subwords=_keeps_subwords)

@@ -100,12 +100,7 @@ def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
         if layout.tool != "model2vec":
             matrix = matrix.astype(np.float32, copy=False)
         write_tensors(inner / TENSORS, {layout.tensor: matrix}, {"format": "pt"})
-        module = {
-            "idx": 0,
-            "name": "0",
-            "path": layout.folder or ".",
-            "type": f"sentence_transformers.models.{KIND}",
-        }
+        module = {"idx": 0, "name": "0", "path": layout.folder or ".", "type": f"sentence_transformers.models.{KIND}"}
         (folder / MODULES).write_text(json.dumps([module], indent=2) + "\n", encoding="utf-8")
         settings = json_text(layout.settings(vectors), layout.config)
         (folder / layout.config).write_text(settings, encoding="utf-8")
@@ -145,9 +140,7 @@ def _matrix(path: Path, tokens: int) -> Matrix:
     tensors, _ = map_tensors(path)
     matrix = next((tensors[layout.tensor] for layout in LAYOUTS.values() if layout.tensor in tensors), None)
     if matrix is None or matrix.ndim != 2:
-        raise FormatError(
-            f"{path} has the arrays {', '.join(tensors) or 'none'}, expected a matrix of embeddings."
-        )
+        raise FormatError(f"{path} has the arrays {', '.join(tensors) or 'none'}, expected a matrix of embeddings.")
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
     if mapping is not None:
         matrix = matrix[_checked_mapping(path, mapping, len(matrix))]
@@ -209,12 +202,7 @@ def write_tokenizer(folder: Path, vectors: WordVectors) -> str:
         "padding": None,
         "added_tokens": [],
         "normalizer": {"type": "Lowercase"} if lower else None,
-        "pre_tokenizer": {
-            "type": "Split",
-            "pattern": {"Regex": PIECES},
-            "behavior": "Removed",
-            "invert": True,
-        },
+        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": PIECES}, "behavior": "Removed", "invert": True},
         "post_processor": None,
         "decoder": None,
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},

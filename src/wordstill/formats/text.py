@@ -28,9 +28,7 @@ DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
 
 INTEGER = re.compile(rb"[+-]?[0-9]+")
 LINE_END = b" \r\n"
-NUMBER = re.compile(
-    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
-)
+NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 
 
 def read_table(path: Path, options: ReadOptions = STRICT, *, header: bool) -> WordVectors:
@@ -110,9 +108,7 @@ class TextTable:
         options: What to do about faults.
     """
 
-    def __init__(
-        self, path: Path, dim: int, declared: Header | None, first_line: int, options: ReadOptions
-    ) -> None:
+    def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int, options: ReadOptions) -> None:
         self.path = path
         self.options = options
         self.dim = dim
@@ -229,9 +225,7 @@ class TextTable:
         pieces = row.split(b" ")
         strange = next((piece for piece in reversed(pieces[1:]) if not NUMBER.fullmatch(piece)), None)
         hint = "" if strange is None else f"; {strange.decode('utf-8', 'replace')!r} is not a number"
-        return FormatError(
-            f"{self.path}:{at}: {count_numbers(row)} numbers after the word, expected {self.dim}{hint}."
-        )
+        return FormatError(f"{self.path}:{at}: {count_numbers(row)} numbers after the word, expected {self.dim}{hint}.")
 
     def _wrong_rows(self, declared: Header, got: str) -> FormatError:
         return FormatError(

@@ -49,9 +49,7 @@ class StateEncoder:
         vectors, found = self._read(texts, by_text)
         offsets = np.searchsorted(by_text.text[found], np.arange(len(texts) + 1))
         kept = iter(found.tolist())
-        words = [
-            [text[slice(*span)] for span in of_text if next(kept)] for text, of_text in zip(texts, spans)
-        ]
+        words = [[text[slice(*span)] for span in of_text if next(kept)] for text, of_text in zip(texts, spans)]
         return words, {name: unit_rows(matrix[found]) for name, matrix in vectors.items()}, offsets
 
     def sentences(self, texts: Sequence[str], unit: Unit) -> tuple[Vectors, Mask]:

@@ -157,12 +157,7 @@ class Distiller(nn.Module):
                 f"heads that divides {width}."
             )
         self.transformer = nn.TransformerEncoderLayer(
-            width,
-            config.heads,
-            config.feedforward * width,
-            config.dropout,
-            activation="gelu",
-            batch_first=True,
+            width, config.heads, config.feedforward * width, config.dropout, activation="gelu", batch_first=True
         )
         self.layer_embeddings = nn.Parameter(torch.zeros(layers, width)) if config.layer_embeddings else None
 

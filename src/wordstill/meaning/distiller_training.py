@@ -80,10 +80,7 @@ class Diagnosis:
 
     def as_dict(self) -> dict[str, float | bool]:
         """The figures, for provenance."""
-        return {
-            **{name: round(value, 4) for name, value in asdict(self).items()},
-            "degenerate": self.degenerate,
-        }
+        return {**{name: round(value, 4) for name, value in asdict(self).items()}, "degenerate": self.degenerate}
 
     def warn(self) -> None:
         """Warn of a degenerate solution."""
@@ -234,9 +231,7 @@ class _Run:
         facts = {"config": asdict(self.config), "triples": len(states), "probe": float(probe)}
         return json.dumps({**facts, "shape": list(states.shape), "device": self.states.device.type})
 
-    def until_done(
-        self, file: CheckpointFile | None, every: float, seconds: float | None, *, show: bool
-    ) -> Trained:
+    def until_done(self, file: CheckpointFile | None, every: float, seconds: float | None, *, show: bool) -> Trained:
         saved = None if file is None else file.load(Progress.saved)
         if saved is not None:
             self._restore(*saved)

@@ -26,14 +26,7 @@ from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign,
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
-from wordstill.meaning.distiller import (
-    CENTRED,
-    KINDS,
-    RAW_SCALED,
-    DistillerConfig,
-    Distillers,
-    Representation,
-)
+from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import choose_precision
@@ -144,8 +137,7 @@ class MeaningEncoder:
         refuse_existing(path, overwrite=overwrite)
         refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
         weights = {
-            name: weight.float().cpu().contiguous().numpy()
-            for name, weight in self.distillers.state_dict().items()
+            name: weight.float().cpu().contiguous().numpy() for name, weight in self.distillers.state_dict().items()
         }
         with atomic_folder(path, overwrite=overwrite) as folder:
             write_tensors(folder / WEIGHTS, weights, {"format": FORMAT})
@@ -303,16 +295,10 @@ def _read_distillers(path: Path, config: dict[str, Any]) -> Distillers:
     try:
         got = sha256_of(file)
         if got != config["sha256"]:
-            raise FormatError(
-                f"{file} is damaged or was changed: SHA-256 {got}, expected {config['sha256']}."
-            )
-        distillers = Distillers(
-            len(config["layers"]), config["width"], DistillerConfig(**config["distiller"])
-        )
+            raise FormatError(f"{file} is damaged or was changed: SHA-256 {got}, expected {config['sha256']}.")
+        distillers = Distillers(len(config["layers"]), config["width"], DistillerConfig(**config["distiller"]))
         arrays, _ = map_tensors(file)
-        distillers.load_state_dict(
-            {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-        )
+        distillers.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
     except (OSError, TypeError, RuntimeError) as error:
         raise FormatError(f"{path} is not a whole encoder: {error}. Train it again.") from error
     return distillers

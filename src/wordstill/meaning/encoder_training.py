@@ -59,12 +59,7 @@ def train_encoder(
     with working_folder(path, "meaning train", state_settings(reader, triples), overwrite=overwrite) as work:
         cache = StateCache.build(states or work.path / STATES, reader, triples, progress=progress)
         trained = train(
-            cache,
-            config,
-            device=teacher.device,
-            checkpoint=work.path / CHECKPOINT,
-            seconds=seconds,
-            progress=progress,
+            cache, config, device=teacher.device, checkpoint=work.path / CHECKPOINT, seconds=seconds, progress=progress
         )
         provenance = _provenance(triples, cache, config, trained)
         encoder = MeaningEncoder(teacher, trained.distillers, layers, provenance=provenance)
@@ -108,11 +103,7 @@ def _provenance(triples: Triples, cache: StateCache, config: TrainConfig, traine
             "count": len(triples),
             "sha256": triples.hash,
             "dropped by the tokenizer": cache.dropped,
-            **{
-                name: header[name]
-                for name in ("mode", "text", "masked_model", "paraphraser")
-                if name in header
-            },
+            **{name: header[name] for name in ("mode", "text", "masked_model", "paraphraser") if name in header},
         },
         "training": asdict(config),
         "result": trained.facts(),

@@ -133,9 +133,7 @@ class _Maker:
         """The triples of some targets."""
         source, config = str(self.mode), self.builder.config
         # Before anything is predicted or translated: that is nearly all of the work.
-        reasons = [
-            self.builder.ruled_out(target, source=source) for target in self.sources.targets[first:last]
-        ]
+        reasons = [self.builder.ruled_out(target, source=source) for target in self.sources.targets[first:last]]
         rows = [row for row, reason in enumerate(reasons, first) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
         if not rows:

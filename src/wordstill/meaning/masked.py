@@ -55,9 +55,7 @@ class MaskedModel:
         TeacherError: The tokenizer has no mask token.
     """
 
-    def __init__(
-        self, model: Any, tokenizer: Any, name: str, *, device: str = "auto", dtype: str = "auto"
-    ) -> None:
+    def __init__(self, model: Any, tokenizer: Any, name: str, *, device: str = "auto", dtype: str = "auto") -> None:
         self.name = name
         self.tokenizer = SubwordTokenizer(tokenizer, name)
         if tokenizer.mask_token_id is None:
@@ -131,9 +129,7 @@ class MaskedModel:
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         with _head_at(self.model, torch.from_numpy(places).to(self.device)):
-            logits = self.model(
-                input_ids=padded.to(self.device), attention_mask=mask.long().to(self.device)
-            ).logits
+            logits = self.model(input_ids=padded.to(self.device), attention_mask=mask.long().to(self.device)).logits
         # The probabilities are over the whole vocabulary; what is no whole word is left out afterwards.
         probabilities = torch.softmax(logits.float(), dim=-1).masked_fill(self._banned, 0.0)
         best, which = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)

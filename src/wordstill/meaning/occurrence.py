@@ -35,8 +35,7 @@ class Occurrence:
             spans = word_spans(text)
             if not 0 <= span < len(spans):
                 raise UsageError(
-                    f"There is no word number {span} in {_shown(text)}: it has {len(spans)} words, "
-                    "counted from 0."
+                    f"There is no word number {span} in {_shown(text)}: it has {len(spans)} words, counted from 0."
                 )
             return cls(text, *spans[span])
         start, end = span

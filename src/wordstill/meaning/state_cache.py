@@ -41,19 +41,11 @@ class StateCache:
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
         self.folder = folder
         self.dropped: int = record["dropped"]
-        self._bits: NDArray[np.int16] = np.load(folder / STATES, mmap_mode="r", allow_pickle=False)[
-            : record["rows"]
-        ]
+        self._bits: NDArray[np.int16] = np.load(folder / STATES, mmap_mode="r", allow_pickle=False)[: record["rows"]]
 
     @classmethod
     def build(
-        cls,
-        folder: Path,
-        reader: StateReader,
-        triples: Triples,
-        *,
-        block: int = BLOCK,
-        progress: bool = False,
+        cls, folder: Path, reader: StateReader, triples: Triples, *, block: int = BLOCK, progress: bool = False
     ) -> StateCache:
         """Read the states of triples, so many at once; what an earlier call has read of them is kept.
 
@@ -112,9 +104,7 @@ def state_settings(reader: StateReader, triples: Triples) -> dict[str, Any]:
     }
 
 
-def _extend(
-    folder: Path, record: dict[str, Any], reader: StateReader, block: Sequence[Triple]
-) -> dict[str, Any]:
+def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Sequence[Triple]) -> dict[str, Any]:
     occurrences = [getattr(triple, role) for role in ROLES for triple in block]
     states, found = reader.states(occurrences)
     whole = found.reshape(len(ROLES), len(block)).all(axis=0)

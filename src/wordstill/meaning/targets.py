@@ -171,8 +171,7 @@ def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
 def _eligible(keys: Sequence[str], config: TargetConfig) -> NDArray[np.bool_]:
     skipped = int(np.ceil(config.skipped * min(config.vocabulary, len(keys))))
     return np.array(
-        [number >= skipped and len(key) > 1 and key.isalpha() for number, key in enumerate(keys)],
-        dtype=np.bool_,
+        [number >= skipped and len(key) > 1 and key.isalpha() for number, key in enumerate(keys)], dtype=np.bool_
     )
 
 

@@ -51,14 +51,7 @@ class Translator:
     """
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        name: str,
-        *,
-        device: str = "auto",
-        dtype: str = "auto",
-        beams: int = 1,
+        self, model: Any, tokenizer: Any, name: str, *, device: str = "auto", dtype: str = "auto", beams: int = 1
     ) -> None:
         self.name, self.tokenizer, self.beams = name, tokenizer, beams
         self.device = choose_device(device)
@@ -175,9 +168,7 @@ def longest_translation(length: int, limit: int) -> int:
 
 
 def _surviving(sentence: str, other: str) -> float:
-    words = {
-        sentence[start:end].casefold() for start, end in word_spans(sentence) if sentence[start:end].isalpha()
-    }
+    words = {sentence[start:end].casefold() for start, end in word_spans(sentence) if sentence[start:end].isalpha()}
     back = {other[start:end].casefold() for start, end in word_spans(other)}
     return len(words & back) / max(1, len(words))
 

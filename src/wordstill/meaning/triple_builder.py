@@ -65,12 +65,7 @@ class TripleBuilder:
         self.cosines, self.config = cosines, config or BuildConfig()
 
     def build(
-        self,
-        occurrence: Occurrence,
-        predicted: Sequence[Candidate] | None,
-        paraphrase: str | None,
-        *,
-        source: str,
+        self, occurrence: Occurrence, predicted: Sequence[Candidate] | None, paraphrase: str | None, *, source: str
     ) -> Triple | str:
         """A triple, or why there is none.
 
@@ -116,9 +111,7 @@ class TripleBuilder:
         if not (self.cosines.matrix([occurrence.word], other_words) >= self.config.similarity).any():
             return None
         spans = word_spans(occurrence.text)
-        target = next(
-            (row for row, (start, end) in enumerate(spans) if start <= occurrence.start < end), None
-        )
+        target = next((row for row, (start, end) in enumerate(spans) if start <= occurrence.start < end), None)
         if target is None:
             return None
         words = [occurrence.text[slice(*span)] for span in spans]
@@ -144,9 +137,7 @@ class TripleBuilder:
         return next(same, None), next((other for other, alike in zip(words, near) if not alike), None)
 
     def _replaceable(self, occurrence: Occurrence, positive: Occurrence) -> bool:
-        return (
-            self._nearly(occurrence.word, positive.word) and not is_name(occurrence) and not is_name(positive)
-        )
+        return self._nearly(occurrence.word, positive.word) and not is_name(occurrence) and not is_name(positive)
 
     def _nearly(self, word: str, other: str) -> bool:
         return nearly_the_same(word, other, self.config.edit_distance)

@@ -87,8 +87,7 @@ def triple_lines(triples: Iterable[Triple]) -> Iterator[str]:
     for triple in triples:
         occurrences = {role: getattr(triple, role) for role in ROLES}
         plain: dict[str, Any] = {
-            role: [occurrence.text, occurrence.start, occurrence.end]
-            for role, occurrence in occurrences.items()
+            role: [occurrence.text, occurrence.start, occurrence.end] for role, occurrence in occurrences.items()
         }
         yield json.dumps({**plain, "how": triple.how}, ensure_ascii=False)
 
@@ -125,8 +124,7 @@ def _triple(path: Path, number: int, line: str) -> Triple:
         start, end, length = occurrence.start, occurrence.end, len(occurrence.text)
         if not 0 <= start < end <= length:
             raise DataError(
-                f"{path}:{number}: the span ({start}, {end}) of the {role} is outside its text of "
-                f"{length} characters."
+                f"{path}:{number}: the span ({start}, {end}) of the {role} is outside its text of {length} characters."
             )
     original, positive, negative = occurrences
     return Triple(original, positive, negative, how)

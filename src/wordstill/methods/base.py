@@ -167,9 +167,7 @@ class Method(Configurable, ABC):
         for part, accumulator in self.parts.items():
             accumulator.merge(other.parts[part])
 
-    def table(
-        self, vectors: Tensor, seen: Tensor, provenance: Mapping[str, Any] | None = None
-    ) -> WordVectors:
+    def table(self, vectors: Tensor, seen: Tensor, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """A table of the rows that have been seen.
 
         Args:

@@ -90,9 +90,7 @@ class ContextToVec(WindowLearner):
 
     def pairwise_rule(self) -> PairwiseRule:
         """With the weights of both losses."""
-        return replace(
-            super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive
-        )
+        return replace(super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive)
 
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
         """The centre's state and the mean of its neighbours', each with its weight."""
@@ -109,10 +107,7 @@ class ContextToVec(WindowLearner):
         if self.config.printed_sign:
             repulsion, slopes = -(drawn * softplus(-negative)).sum(), drawn * torch.sigmoid(-negative)
         return Losses(
-            semantic * losses.attraction,
-            contrastive * repulsion,
-            semantic * losses.positive,
-            contrastive * slopes,
+            semantic * losses.attraction, contrastive * repulsion, semantic * losses.positive, contrastive * slopes
         )
 
     def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:

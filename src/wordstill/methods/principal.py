@@ -74,9 +74,7 @@ class Principal(Method):
     def check(cls, config: PrincipalConfig, width: int) -> None:
         """Refuse more directions than there are."""
         if config.rank > width:
-            raise UsageError(
-                f"principal:rank must be from 1 to {width}, the teacher's width; got {config.rank}."
-            )
+            raise UsageError(f"principal:rank must be from 1 to {width}, the teacher's width; got {config.rank}.")
 
     def isolated_words(self) -> NDArray[np.int64]:
         """The words that never occur in the text."""

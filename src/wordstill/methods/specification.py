@@ -57,9 +57,7 @@ def parse_specs(texts: Sequence[str], methods: Registry[type[Method]]) -> list[M
     return configure_all(texts, methods, lambda text: [_request(text, methods)])
 
 
-def resolve_specs(
-    requests: Sequence[MethodRequest], methods: Registry[type[Method]], depth: int
-) -> list[MethodSpec]:
+def resolve_specs(requests: Sequence[MethodRequest], methods: Registry[type[Method]], depth: int) -> list[MethodSpec]:
     """The second half of `read_specs`: one method for each layer."""
     return configure_all(requests, methods, lambda request: request.specs(depth))
 

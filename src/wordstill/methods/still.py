@@ -114,12 +114,7 @@ class Still(Method):
         self.contexts = RowSums(rows, width, device)
         self.isolated = RowSums(rows, width, device)
         self.spread = Moments(width, device)
-        self.parts = {
-            "states": self.states,
-            "contexts": self.contexts,
-            "alone": self.isolated,
-            "spread": self.spread,
-        }
+        self.parts = {"states": self.states, "contexts": self.contexts, "alone": self.isolated, "spread": self.spread}
         self.lower: RowSums | None = None
         if config.lower is not None:
             self.lower = self.parts["lower"] = RowSums(rows, width, device)
@@ -160,9 +155,7 @@ class Still(Method):
         known = states.known
         self.isolated.add(states.word_ids[known], states.words(self.config.layer), known)
 
-    def finish(
-        self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE
-    ) -> WordVectors:
+    def finish(self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> WordVectors:
         """Shrink, whiten and reduce, block by block of words."""
         counts = self.states.counts
         frequent = self._frequent()
@@ -241,9 +234,7 @@ class StillParts:
         yield of_states(method.states, states, 1.0)
         whitening = symmetric_power(method.spread.covariance(), -config.context_exponent)
         context_mean, weight = method.spread.mean(), config.context_weight
-        yield Part(
-            method.contexts, contexts, config.context_prior, context_mean, whitening, weight, by_count=True
-        )
+        yield Part(method.contexts, contexts, config.context_prior, context_mean, whitening, weight, by_count=True)
         if method.lower is not None:
             yield of_states(method.lower, lower, config.lower_weight)
 

@@ -45,9 +45,7 @@ class X2StaticConfig(LearnerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.whiten is not None and self.start != "zeros":
-            raise UsageError(
-                "x2static: with whiten the table starts from zeros. Set start=zeros or whiten=none."
-            )
+            raise UsageError("x2static: with whiten the table starts from zeros. Set start=zeros or whiten=none.")
 
 
 PAPER: Mapping[str, Any] = {
@@ -120,9 +118,7 @@ class X2Static(Learner):
         targets = states.to_device(self._targets(states.batch.host_word_ids))
         config = self.config
         self._whiten(states)
-        contexts = sentence_contexts(
-            states, targets, config.layer, config.averaged, leave_out=config.leave_out
-        )
+        contexts = sentence_contexts(states, targets, config.layer, config.averaged, leave_out=config.leave_out)
         queries, words = self._transform(contexts), states.word_ids[targets]
         parts = list(zip(*(torch.split(each, config.batch) for each in (queries, words))))
         sizes = [len(chosen) for _, chosen in parts]
@@ -166,9 +162,7 @@ class X2Static(Learner):
         return contexts if self.whitener is None else self.whitener.transform(contexts)
 
 
-def sentence_contexts(
-    states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool
-) -> Tensor:
+def sentence_contexts(states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool) -> Tensor:
     """[n, d] contexts of words, given by their numbers in the batch [n].
 
     Args:

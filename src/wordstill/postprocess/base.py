@@ -101,9 +101,7 @@ class Transform(Configurable, ABC):
 
 
 def with_rows(
-    vectors: WordVectors,
-    change: Callable[[NDArray[np.float64]], NDArray[np.floating]],
-    dim: int | None = None,
+    vectors: WordVectors, change: Callable[[NDArray[np.float64]], NDArray[np.floating]], dim: int | None = None
 ) -> WordVectors:
     """The same words with other rows, made block by block.
 
@@ -124,9 +122,7 @@ def with_rows(
 
 def with_matrix(vectors: WordVectors, matrix: Matrix) -> WordVectors:
     """The same words, counts and provenance with another matrix, to which parts of words do not belong."""
-    return WordVectors(
-        vectors.words, matrix, counts=vectors.counts, provenance=vectors.provenance, distinct=True
-    )
+    return WordVectors(vectors.words, matrix, counts=vectors.counts, provenance=vectors.provenance, distinct=True)
 
 
 def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
@@ -152,10 +148,5 @@ def record_of(vectors: WordVectors) -> list[Any]:
 
 def _with_provenance(table: WordVectors, provenance: Mapping[str, Any]) -> WordVectors:
     return WordVectors(
-        table.words,
-        table.matrix,
-        counts=table.counts,
-        provenance=provenance,
-        subwords=table.subwords,
-        distinct=True,
+        table.words, table.matrix, counts=table.counts, provenance=provenance, subwords=table.subwords, distinct=True
     )

@@ -52,12 +52,7 @@ class Join(Transform):
         named = {name: value for name, value in vars(self.config).items() if name != "table"}
         other = self._other()
         place = self.config.table if isinstance(self.config.table, str) else None
-        described = {
-            "path": place,
-            "words": len(other),
-            "dim": other.dim,
-            "provenance": dict(other.provenance),
-        }
+        described = {"path": place, "words": len(other), "dim": other.dim, "provenance": dict(other.provenance)}
         return {"table": described, **named}
 
     def _other(self) -> WordVectors:
@@ -108,17 +103,11 @@ class Average(Join):
     config: AverageConfig
 
     def _join(self, tables: list[WordVectors], weights: list[float]) -> WordVectors:
-        return average(
-            tables, weights, words=self.config.words, unit=self.config.unit, align=self.config.align
-        )
+        return average(tables, weights, words=self.config.words, unit=self.config.unit, align=self.config.align)
 
 
 def concatenate(
-    tables: Sequence[WordVectors],
-    weights: Sequence[float] | None = None,
-    *,
-    words: Words = "common",
-    unit: bool = True,
+    tables: Sequence[WordVectors], weights: Sequence[float] | None = None, *, words: Words = "common", unit: bool = True
 ) -> WordVectors:
     """Vectors side by side; the new dimension is the sum of the old ones.
 
@@ -178,9 +167,7 @@ def _checked(tables: Sequence[WordVectors], weights: Sequence[float] | None, wor
         raise unknown_name("choice of words", words, ("common", "all"))
     weights = [1.0] * len(tables) if weights is None else weights
     if len(weights) != len(tables) or not all(0 < weight < np.inf for weight in weights):
-        raise UsageError(
-            f"There must be a weight above 0 for each of {len(tables)} tables; got {list(weights)}."
-        )
+        raise UsageError(f"There must be a weight above 0 for each of {len(tables)} tables; got {list(weights)}.")
     return weights
 
 

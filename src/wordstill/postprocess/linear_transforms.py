@@ -37,9 +37,7 @@ def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64
     return mean
 
 
-def covariance_of(
-    vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def covariance_of(vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """[dim, dim] the mean product of deviations from ``mean``; of zeros, it is the second moment."""
     total = np.zeros((vectors.dim, vectors.dim))
     for block in _chosen(vectors, rows):

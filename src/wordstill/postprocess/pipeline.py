@@ -105,9 +105,7 @@ class Pipeline:
             step = _known(path, entry)
             start = f"{number}."
             step.state = {
-                key.removeprefix(start): np.array(array)
-                for key, array in tensors.items()
-                if key.startswith(start)
+                key.removeprefix(start): np.array(array) for key, array in tensors.items() if key.startswith(start)
             }
             steps.append(step)
         return cls(steps)
@@ -117,9 +115,7 @@ def _written(step: Transform) -> dict[str, Any]:
     settings = dict(vars(step.config))
     for key, value in settings.items():
         if not isinstance(value, str | int | float | tuple | list | None):
-            raise UsageError(
-                f"A pipeline with {step.short_name} can be saved only if its {key} is named by its path."
-            )
+            raise UsageError(f"A pipeline with {step.short_name} can be saved only if its {key} is named by its path.")
     return {"name": step.name, "settings": settings}
 
 

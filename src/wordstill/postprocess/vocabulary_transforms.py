@@ -77,9 +77,7 @@ class MergeCase(Transform):
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         places: dict[str, int] = {}
-        owner = np.array(
-            [places.setdefault(word.lower(), len(places)) for word in vectors.words], dtype=np.int64
-        )
+        owner = np.array([places.setdefault(word.lower(), len(places)) for word in vectors.words], dtype=np.int64)
         order = np.argsort(owner, kind="stable")
         starts = np.searchsorted(owner[order], np.arange(len(places)))
         matrix = vectors.take(order[starts])

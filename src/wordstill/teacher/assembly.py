@@ -33,11 +33,7 @@ class Assembler:
     """
 
     def __init__(
-        self,
-        tokenizer: SubwordTokenizer,
-        limit: int,
-        vocabulary: Vocabulary | None = None,
-        arrays: HostArrays = HOST,
+        self, tokenizer: SubwordTokenizer, limit: int, vocabulary: Vocabulary | None = None, arrays: HostArrays = HOST
     ) -> None:
         self.room = room_beside_specials(limit, tokenizer)
         self.specials = limit - self.room
@@ -58,9 +54,7 @@ class Assembler:
         """
         xp = self.arrays.xp
         lengths = np.minimum(table.text_lengths, self.room) + self.specials
-        before, sizes, offsets = self.arrays.send(
-            offsets_of(table.text_lengths)[:-1], lengths, offsets_of(lengths)
-        )
+        before, sizes, offsets = self.arrays.send(offsets_of(table.text_lengths)[:-1], lengths, offsets_of(lengths))
         shift = offsets[:-1] + len(self._prefix) - before
         text_end = offsets[1:] - len(self._suffix)
         shift_of_sentence, end_of_sentence = shift[table.sentence_text], text_end[table.sentence_text]

@@ -186,9 +186,7 @@ class _Window:
 
 
 @lru_cache(maxsize=16)
-def windows_of(
-    lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device
-) -> list[_Window]:
+def windows_of(lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device) -> list[_Window]:
     """All windows of a batch; they are the same in every layer. Several batches may be under way."""
     total = sum(lengths)
     step = ALIGNED if dtype in ALIGNED_TYPES and device.type == "cpu" else 1

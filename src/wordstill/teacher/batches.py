@@ -201,9 +201,7 @@ class WordListBatches(ResumableBatches):
         # A leading space gives byte-level tokenizers the shape that a word has inside a text.
         texts = [f" {word}" for word in self.words[start:stop]]
         subwords = self.tokenizer.encode(texts)
-        chosen = plan_batches(
-            np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config
-        )
+        chosen = plan_batches(np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config)
         words = np.stack(subwords.align(np.arange(len(texts)), 1, subwords.characters))
         return [partial(self._batch, subwords, rows, words[:, rows], start) for rows in chosen]
 
@@ -223,14 +221,10 @@ class WordListBatches(ResumableBatches):
             sentence_end=bounds[1:],
             sentence_text=every,
         )
-        return self.assembler.assemble(
-            table, self.ids[start + rows].astype(np.int32), source_ids=start + rows
-        )
+        return self.assembler.assemble(table, self.ids[start + rows].astype(np.int32), source_ids=start + rows)
 
 
-def batch_arrays(
-    place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device
-) -> HostArrays:
+def batch_arrays(place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device) -> HostArrays:
     """Where batches are made: on a GPU where that is possible, unless they are to be made on the host.
 
     Args:

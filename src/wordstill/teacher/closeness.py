@@ -38,8 +38,7 @@ def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> An
     if cosine >= CLOSE_ENOUGH:
         return half
     warnings.warn(
-        f"{name} stays in float32, which is slower: {reason}. Set dtype bfloat16 to use it anyway.",
-        stacklevel=5,
+        f"{name} stays in float32, which is slower: {reason}. Set dtype bfloat16 to use it anyway.", stacklevel=5
     )
     return full
 

@@ -33,9 +33,7 @@ def choose_device(wanted: str) -> torch.device:
         torch.empty(1, device=device).cpu()
     except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise UsageError(
-            f"The device {wanted!r} cannot be used here ({reason}). Use auto, cpu or cuda."
-        ) from error
+        raise UsageError(f"The device {wanted!r} cannot be used here ({reason}). Use auto, cpu or cuda.") from error
     return device
 
 
@@ -82,8 +80,7 @@ def _usual_on_gpu() -> torch.dtype:
     if torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.bfloat16
     warnings.warn(
-        "This GPU has no bfloat16, so the teacher runs in float32, which is slower; dtype float16 may be "
-        "faster.",
+        "This GPU has no bfloat16, so the teacher runs in float32, which is slower; dtype float16 may be faster.",
         stacklevel=4,
     )
     return torch.float32

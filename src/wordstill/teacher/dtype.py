@@ -22,9 +22,7 @@ OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
 """What torch must have for sorted weights."""
 
 
-def in_precision(
-    model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str
-) -> Any:
+def in_precision(model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str) -> Any:
     """The model on its device, in the precision that is wanted.
 
     On a CPU ``auto`` and ``bfloat16`` use matrix tiles where the model fits them; else what torch has.

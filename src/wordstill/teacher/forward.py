@@ -82,9 +82,7 @@ class Forward:
         self.model.set_attn_implementation(register() if wanted else self._usual_attention)
         self.packs = wanted
 
-    def _in_parts(
-        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
-    ) -> dict[int, Tensor]:
+    def _in_parts(self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]) -> dict[int, Tensor]:
         """Texts [P] that begin at ``texts`` [B + 1], all together or, where memory is short, half by half."""
         count = len(lengths) // 2
         if self.max_tokens is None or len(subwords) <= self.max_tokens or not count:
@@ -112,9 +110,7 @@ class Forward:
             )
         self.max_tokens = subwords // 2
 
-    def _packed(
-        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
-    ) -> dict[int, Tensor]:
+    def _packed(self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]) -> dict[int, Tensor]:
         starts = texts[:-1].repeat_interleave(texts.diff(), output_size=len(subwords))
         positions = torch.arange(len(subwords), device=subwords.device) - starts + self.first_position
         count, sizes = len(subwords), lengths.tolist()
@@ -127,9 +123,7 @@ class Forward:
             hidden = self._run(layers, input_ids=subwords[None], position_ids=positions[None])
         return {layer: states[0, :count] for layer, states in hidden.items()}
 
-    def _padded(
-        self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]
-    ) -> dict[int, Tensor]:
+    def _padded(self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]) -> dict[int, Tensor]:
         filled = np.arange(lengths.max()) < lengths[:, None]
         padded = not filled.all()
         mask = torch.from_numpy(filled).to(subwords.device)
@@ -145,9 +139,7 @@ class Forward:
             return wanted_states(output, layers, self.depth, self.name)
         below = [layer for layer in layers if layer < self.depth]
         with self.hooks.before(below, stop=self.depth not in layers) as seen:
-            seen[self.depth] = wanted_states(self.model(**inputs), (self.depth,), self.depth, self.name)[
-                self.depth
-            ]
+            seen[self.depth] = wanted_states(self.model(**inputs), (self.depth,), self.depth, self.name)[self.depth]
         return seen
 
 

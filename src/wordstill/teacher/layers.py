@@ -26,11 +26,7 @@ def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
     >>> resolve_layers("top-half", 6), resolve_layers("0-2,-1", 6)
     ((4, 5, 6), (0, 1, 2, 6))
     """
-    named = {
-        "last": (depth,),
-        "all": tuple(range(depth + 1)),
-        "top-half": tuple(range(depth // 2 + 1, depth + 1)),
-    }
+    named = {"last": (depth,), "all": tuple(range(depth + 1)), "top-half": tuple(range(depth // 2 + 1, depth + 1))}
     text = str(wanted).strip()
     if text in named:
         return named[text]
@@ -146,8 +142,7 @@ def _part(part: str, depth: int, whole: str) -> range:
         last = int(high) if dash else first
     except ValueError:
         raise UsageError(
-            f"layers {whole!r}: cannot read {part!r}. "
-            "Expected last, all, top-half, a number or a list such as 0-3,-1."
+            f"layers {whole!r}: cannot read {part!r}. Expected last, all, top-half, a number or a list such as 0-3,-1."
         ) from None
     first, last = (number + depth + 1 if number < 0 else number for number in (first, last))
     if first > last:

@@ -74,9 +74,7 @@ def hub_answers() -> bool:
         return False
     try:
         get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
-    except (
-        Exception
-    ):  # Which library makes the request, and its kinds of error, change with the Hub's versions.
+    except Exception:  # Which library makes the request, and its kinds of error, change with the Hub's versions.
         return False
     return True
 

@@ -18,9 +18,7 @@ BYTES_FOR_EACH_NUMBER = 64
 SHARE_OF_MEMORY = 0.5
 
 
-def plan_texts(
-    lengths: Ints, bounds: Ints, first_paragraph: int, room: int, measure: Measure
-) -> tuple[Ints, Ints]:
+def plan_texts(lengths: Ints, bounds: Ints, first_paragraph: int, room: int, measure: Measure) -> tuple[Ints, Ints]:
     """Make texts of paragraphs, splitting those over ``room`` subwords at sentence ends.
 
     Args:

@@ -112,9 +112,7 @@ class StateReader:
             part = texts[first : first + TEXTS_AT_ONCE]
             low, high = np.searchsorted(spans.text, [first, first + len(part)])
             encoded = self.teacher.tokenizer.encode(part)
-            start, end = encoded.align(
-                spans.text[low:high] - first, spans.start[low:high], spans.end[low:high]
-            )
+            start, end = encoded.align(spans.text[low:high] - first, spans.start[low:high], spans.end[low:high])
             kept = np.flatnonzero(start < end)
             for numbers, states in self._states(encoded.ids, encoded.offsets, start[kept], end[kept]):
                 yield low + kept[numbers], states

@@ -68,15 +68,7 @@ class WordStates:
             self._cache[key] = self._means(layer)(self.batch.sentence_start, self.batch.sentence_end)
         return self._cache[key]
 
-    def windows(
-        self,
-        layer: int,
-        left: int,
-        right: int,
-        *,
-        include_self: bool,
-        chosen: Tensor | None = None,
-    ) -> Tensor:
+    def windows(self, layer: int, left: int, right: int, *, include_self: bool, chosen: Tensor | None = None) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 
         Args:

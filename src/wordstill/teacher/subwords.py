@@ -54,9 +54,7 @@ class SubwordSource(Protocol):
 class FormSubwords:
     """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form."""
 
-    def __init__(
-        self, corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int = FORMS_AT_ONCE
-    ) -> None:
+    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int = FORMS_AT_ONCE) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
         joinable = joining_changes_nothing(tokenizer, _sample(corpus))
         encode = encode_joined if joinable else SubwordTokenizer.encode
@@ -129,9 +127,7 @@ class MixedSubwords:
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
         self.by_form, self.by_text = FormSubwords(corpus, tokenizer), TextSubwords(corpus, tokenizer)
-        self.bare = np.concatenate(
-            [_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus, FORMS_AT_ONCE)]
-        )
+        self.bare = np.concatenate([_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus, FORMS_AT_ONCE)])
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence as a part of its paragraph."""
@@ -170,9 +166,7 @@ def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -
     return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
 
 
-def encode_joined(
-    tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER
-) -> EncodedTexts:
+def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER) -> EncodedTexts:
     """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
 
     A text is joined to the one before it where it begins with a space. A subword belongs to the text in
@@ -208,11 +202,7 @@ def _encode_runs(
     doubtful = np.zeros(len(begins), dtype=np.bool_)
     doubtful[run[(starts == ends) & (first < last)]] = True
     subwords = EncodedTexts(
-        told.ids,
-        starts - characters[owner],
-        ends - characters[owner],
-        offsets_of(lengths),
-        np.diff(characters),
+        told.ids, starts - characters[owner], ends - characters[owner], offsets_of(lengths), np.diff(characters)
     )
     return subwords, np.repeat(doubtful, np.diff(bounds))
 

@@ -185,9 +185,7 @@ class Teacher:
         if reason is None:
             return
         if wanted == "packed":
-            raise TeacherError(
-                f"{self.config.name} cannot read packed texts: {reason}. Use attention=padded."
-            )
+            raise TeacherError(f"{self.config.name} cannot read packed texts: {reason}. Use attention=padded.")
         warnings.warn(
             f"{self.config.name} reads padded texts, which is slower: it cannot read packed ones ({reason}).",
             stacklevel=4,

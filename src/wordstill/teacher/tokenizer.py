@@ -53,9 +53,7 @@ class EncodedTexts:
     offsets: Ints
     characters: Ints
 
-    def align(
-        self, text: Ints, start: NDArray[np.integer] | int, end: NDArray[np.integer]
-    ) -> tuple[Ints, Ints]:
+    def align(self, text: Ints, start: NDArray[np.integer] | int, end: NDArray[np.integer]) -> tuple[Ints, Ints]:
         """Half-open ranges of subwords of spans, counted from the first text's first; empty where dropped.
 
         Args:
@@ -125,9 +123,7 @@ class SubwordTokenizer:
 
     def with_empty_space_marks(self, subwords: EncodedTexts) -> EncodedTexts:
         """Subwords with the span of every lone space mark emptied."""
-        return replace(
-            subwords, ends=np.where(np.isin(subwords.ids, self._space_ids), subwords.starts, subwords.ends)
-        )
+        return replace(subwords, ends=np.where(np.isin(subwords.ids, self._space_ids), subwords.starts, subwords.ends))
 
     def splits_at_spaces(self) -> bool:
         """Whether this tokenizer never joins characters across a single space."""

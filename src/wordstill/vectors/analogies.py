@@ -16,16 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError, unknown_name
-from wordstill.vectors.queries import (
-    Items,
-    Scored,
-    as_list,
-    grouped_sums,
-    named,
-    resolve,
-    rows_of_groups,
-    search,
-)
+from wordstill.vectors.queries import Items, Scored, as_list, grouped_sums, named, resolve, rows_of_groups, search
 from wordstill.vectors.search import best_rows, unit_rows
 
 if TYPE_CHECKING:
@@ -70,9 +61,7 @@ def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule
             raise UsageError(f"{rule} needs {several} and one; question {number} has {sizes}.")
     sizes = [len(items) for question in parts for items in question]
     resolved = resolve(table, list(chain.from_iterable(chain.from_iterable(parts))))
-    asked = rows_of_groups(
-        resolved.rows, [sum(sizes[start : start + 3]) for start in range(0, len(sizes), 3)]
-    )
+    asked = rows_of_groups(resolved.rows, [sum(sizes[start : start + 3]) for start in range(0, len(sizes), 3)])
     means = grouped_sums(resolved.units(), sizes) / np.array(sizes).reshape(-1, 1)
     a, b, c = means[0::3], means[1::3], means[2::3]
     if rule != "3cosmul":
@@ -169,12 +158,7 @@ def _inside(banned: Sequence[Sequence[int]], start: int, end: int) -> dict[int, 
 
 
 def _answers(
-    cosines: Single,
-    questions: Rows,
-    groups: list[Rows],
-    inside: dict[int, list[int]],
-    rule: Rule,
-    group_bytes: int,
+    cosines: Single, questions: Rows, groups: list[Rows], inside: dict[int, list[int]], rule: Rule, group_bytes: int
 ) -> Iterator[tuple[Rows, Rows, Single]]:
     """Questions with their best candidates of a block and their scores."""
     size = max(1, group_bytes // (4 * cosines.shape[1]))

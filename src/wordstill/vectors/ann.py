@@ -53,8 +53,6 @@ class ApproximateNeighbours:
         own = int((found.rows != NO_ROW).any())
         answers = self._index.query(found.vectors, k=min(topn + own, len(self.vectors)))
         return [
-            [(self.vectors.words[near], 1 - float(distance)) for near, distance in answer if near != row][
-                :topn
-            ]
+            [(self.vectors.words[near], 1 - float(distance)) for near, distance in answer if near != row][:topn]
             for row, answer in zip(found.rows.tolist(), answers)
         ]

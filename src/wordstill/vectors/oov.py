@@ -263,8 +263,7 @@ class NgramIndex:
         self.sizes = tuple(sizes)
         self.count = len(words)
         parts = [
-            self._grams(words[start : start + WORDS_AT_ONCE], start)
-            for start in range(0, len(words), WORDS_AT_ONCE)
+            self._grams(words[start : start + WORDS_AT_ONCE], start) for start in range(0, len(words), WORDS_AT_ONCE)
         ]
         # One number holds group and row, so that one sort puts equal groups together.
         pairs = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))

@@ -66,9 +66,7 @@ def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
     return Resolved(rows, vectors, are_words)
 
 
-def most_similar(
-    table: WordVectors, positive: Sequence[Items], negative: Sequence[Items], topn: int
-) -> list[Scored]:
+def most_similar(table: WordVectors, positive: Sequence[Items], negative: Sequence[Items], topn: int) -> list[Scored]:
     """For each query the words nearest to the sum of its positive items less its negative ones."""
     if len(positive) != len(negative):
         raise UsageError(
@@ -79,9 +77,7 @@ def most_similar(
     queries = [(*more, *less) for more, less in zip(plus, minus)]
     for number, items in enumerate(queries):
         if not items:
-            raise UsageError(
-                f"most_similar needs at least one word or vector to start from; query {number} has none."
-            )
+            raise UsageError(f"most_similar needs at least one word or vector to start from; query {number} has none.")
     signs = [sign for more, less in zip(plus, minus) for sign in [1.0] * len(more) + [-1.0] * len(less)]
     resolved = resolve(table, list(chain.from_iterable(queries)))
     sizes = [len(items) for items in queries]
@@ -126,9 +122,7 @@ def search(
 def named(table: WordVectors, found: Iterable[Found]) -> list[Scored]:
     """Rows and scores as words and scores."""
     words = table.words
-    return [
-        [(words[row], score) for row, score in zip(rows.tolist(), scores.tolist())] for rows, scores in found
-    ]
+    return [[(words[row], score) for row, score in zip(rows.tolist(), scores.tolist())] for rows, scores in found]
 
 
 def grouped_sums(rows: NDArray[np.floating], sizes: Sequence[int]) -> NDArray[np.float64]:

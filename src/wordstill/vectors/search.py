@@ -42,10 +42,7 @@ def unit_rows(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def nearest(
-    unit: NDArray[np.float32],
-    queries: NDArray[np.float32],
-    topn: int,
-    exclude: Sequence[Sequence[int]] | None = None,
+    unit: NDArray[np.float32], queries: NDArray[np.float32], topn: int, exclude: Sequence[Sequence[int]] | None = None
 ) -> Iterator[Found]:
     """The rows with the largest dot product with each query, best first, equal scores in row order.
 

@@ -147,9 +147,7 @@ class WordVectors:
         """`n_similarity` of many pairs of sets, (pairs,)."""
         return queries.n_similarity(self, pairs)
 
-    def most_similar(
-        self, positive: Items | None = None, negative: Items | None = None, topn: int = 10
-    ) -> Scored:
+    def most_similar(self, positive: Items | None = None, negative: Items | None = None, topn: int = 10) -> Scored:
         """The words nearest in cosine to the sum of ``positive`` minus ``negative``, without these words.
 
         As in gensim, a word counts with its unit vector, and a vector as it is given.
@@ -183,9 +181,7 @@ class WordVectors:
         """``a`` is to ``b`` as ``c`` is to what, by a rule of `wordstill.vectors.analogies`."""
         return analogies(self, [(a, b, c)], topn, rule)[0]
 
-    def analogy_batch(
-        self, questions: Sequence[Question], topn: int = 10, rule: Rule = "3cosadd"
-    ) -> list[Scored]:
+    def analogy_batch(self, questions: Sequence[Question], topn: int = 10, rule: Rule = "3cosadd") -> list[Scored]:
         """`analogy` for many questions (a, b, c)."""
         return analogies(self, questions, topn, rule)
 
@@ -213,12 +209,7 @@ class WordVectors:
         )
 
     def save(
-        self,
-        path: AnyPath,
-        format: str | None = None,
-        *,
-        overwrite: bool = False,
-        dtype: str | None = None,
+        self, path: AnyPath, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None
     ) -> None:
         """Write the table; see ``wordstill.formats.write``."""
         from wordstill import formats

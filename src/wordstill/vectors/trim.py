@@ -12,11 +12,7 @@ from wordstill.vectors.table import Matrix, WordVectors, most_frequent
 
 
 def trim(
-    vectors: WordVectors,
-    *,
-    top: int | None = None,
-    dim: int | None = None,
-    words: Sequence[str] | None = None,
+    vectors: WordVectors, *, top: int | None = None, dim: int | None = None, words: Sequence[str] | None = None
 ) -> WordVectors:
     """Keep some words and numbers of a table, and note that in its provenance.
 
@@ -43,9 +39,7 @@ def trim(
     provenance = {**vectors.provenance, "trimmed": [*vectors.provenance.get("trimmed", ()), change]}
     # Sub-words would still give vectors of the old length.
     subwords = vectors.subwords if matrix.shape[1] == vectors.dim else None
-    return WordVectors(
-        kept, np.ascontiguousarray(matrix), counts=counts, provenance=provenance, subwords=subwords
-    )
+    return WordVectors(kept, np.ascontiguousarray(matrix), counts=counts, provenance=provenance, subwords=subwords)
 
 
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:

@@ -106,9 +106,7 @@ def test_scores_are_the_mean_ratings(data_folder, name, low, high):
 
 
 def test_simlex_is_its_parts_of_speech(data_folder):
-    full, *parts = (
-        Counter(triples(read(f"simlex999{part}"))) for part in ("", "-nouns", "-verbs", "-adjectives")
-    )
+    full, *parts = (Counter(triples(read(f"simlex999{part}"))) for part in ("", "-nouns", "-verbs", "-adjectives"))
     assert full == sum(parts, Counter())
     assert not Counter(triples(read("simlex999-associated"))) - full
 
@@ -171,19 +169,10 @@ def test_battig_repeats_words_of_several_classes(data_folder):
     [
         ("sts12", {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399}),
         ("sts13", {"FNWN": 189, "OnWN": 561, "headlines": 750}),
-        (
-            "sts15",
-            {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-        ),
+        ("sts15", {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750}),
         (
             "sts16",
-            {
-                "answer-answer": 254,
-                "headlines": 249,
-                "plagiarism": 230,
-                "postediting": 244,
-                "question-question": 209,
-            },
+            {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
         ),
     ],
 )

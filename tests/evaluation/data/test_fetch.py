@@ -73,13 +73,9 @@ def register(monkeypatch, copy: DatasetFile) -> None:
     monkeypatch.setitem(DATASETS, "toy", Dataset("toy", "Toy", 1, "nobody", "none", UPSTREAM, (copy,)))
 
 
-def toy(
-    path: str = "similarity/toy.txt", source: str | None = "data/pairs.txt", **files: bytes
-) -> DatasetFile:
+def toy(path: str = "similarity/toy.txt", source: str | None = "data/pairs.txt", **files: bytes) -> DatasetFile:
     contents = files or {path: PAIRS}
-    return DatasetFile(
-        path, PairReader(), source, checksums={name: checksum(text) for name, text in contents.items()}
-    )
+    return DatasetFile(path, PairReader(), source, checksums={name: checksum(text) for name, text in contents.items()})
 
 
 def test_a_file_is_downloaded_checked_and_found(bare, github, monkeypatch):
@@ -103,9 +99,7 @@ def test_a_folder_of_files(bare, github, monkeypatch):
     contents = {"sts/year/a.txt": b"1\n", "sts/year/part/b.txt": b"2\n"}
     register(
         monkeypatch,
-        DatasetFile(
-            "sts/year", PairReader(), "data/STS/year", checksums={p: checksum(c) for p, c in contents.items()}
-        ),
+        DatasetFile("sts/year", PairReader(), "data/STS/year", checksums={p: checksum(c) for p, c in contents.items()}),
     )
     for path, content in contents.items():
         target = github / "data" / "STS" / path.removeprefix("sts/")
@@ -138,9 +132,7 @@ def test_a_mirror_holds_the_paths_of_the_registry(bare, server, monkeypatch, tmp
     register(monkeypatch, toy(source=None))
     (folder / "similarity").mkdir()
     (folder / "similarity" / "toy.txt").write_bytes(PAIRS)
-    assert fetch("toy", tmp_path / "here", mirror=f"{address}/") == [
-        tmp_path / "here" / "similarity" / "toy.txt"
-    ]
+    assert fetch("toy", tmp_path / "here", mirror=f"{address}/") == [tmp_path / "here" / "similarity" / "toy.txt"]
 
 
 @pytest.mark.parametrize("content", [b"<html>Not found</html>", b"cat\tdog\t4\n", b""])

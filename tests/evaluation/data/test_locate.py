@@ -168,13 +168,7 @@ def test_an_unknown_name_is_met_with_the_nearest():
 def test_a_folder_that_lacks_a_file_is_not_found(bare, monkeypatch):
     files = {f"set/{name}.txt": hashlib.sha256(name.encode()).hexdigest() for name in "ab"}
     row = Dataset(
-        "toy",
-        "Toy",
-        1,
-        "nobody",
-        "none",
-        "someone/something@01234567",
-        (DatasetFile("set", str, checksums=files),),
+        "toy", "Toy", 1, "nobody", "none", "someone/something@01234567", (DatasetFile("set", str, checksums=files),)
     )
     monkeypatch.setitem(DATASETS, "toy", row)
     (bare / "set").mkdir(parents=True)

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from wordstill.errors import DataError
 from wordstill.evaluation.data.similarity_sets import PairReader, WordPairs, read_own_pairs
 
-WORDS = st.text(
-    st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")), min_size=1, max_size=8
-).filter(lambda word: word != "#" and not any(mark in word for mark in ',"'))
-ROWS = st.lists(
-    st.tuples(WORDS, WORDS, st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=6
+WORDS = st.text(st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")), min_size=1, max_size=8).filter(
+    lambda word: word != "#" and not any(mark in word for mark in ',"')
 )
+ROWS = st.lists(st.tuples(WORDS, WORDS, st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=6)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -113,19 +111,10 @@ def test_what_is_written_is_read(tmp_path, delimiter, rows):
 
 
 @QUICK
-@given(
-    content=st.one_of(
-        st.binary(max_size=60), st.text(alphabet='ab1 ,\t\r\n"#-.é', max_size=60).map(str.encode)
-    )
-)
+@given(content=st.one_of(st.binary(max_size=60), st.text(alphabet='ab1 ,\t\r\n"#-.é', max_size=60).map(str.encode)))
 def test_any_bytes_give_pairs_or_a_clear_error(tmp_path, content):
     path = written(tmp_path, content)
-    readers = [
-        read_own_pairs,
-        PairReader(),
-        PairReader(delimiter=","),
-        PairReader(delimiter=None, lemma_suffix=True),
-    ]
+    readers = [read_own_pairs, PairReader(), PairReader(delimiter=","), PairReader(delimiter=None, lemma_suffix=True)]
     for reader in readers:
         try:
             pairs = reader(path)
@@ -142,10 +131,7 @@ def test_any_bytes_give_pairs_or_a_clear_error(tmp_path, content):
         (PairReader(delimiter=None), "sun day 4.500000\nold new 1.000000\n"),
         (PairReader(delimiter=None, lemma_suffix=True), "sun-n day-n 4.5\nold-j new-j 1\n"),
         (PairReader(delimiter=",", header=1), "Word 1,Word 2,Human (mean)\r\nsun,day,4.5\r\nold,new,1\r\n"),
-        (
-            PairReader(columns=(0, 1, 3), header=1),
-            "word1\tword2\tPOS\tS\tx\nsun\tday\tN\t4.5\t2\nold\tnew\tA\t1\t3\n",
-        ),
+        (PairReader(columns=(0, 1, 3), header=1), "word1\tword2\tPOS\tS\tx\nsun\tday\tN\t4.5\t2\nold\tnew\tA\t1\t3\n"),
         (PairReader(columns=(0, 1, 3)), "sun\tday\tV\t4.5\tNONE\nold\tnew\tV\t1\n"),
         (PairReader(header=2), "# The set\n# Word 1\tWord 2\tHuman\nsun\tday\t4.5\nold\tnew\t1\n"),
     ],

@@ -32,9 +32,7 @@ def test_any_questions_are_read_back(questions, end):
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60))
-@pytest.mark.parametrize(
-    "reader", [read_own_questions, read_own_categories, read_own_sentences, read_lexicon]
-)
+@pytest.mark.parametrize("reader", [read_own_questions, read_own_categories, read_own_sentences, read_lexicon])
 def test_any_bytes_are_read_or_told(reader, content):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "any.txt"

@@ -59,16 +59,7 @@ def test_the_page_is_whole_and_holds_everything(tables, sets):
     parser.feed(page)
     assert parser.open == []
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
-    for heading in (
-        "Scores",
-        "Bars",
-        "Coverage",
-        "Differences",
-        "Sections",
-        "Nearest",
-        "Relations",
-        "To paste",
-    ):
+    for heading in ("Scores", "Bars", "Coverage", "Differences", "Sections", "Nearest", "Relations", "To paste"):
         assert f"<h2>{heading}" in page
     assert "two &amp; &lt;b&gt;" in page and "<b>" not in page
     assert "\\begin{tabular}" in page
@@ -87,16 +78,7 @@ def test_the_same_evaluation_gives_the_same_page(tables, sets):
 
 
 def test_published_rows_stand_beside_ours(tables, data_folder):
-    words = {
-        "cord": 0,
-        "smile": 0,
-        "rooster": 0,
-        "voyage": 0,
-        "noon": 0,
-        "string": 0,
-        "fruit": 0,
-        "furnace": 0,
-    }
+    words = {"cord": 0, "smile": 0, "rooster": 0, "voyage": 0, "noon": 0, "string": 0, "fruit": 0, "furnace": 0}
     vectors = WordVectors(list(words), np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32))
     page = html(evaluate(vectors, ["rg65"]))
     assert "Context-to-Vec, retrofitted" in page and "85.1" in page and "Table 3" in page
@@ -153,9 +135,7 @@ def test_drawings_of_odd_values():
         assert "nan" not in drawing and "inf" not in drawing
 
 
-@pytest.mark.parametrize(
-    ("words", "text"), [(950, "950"), (27e6, "27 M"), (4e5, "400 k"), (1.28e9, "1.28 G")]
-)
+@pytest.mark.parametrize(("words", "text"), [(950, "950"), (27e6, "27 M"), (4e5, "400 k"), (1.28e9, "1.28 G")])
 def test_sizes_of_text(words, text):
     assert plots.size_text(words) == text
 

@@ -46,17 +46,9 @@ def test_sets_that_no_paper_reports():
 def test_printed_means_hold():
     """The papers print the mean of a row, which would show a misread score."""
     means = {"BERT2Static para": 60.31, "RoBERTa2Static para": 62.91, "GPT2Static sent": 60.94, "CBOW": 48.23}
-    table = {
-        row.model: row.scores.values() for row in PUBLISHED if row.table == 3 and "X2Static" in row.paper
-    }
+    table = {row.model: row.scores.values() for row in PUBLISHED if row.table == 3 and "X2Static" in row.paper}
     for model, mean in means.items():
         assert sum(table[model]) / 5 == pytest.approx(mean, abs=0.006)
-    table = {
-        row.model: row.scores.values() for row in PUBLISHED if row.table == 4 and "X2Static" in row.paper
-    }
-    for model, mean in {
-        "BERT2Static para": 79.9,
-        "GPT2Static sent": 79.4,
-        "CBOW": 74.6,
-    }.items():
+    table = {row.model: row.scores.values() for row in PUBLISHED if row.table == 4 and "X2Static" in row.paper}
+    for model, mean in {"BERT2Static para": 79.9, "GPT2Static sent": 79.4, "CBOW": 74.6}.items():
         assert sum(table[model]) / 6 == pytest.approx(mean, abs=0.06)

@@ -26,17 +26,7 @@ def score(name: str, value: float | None, used: int = 60) -> Score:
     interval = None if value is None else Interval(value - 2.04, value + 3)
     problem = "none of the 65 pairs is covered" if value is None else None
     return Score(
-        "similarity",
-        name,
-        "spearman",
-        value,
-        interval,
-        Coverage(used, 65),
-        used,
-        Protocol("p"),
-        "s",
-        "0",
-        problem,
+        "similarity", name, "spearman", value, interval, Coverage(used, 65), used, Protocol("p"), "s", "0", problem
     )
 
 
@@ -90,9 +80,7 @@ def test_mean_of_the_eight(show):
 
 def test_uneven_coverage_is_said():
     even = Evaluation({"a": {"men": score("men", 1.0)}, "b": {"men": score("men", 2.0)}}, Protocol("p"), 0)
-    uneven = Evaluation(
-        {"a": {"men": score("men", 1.0)}, "b": {"men": score("men", 2.0, 3)}}, Protocol("p"), 0
-    )
+    uneven = Evaluation({"a": {"men": score("men", 1.0)}, "b": {"men": score("men", 2.0, 3)}}, Protocol("p"), 0)
     assert "not over the same items" not in notes(even)
     assert "not over the same items" in notes(uneven)
 
@@ -193,6 +181,4 @@ def test_notes_say_what_the_scores_of_trained_tasks_hold():
     assert "coverage is of running words" in notes(trained)
     assert "running words" not in notes(Evaluation({"a": {"cr": plain}}, Protocol("p"), 0))
     sentences = Evaluation({"a": {"sts12": replace(plain, task="sts")}}, Protocol("p"), 0)
-    assert "has a word of each" in notes(sentences) and "words without a vector are left out" in notes(
-        sentences
-    )
+    assert "has a word of each" in notes(sentences) and "words without a vector are left out" in notes(sentences)

@@ -79,9 +79,7 @@ def test_agrees_with_gensim_on_google(data_folder):
     words = list(dict.fromkeys(word.lower() for word in task.words()))[: 12 * 30]
     vectors = related_vectors(words)
     score = task.run(vectors, "official")
-    accuracy, _ = keyed(vectors).evaluate_word_analogies(
-        str(data_folder / "analogy/google/questions-words.txt")
-    )
+    accuracy, _ = keyed(vectors).evaluate_word_analogies(str(data_folder / "analogy/google/questions-words.txt"))
     assert 0 < score.coverage.used < score.coverage.total == 19544
     assert score.value == pytest.approx(100 * accuracy, abs=1e-6)
 
@@ -91,9 +89,7 @@ def test_3cosmul_agrees_with_gensim(questions):
     model = keyed(vectors)
     asked = [line.lower().split() for line in questions.read_text().splitlines() if ":" not in line]
     asked = [line for line in asked if "unknown" not in line]
-    right = [
-        model.most_similar_cosmul(positive=[b, c], negative=[a], topn=1)[0][0] == d for a, b, c, d in asked
-    ]
+    right = [model.most_similar_cosmul(positive=[b, c], negative=[a], topn=1)[0][0] == d for a, b, c, d in asked]
     score = AnalogyTask(questions).run(vectors, Protocol("p", case="lower", analogy="3cosmul"))
     assert score.value == pytest.approx(100 * np.mean(right), abs=1e-6)
     assert score.value != AnalogyTask(questions).run(vectors, Protocol("p", case="lower")).value
@@ -101,13 +97,7 @@ def test_3cosmul_agrees_with_gensim(questions):
 
 def test_sections_and_halves(questions):
     score = AnalogyTask(questions).run(related_vectors(WORDS))
-    assert [part.name for part in score.parts] == [
-        "semantic",
-        "syntactic",
-        "capital",
-        "family",
-        "gram1-adverb",
-    ]
+    assert [part.name for part in score.parts] == ["semantic", "syntactic", "capital", "family", "gram1-adverb"]
     parts = {part.name: part for part in score.parts}
     assert parts["semantic"].n == 120 and parts["syntactic"].n == 60
     assert parts["semantic"].value == pytest.approx((parts["capital"].value + parts["family"].value) / 2)
@@ -117,9 +107,7 @@ def test_sections_and_halves(questions):
 
 def test_absent_words(questions):
     vectors = related_vectors(WORDS[:30])
-    runs = {
-        oov: AnalogyTask(questions).run(vectors, Protocol("p", oov=oov)) for oov in ("skip", "mean", "zero")
-    }
+    runs = {oov: AnalogyTask(questions).run(vectors, Protocol("p", oov=oov)) for oov in ("skip", "mean", "zero")}
     used, total = runs["skip"].coverage
     assert runs["skip"].n == used < total
     assert runs["mean"].n == runs["zero"].n == total
@@ -131,9 +119,7 @@ def test_the_third_word_can_be_asked_for(questions, tmp_path):
     vectors = related_vectors(WORDS)
     turned = tmp_path / "turned.txt"
     lines = [line.split() for line in questions.read_text().splitlines()]
-    turned.write_text(
-        "\n".join(" ".join(line if len(line) < 4 else [line[i] for i in (1, 0, 3, 2)]) for line in lines)
-    )
+    turned.write_text("\n".join(" ".join(line if len(line) < 4 else [line[i] for i in (1, 0, 3, 2)]) for line in lines))
     third = AnalogyTask(questions).run(vectors, Protocol("p", analogy_asks="third"))
     assert third.value == AnalogyTask(turned).run(vectors, Protocol("p")).value
     assert third.value != AnalogyTask(questions).run(vectors, Protocol("p")).value
@@ -144,10 +130,7 @@ def test_words_without_punctuation(tmp_path, random_vectors):
     path.write_text("Dog dog's cat cat's\n")
     vectors = random_vectors(["dog", "dogs", "cat", "cats", "x"])
     assert AnalogyTask(path).run(vectors).coverage.used == 0
-    assert (
-        AnalogyTask(path).run(vectors, Protocol("p", case="exact", analogy_words="stripped")).coverage.used
-        == 1
-    )
+    assert AnalogyTask(path).run(vectors, Protocol("p", case="exact", analogy_words="stripped")).coverage.used == 1
     assert AnalogyTask(path).run(vectors, "web").coverage.used == 1
 
 
@@ -160,11 +143,7 @@ def test_a_table_with_none_of_the_words_has_no_score(questions, random_vectors):
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [
-        ("a b c\n", ":1: expected the four words"),
-        (": \na b c d\n", "has no name"),
-        ("\n", "holds no questions"),
-    ],
+    [("a b c\n", ":1: expected the four words"), (": \na b c d\n", "has no name"), ("\n", "holds no questions")],
 )
 def test_bad_files(tmp_path, content, says):
     path = tmp_path / "bad.txt"

@@ -26,12 +26,7 @@ def own_files(tmp_path, monkeypatch):
     return tmp_path
 
 
-OWN = {
-    "similarity": "pairs.tsv",
-    "analogy": "questions.txt",
-    "categorisation": "classes.txt",
-    "sts": "sentences.tsv",
-}
+OWN = {"similarity": "pairs.tsv", "analogy": "questions.txt", "categorisation": "classes.txt", "sts": "sentences.tsv"}
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -103,9 +98,7 @@ def test_words_of_a_set(own_files):
     assert words_of("sts:sentences.tsv") == ("a", "b", "c", "d")
 
 
-@pytest.mark.parametrize(
-    "name", ["google", "semeval2012", "ap", "battig82", "esslli-1a", "esslli-2c", "sts13"]
-)
+@pytest.mark.parametrize("name", ["google", "semeval2012", "ap", "battig82", "esslli-1a", "esslli-2c", "sts13"])
 @pytest.mark.parametrize("protocol", ["default", "muse", "web", "official"])
 def test_published_sets_under_every_protocol(data_folder, random_vectors, name, protocol):
     task = loaded(name)

@@ -84,9 +84,7 @@ def test_agrees_with_gensim_on_the_published_sets(data_folder, tmp_path, random_
     task = SimilarityTask(name)
     pairs = task.dataset.content
     path = tmp_path / "pairs.tsv"
-    path.write_text(
-        "".join(f"{a}\t{b}\t{s!r}\n" for a, b, s in zip(pairs.first, pairs.second, pairs.gold.tolist()))
-    )
+    path.write_text("".join(f"{a}\t{b}\t{s!r}\n" for a, b, s in zip(pairs.first, pairs.second, pairs.gold.tolist())))
     vectors = random_vectors([word for number, word in enumerate(comparable_words(pairs)) if number % 6])
     agrees(task.run(vectors), *oracle(vectors, path))
 
@@ -103,9 +101,7 @@ def test_a_score_says_everything(random_vectors, pair_set):
 
 def test_a_perfect_table_has_100_points(pair_set):
     angles = np.array([0.0, 0.1, 0.3, 0.7, 1.2])
-    vectors = WordVectors(
-        list("abcde"), np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    )
+    vectors = WordVectors(list("abcde"), np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
     score = SimilarityTask(pair_set([("a", w, 9.0 - n) for n, w in enumerate("abcde")])).run(vectors)
     assert score.value == pytest.approx(100)
     assert score.interval == pytest.approx((100, 100))
@@ -206,10 +202,7 @@ def test_constants_have_no_score(random_vectors, pair_set):
 
 def test_a_zero_vector_has_the_cosine_zero(pair_set):
     vectors = WordVectors(["a", "b"], np.array([[0, 0], [1, 0]], dtype=np.float32))
-    assert SimilarityTask(pair_set([("a", "b", 1.0), ("a", "a", 2.0)])).similarities(vectors).tolist() == [
-        0,
-        0,
-    ]
+    assert SimilarityTask(pair_set([("a", "b", 1.0), ("a", "a", 2.0)])).similarities(vectors).tolist() == [0, 0]
 
 
 def test_vectors_that_are_not_finite_are_named(tmp_path, pair_set):

@@ -39,9 +39,7 @@ def slow_vectors(pairs, vectors, kind):
     for text in (*pairs.first, *pairs.second):
         known = [word for word in text.split() if word in vectors]
         weights = [SIF_WEIGHT / (SIF_WEIGHT + shares[word]) if kind == "sif" else 1.0 for word in known]
-        rows.append(
-            np.mean([weight * vectors[word].astype(float) for weight, word in zip(weights, known)], axis=0)
-        )
+        rows.append(np.mean([weight * vectors[word].astype(float) for weight, word in zip(weights, known)], axis=0))
     matrix = np.array(rows)
     if kind == "sif":
         common = np.linalg.svd(matrix, full_matrices=False)[2][0]
@@ -85,9 +83,7 @@ def test_without_counts_the_rank_is_the_frequency():
         vectors.words, vectors.matrix, counts=np.array([360_360_000 // rank for rank in range(1, 31)])
     )
     sif = Protocol("p", sentence="sif")
-    assert task(made_up()).run(ranked, sif).value == pytest.approx(
-        task(made_up()).run(counted, sif).value, abs=1e-3
-    )
+    assert task(made_up()).run(ranked, sif).value == pytest.approx(task(made_up()).run(counted, sif).value, abs=1e-3)
 
 
 def test_blank_scores_are_left_out(tmp_path):

@@ -36,14 +36,10 @@ def polar_set() -> Callable[..., LoadedDataset[Published[str]]]:
         for number in range(sentences):
             label = "positive" if number % 3 else "negative"
             words = random.choice(PLAIN, size=random.integers(1, 9)).tolist()
-            words.insert(
-                int(random.integers(0, len(words) + 1)), random.choice(BAD if number % 3 == 0 else GOOD)
-            )
+            words.insert(int(random.integers(0, len(words) + 1)), random.choice(BAD if number % 3 == 0 else GOOD))
             rows.append(tuple(map(str, words)))
             labels.append(label)
-        return LoadedDataset(
-            "made-up", Published(Examples(tuple(rows), tuple(labels)), **parts), "test", "0" * 64
-        )
+        return LoadedDataset("made-up", Published(Examples(tuple(rows), tuple(labels)), **parts), "test", "0" * 64)
 
     return make
 

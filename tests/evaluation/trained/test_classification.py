@@ -101,9 +101,7 @@ def test_words_are_those_of_every_part(polar_set):
 def test_an_own_file(tmp_path, polar_set, polar_vectors):
     made = polar_set().content.train
     path = tmp_path / "own.tsv"
-    path.write_text(
-        "".join(f"{label}\t{' '.join(words)}\n" for words, label in zip(made.sentences, made.targets))
-    )
+    path.write_text("".join(f"{label}\t{' '.join(words)}\n" for words, label in zip(made.sentences, made.targets)))
     score = ProbeTask(path).run(polar_vectors)
     assert score.value == ProbeTask(polar_set()).run(polar_vectors).value
     assert score.source == f"file:{path}"

@@ -60,9 +60,7 @@ def test_batch_mates_have_no_influence():
 @pytest.mark.parametrize("tuned", [False, True])
 def test_the_vectors_change_only_where_they_are_trained(tuned):
     model, sentences = made(tuned=tuned)
-    learner = ConvolutionLearner(
-        model.vectors.detach().numpy(), 3, CnnConfig(tuned=tuned), torch.device("cpu")
-    )
+    learner = ConvolutionLearner(model.vectors.detach().numpy(), 3, CnnConfig(tuned=tuned), torch.device("cpu"))
     optimiser = learner.optimiser(model, 0.1)
     before = model.vectors.detach().clone()
     model(torch.from_numpy(sentences.padded(np.arange(4), 1))).square().sum().backward()

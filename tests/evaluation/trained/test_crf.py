@@ -74,9 +74,7 @@ def test_gradients_are_those_of_enumeration():
 def test_sentences_of_one_word_have_no_transitions():
     field, emissions = scored_field(3, 1.0)
     one = emissions[:, :1]
-    loss = field.loss(
-        one, torch.zeros(len(LENGTHS), 1, dtype=torch.long), torch.ones(len(LENGTHS), dtype=torch.long)
-    )
+    loss = field.loss(one, torch.zeros(len(LENGTHS), 1, dtype=torch.long), torch.ones(len(LENGTHS), dtype=torch.long))
     scores = one[:, 0] + field.start + field.end
     torch.testing.assert_close(loss, scores.logsumexp(1) - scores[:, 0])
     loss.sum().backward()

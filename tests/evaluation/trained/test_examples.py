@@ -17,15 +17,12 @@ from wordstill.evaluation.data.examples import (
 
 def labelled(*sizes: int) -> Examples[str]:
     rows = [(f"{label}", number) for label, size in enumerate(sizes) for number in range(size)]
-    return Examples(
-        tuple((f"w{label}-{number}",) for label, number in rows), tuple(label for label, _ in rows)
-    )
+    return Examples(tuple((f"w{label}-{number}",) for label, number in rows), tuple(label for label, _ in rows))
 
 
 def tagged(size: int) -> Examples[tuple[str, ...]]:
     return Examples(
-        tuple((f"w{place}",) for place in range(size)),
-        tuple(("A", "B")[place % 2 :][:1] for place in range(size)),
+        tuple((f"w{place}",) for place in range(size)), tuple(("A", "B")[place % 2 :][:1] for place in range(size))
     )
 
 

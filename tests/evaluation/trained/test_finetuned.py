@@ -41,9 +41,7 @@ def test_words_are_found_by_their_first_sub_words(learner, kind):
         firsts = part.firsts.rows[part.firsts.starts[place] : part.firsts.starts[place + 1]]
         ids = part.sentences.rows[part.sentences.starts[place] : part.sentences.starts[place + 1]]
         assert (np.diff(firsts) > 0).all()
-        alone = [
-            made.tokenizer.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)
-        ]
+        alone = [made.tokenizer.encode([" " * bool(number) + word]).ids for number, word in enumerate(sentence)]
         if kind == "bert-uncased":
             assert [ids[first] for first in firsts] == [pieces[0] for pieces in alone]
 
@@ -72,9 +70,7 @@ def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
     made = learner("bert-uncased")
     before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
     sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(24))
-    labels = np.array(
-        [number % 2 for number, row in enumerate(sentences) for _ in range(len(row) if of_words else 1)]
-    )
+    labels = np.array([number % 2 for number, row in enumerate(sentences) for _ in range(len(row) if of_words else 1)])
     part = made.encode(sentences, labels, of_words=of_words)
     with progress_bar("try", 0, show=False) as bar:
         model = fit(made, part, Choice(3e-3, 6, 0.0), 0, bar)

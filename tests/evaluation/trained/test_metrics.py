@@ -6,16 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.evaluation.score import ItemScores, compare
-from wordstill.evaluation.trained.tags import (
-    Span,
-    accuracy,
-    as_sums,
-    macro_f1,
-    score_of,
-    span_counts,
-    spans,
-    to_bioes,
-)
+from wordstill.evaluation.trained.tags import Span, accuracy, as_sums, macro_f1, score_of, span_counts, spans, to_bioes
 
 WORKED = {
     "nothing": ("O O", []),
@@ -88,8 +79,7 @@ def test_taggers_are_compared_on_the_same_sentences():
     random = np.random.default_rng(0)
     gold = random.integers(1, 5, size=300)
     good, bad = (
-        np.stack([np.minimum(gold, random.binomial(gold, share)), gold, gold], axis=-1)[None]
-        for share in (0.9, 0.8)
+        np.stack([np.minimum(gold, random.binomial(gold, share)), gold, gold], axis=-1)[None] for share in (0.9, 0.8)
     )
     test = compare(*(ItemScores.of_ratio(as_sums(counts)) for counts in (good, bad)), seed=1)
     assert test.difference == pytest.approx(score_of(good)[0] - score_of(bad)[0])

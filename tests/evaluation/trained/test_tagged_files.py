@@ -38,15 +38,7 @@ def test_columns(tmp_path):
 
 
 def test_conllu(tmp_path):
-    lines = [
-        "# text = don't",
-        "1-2\tdon't\t_\t_",
-        "1\tdo\tdo\tAUX",
-        "2\tn't\tnot\tPART",
-        "2.1\tx\tx\tVERB",
-        "",
-        "",
-    ]
+    lines = ["# text = don't", "1-2\tdon't\t_\t_", "1\tdo\tdo\tAUX", "2\tn't\tnot\tPART", "2.1\tx\tx\tVERB", "", ""]
     with gzip.open(tmp_path / "train.gz", "wt", encoding="utf-8") as handle:
         handle.write("\n".join(lines))
     published = Columns("train.gz", word=1, tag=3, conllu=True)(tmp_path)
@@ -75,10 +67,7 @@ def test_treebank(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        ("a\tX\nb\n", "own:2: expected at least 2 columns but got 1: 'b'"),
-        ("\n\n", "own holds no sentences"),
-    ],
+    [("a\tX\nb\n", "own:2: expected at least 2 columns but got 1: 'b'"), ("\n\n", "own holds no sentences")],
 )
 def test_bad_lines_are_named(tmp_path, content, message):
     path = tmp_path / "own"

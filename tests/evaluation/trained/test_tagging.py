@@ -22,14 +22,7 @@ from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences  # noqa: E402
 
 QUICK = TaggerConfig(
-    hidden=16,
-    character_size=4,
-    character_filters=6,
-    learning_rate=0.03,
-    epochs=4,
-    batch=8,
-    seeds=2,
-    device="cpu",
+    hidden=16, character_size=4, character_filters=6, learning_rate=0.03, epochs=4, batch=8, seeds=2, device="cpu"
 )
 
 
@@ -48,9 +41,7 @@ def parts_of_speech(span_set):
     train = made.content.train
     return replace(
         made,
-        content=Published(
-            Examples(train.sentences, tuple(tuple(word[:3] for word in row) for row in train.sentences))
-        ),
+        content=Published(Examples(train.sentences, tuple(tuple(word[:3] for word in row) for row in train.sentences))),
     )
 
 
@@ -69,9 +60,7 @@ def test_equal_seeds_give_equal_scores(span_set, random_vectors):
     made = span_set()
     quick = replace(QUICK, epochs=1)
     words = sorted({word for row in made.content.train.sentences for word in row})
-    first, second, other = (
-        TaggingTask(made, quick).run(random_vectors(words), seed=seed) for seed in (0, 0, 5)
-    )
+    first, second, other = (TaggingTask(made, quick).run(random_vectors(words), seed=seed) for seed in (0, 0, 5))
     assert first == second
     assert first.parts != other.parts
 
@@ -110,11 +99,7 @@ def test_a_set_with_labels_is_refused(polar_set):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [
-        ({"hidden": 3}, "hidden must be"),
-        ({"optimiser": "adma"}, "Did you mean 'adam'"),
-        ({"epochs": 0}, "epochs"),
-    ],
+    [({"hidden": 3}, "hidden must be"), ({"optimiser": "adma"}, "Did you mean 'adam'"), ({"epochs": 0}, "epochs")],
 )
 def test_wrong_settings_are_refused(wrong, message):
     with pytest.raises(UsageError, match=message):

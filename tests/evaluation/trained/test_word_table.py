@@ -18,10 +18,7 @@ def table(oov: str, **options) -> WordTable:
 
 def rows_of(made: WordTable) -> list[list[list[float]]]:
     encoded = made.encode(SENTENCES)
-    return [
-        made.matrix[encoded.rows[start:end]].tolist()
-        for start, end in zip(encoded.starts, encoded.starts[1:])
-    ]
+    return [made.matrix[encoded.rows[start:end]].tolist() for start, end in zip(encoded.starts, encoded.starts[1:])]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +45,7 @@ def test_coverage_counts_running_words():
 def test_padding_is_zeros_and_the_scale_is_one_factor():
     plain, unit = table("skip"), table("skip", scale="unit")
     assert not plain.matrix[0].any()
-    assert np.mean(
-        np.square(unit.matrix[[unit.rows[word] for word in ("The", "Cat", "dog")]])
-    ) == pytest.approx(1)
+    assert np.mean(np.square(unit.matrix[[unit.rows[word] for word in ("The", "Cat", "dog")]])) == pytest.approx(1)
     factor = unit.matrix[unit.rows["dog"], 1] / plain.matrix[plain.rows["dog"], 1]
     np.testing.assert_allclose(unit.matrix, factor * plain.matrix, rtol=1e-6)
 

@@ -52,9 +52,7 @@ def test_as_many_arguments_as_before():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, which is what records")
 def test_a_gpu_does_what_it_did():
     total, pace = torch.zeros(4, device="cuda"), torch.ones((), device="cuda")
-    add = Replayed(
-        lambda values: total.add_(pace * (values @ values.T).sum() + values.sum(dim=0)), 3, recorded
-    )
+    add = Replayed(lambda values: total.add_(pace * (values @ values.T).sum() + values.sum(dim=0)), 3, recorded)
     expected, given = torch.zeros(4), arguments(SIZES, "cuda")
     for number, values in enumerate(given):
         pace.fill_(number)

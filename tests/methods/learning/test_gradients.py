@@ -212,9 +212,7 @@ class TestX2Static:
             words += sentence
         table = method.rows.weights.double().requires_grad_()
         negatives = (torch.arange(10) % len(COUNTS)).expand(len(words), 10)
-        expected = plain_x2static(
-            method.config, torch.tensor(np.array(queries)), torch.tensor(words), negatives, table
-        )
+        expected = plain_x2static(method.config, torch.tensor(np.array(queries)), torch.tensor(words), negatives, table)
         expected.backward()
         method.observe(hand_made(sentences, vectors))
         assert int(method.clock.counts[2]) == 1

@@ -99,9 +99,7 @@ def test_shared_rows_are_rows_of_every_query():
     table = RowTable(start(), RowOptimizer("sgd"))
     each = shared.expand(QUERIES, SLOTS)
     assert torch.allclose(table.scores(queries, shared), table.scores(queries, each))
-    assert torch.allclose(
-        table.query_gradients(shared, coefficients), table.query_gradients(each, coefficients)
-    )
+    assert torch.allclose(table.query_gradients(shared, coefficients), table.query_gradients(each, coefficients))
     for found, expected in zip(
         merged_gradients(queries, shared, coefficients), merged_gradients(queries, each, coefficients)
     ):

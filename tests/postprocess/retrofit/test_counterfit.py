@@ -96,11 +96,7 @@ def test_synonyms_come_together(table):
 def test_record(table):
     _, moved = fitted(table)
     (entry,) = moved.provenance["transforms"]
-    assert (entry["name"], entry["antonyms"], entry["synonyms"]) == (
-        "counterfit.v1",
-        {"file": "antonyms.csv"},
-        "",
-    )
+    assert (entry["name"], entry["antonyms"], entry["synonyms"]) == ("counterfit.v1", {"file": "antonyms.csv"}, "")
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,7 @@ LINKS = [("b", "a", 1.0), ("a", "b", 3.0), ("a", "a", 9.0), ("c", "b", 0.5), ("a
 
 def test_each_link_once_with_its_largest_weight_and_none_of_a_word_with_itself():
     lexicon = Lexicon.from_links(LINKS)
-    assert {frozenset(link[:2]): link[2] for link in lexicon.links()} == {
-        frozenset("ab"): 3.0,
-        frozenset("cb"): 0.5,
-    }
+    assert {frozenset(link[:2]): link[2] for link in lexicon.links()} == {frozenset("ab"): 3.0, frozenset("cb"): 0.5}
     assert len(lexicon) == 2
 
 

@@ -110,9 +110,9 @@ def test_a_folder_instead_of_a_file_is_no_traceback(tmp_path):
         read_lexicon(tmp_path)
 
 
-word = st.text(
-    st.characters(blacklist_characters="\n\r\t\x00 ", blacklist_categories=("Cs",)), min_size=1
-).filter(lambda text: text.strip() == text)
+word = st.text(st.characters(blacklist_characters="\n\r\t\x00 ", blacklist_categories=("Cs",)), min_size=1).filter(
+    lambda text: text.strip() == text
+)
 
 
 @given(st.lists(st.lists(word, min_size=2, max_size=5), min_size=1, max_size=8))

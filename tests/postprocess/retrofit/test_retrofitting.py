@@ -61,8 +61,7 @@ def slow(table, lexicon, config):
 def faruqui(config, word, neighbours, seen, old):
     degree = sum(neighbours.values())
     betas = {
-        other: weight / degree if config.beta is None else config.beta * weight
-        for other, weight in neighbours.items()
+        other: weight / degree if config.beta is None else config.beta * weight for other, weight in neighbours.items()
     }
     total = config.alpha * old[word] + sum(beta * seen[other] for other, beta in betas.items())
     return total / (config.alpha + sum(betas.values()))
@@ -121,9 +120,7 @@ def test_the_objective_is_the_sum_of_the_documentation(table, lexicon, name, ord
         hold, pull, weights, importance = parts_of_the_objective(config, links, new, places[0])
         held = hold * importance @ ((new - places[0]) ** 2).sum(axis=1)
         between = ((new[:, None] - new[None]) ** 2).sum(axis=2)
-        assert value == pytest.approx(
-            held + pull / 2 * importance @ (weights * between).sum(axis=1), rel=1e-5
-        )
+        assert value == pytest.approx(held + pull / 2 * importance @ (weights * between).sum(axis=1), rel=1e-5)
 
 
 def parts_of_the_objective(config, links, new, old):
@@ -163,9 +160,7 @@ def test_words_without_links_keep_their_direction_and_no_words_are_lost(table, l
 def test_linked_words_come_nearer(table, lexicon):
     moved = retrofitter("faruqui", lexicon).fit_transform(table)
     known = [link for link in lexicon.links() if link[0] in table and link[1] in table]
-    before, after = (
-        np.mean([vectors.similarity(one, other) for one, other, _ in known]) for vectors in (table, moved)
-    )
+    before, after = (np.mean([vectors.similarity(one, other) for one, other, _ in known]) for vectors in (table, moved))
     assert after > before + 0.2
 
 
@@ -191,11 +186,7 @@ def test_provenance_and_pipeline(table, lexicon, tmp_path):
     assert entry["name"] == "context-graph.v1"
     assert entry["lexicon"] == {"file": "made.csv"}
     assert entry["objective"] == list(step.objective)
-    assert (entry["distances"], entry["order"], entry["moved_words"]) == (
-        "mixed",
-        "gauss-seidel",
-        step.moved_words,
-    )
+    assert (entry["distances"], entry["order"], entry["moved_words"]) == ("mixed", "gauss-seidel", step.moved_words)
     moved.save(tmp_path / "moved")
     read = WordVectors.load(tmp_path / "moved")
     assert read.provenance["transforms"] == json.loads(json.dumps([entry]))

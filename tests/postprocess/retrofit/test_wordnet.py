@@ -35,11 +35,7 @@ def pairs(lexicon):
 
 def test_synonyms(folder):
     found = pairs(open_lexicon(folder))
-    assert found >= {
-        frozenset(["hound", "domestic dog"]),
-        frozenset(["hot", "galore"]),
-        frozenset(["cold", "frozen"]),
-    }
+    assert found >= {frozenset(["hound", "domestic dog"]), frozenset(["hot", "galore"]), frozenset(["cold", "frozen"])}
     assert len(found) == 3 + 45
     assert pairs(read_wordnet(folder / "dict")) == found
 
@@ -141,11 +137,7 @@ def wn_database(tmp_path):
 
 @pytest.mark.parametrize(
     ("relation", "expected"),
-    [
-        ("synonyms", [["hot", "very warm"]]),
-        ("hypernyms", [["dog", "animal"]]),
-        ("antonyms", [["hot", "cold"]]),
-    ],
+    [("synonyms", [["hot", "very warm"]]), ("hypernyms", [["dog", "animal"]]), ("antonyms", [["hot", "cold"]])],
 )
 def test_through_wn(wn_database, relation, expected):
     lexicon = open_lexicon("wn:tiny:1", relations=[relation])

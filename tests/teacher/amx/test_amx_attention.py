@@ -60,9 +60,7 @@ def test_heads_that_lie_anyhow():
 
 def test_scores_far_apart():
     query, key, value = tensors(90)
-    assert_close(
-        attend_with_amx(query * 30, key, value, [90], 3.0), slowly(query * 30, key, value, [90], 3.0)
-    )
+    assert_close(attend_with_amx(query * 30, key, value, [90], 3.0), slowly(query * 30, key, value, [90], 3.0))
 
 
 def test_a_text_does_not_depend_on_the_others():

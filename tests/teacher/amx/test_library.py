@@ -28,9 +28,7 @@ def fresh_cache(monkeypatch, tmp_path):
 def compilations(monkeypatch):
     """Commands of the compilers that are run from now on."""
     seen, compiled = [], amx_library._compiled
-    monkeypatch.setattr(
-        amx_library, "_compiled", lambda compiler: seen.append(compiler) or compiled(compiler)
-    )
+    monkeypatch.setattr(amx_library, "_compiled", lambda compiler: seen.append(compiler) or compiled(compiler))
     return seen
 
 

@@ -42,9 +42,7 @@ def make_teacher(tiny_tokenizer):
 
 
 def batch_of(teacher, words):
-    batches = WordListBatches(
-        words, np.arange(len(words)), teacher.tokenizer, BatchConfig(4096, teacher.limit)
-    )
+    batches = WordListBatches(words, np.arange(len(words)), teacher.tokenizer, BatchConfig(4096, teacher.limit))
     [(_, batch)] = batches.since((0, 0))
     return batch
 
@@ -58,9 +56,7 @@ def test_every_linear_layer_and_gelu_of_the_blocks(tiles):
     before = copy.deepcopy(exact.state_dict())
     changed = with_amx(exact, SUBWORDS, DEPTH)
     assert count(changed, AmxLinear) == 6 * DEPTH
-    assert count(changed, nn.Identity) == sum(
-        layer.intermediate.dense.gelu for layer in changed.encoder.layer
-    )
+    assert count(changed, nn.Identity) == sum(layer.intermediate.dense.gelu for layer in changed.encoder.layer)
     assert all(type(layer.intermediate.intermediate_act_fn) is nn.Identity for layer in changed.encoder.layer)
     assert not any(layer.output.dense.gelu for layer in changed.encoder.layer)
     assert (type(changed.pooler.dense), changed.dtype) == (nn.Linear, torch.bfloat16)
@@ -96,9 +92,7 @@ def test_a_gelu_that_is_given_something_else_stays(tiles):
 
 def looks_at_weights():
     found = make_model()
-    found.encoder.layer[0].register_forward_pre_hook(
-        lambda block, _: block.output.dense.weight.sum() and None
-    )
+    found.encoder.layer[0].register_forward_pre_hook(lambda block, _: block.output.dense.weight.sum() and None)
     return found
 
 
@@ -155,9 +149,7 @@ def test_texts_give_the_same_alone_as_together(tiles, make_teacher):
     teacher = make_teacher()
     batch = batch_of(teacher, WORDS)
     together = teacher.encode(batch, (DEPTH,)).words(DEPTH)
-    alone = [
-        teacher.encode(batch_of(teacher, [WORDS[word]]), (DEPTH,)).words(DEPTH) for word in batch.word_ids
-    ]
+    alone = [teacher.encode(batch_of(teacher, [WORDS[word]]), (DEPTH,)).words(DEPTH) for word in batch.word_ids]
     assert torch.equal(torch.cat(alone), together)
 
 

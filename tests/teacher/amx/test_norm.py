@@ -53,9 +53,7 @@ class OneMore(Ending):
 def exactly(ending, hidden, given):
     norm, linear = ending.LayerNorm, ending.dense
     values = linear(hidden).double() + given.double()
-    return nn.functional.layer_norm(
-        values, norm.normalized_shape, norm.weight.double(), norm.bias.double(), norm.eps
-    )
+    return nn.functional.layer_norm(values, norm.normalized_shape, norm.weight.double(), norm.bias.double(), norm.eps)
 
 
 @pytest.mark.parametrize("outputs", [32, 96, 384, 1024])

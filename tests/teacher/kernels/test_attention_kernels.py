@@ -27,8 +27,6 @@ def test_every_text_sees_only_itself(heads, groups, width, causal, dtype):
     found = attend_short_texts(query, key, value, bounds, 0.3, causal)
     for begin, end in itertools.pairwise(bounds.tolist()):
         alone = [part[begin:end].transpose(0, 1)[None].float() for part in (query, key, value)]
-        expected = scaled_dot_product_attention(
-            *alone, is_causal=causal, scale=0.3, enable_gqa=heads != groups
-        )
+        expected = scaled_dot_product_attention(*alone, is_causal=causal, scale=0.3, enable_gqa=heads != groups)
         difference = (found[begin:end].float() - expected[0].transpose(0, 1)).abs().max()
         assert difference < TOLERANCES[dtype]

@@ -32,10 +32,7 @@ def command(
         ),
     ],
     out: NewFolder,
-    word: Annotated[
-        list[str] | None,
-        option("WORD", "Only this word, in lines without a position."),
-    ] = None,
+    word: Annotated[list[str] | None, option("WORD", "Only this word, in lines without a position.")] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,

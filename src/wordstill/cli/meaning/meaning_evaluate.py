@@ -25,15 +25,11 @@ def command(
         list[str] | None,
         option(
             "NAME",
-            "usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By "
-            "default all.",
+            "usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By default all.",
         ),
     ] = None,
     unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
-    limit: Annotated[
-        int | None,
-        option("N", "Pairs of each sentence task, for a quick look.", min=2),
-    ] = None,
+    limit: Annotated[int | None, option("N", "Pairs of each sentence task, for a quick look.", min=2)] = None,
     out: ReportFile = None,
     options: EncoderOptions,
     overwrite: Overwrite = False,

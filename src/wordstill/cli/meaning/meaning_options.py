@@ -32,10 +32,7 @@ Kind = Annotated[
 class EncoderOptions:
     """How a trained encoder is opened."""
 
-    teacher: Annotated[
-        str | None,
-        option("NAME", "Path of the teacher, if it has moved."),
-    ] = None
+    teacher: Annotated[str | None, option("NAME", "Path of the teacher, if it has moved.")] = None
     device: Device = "auto"
     dtype: Dtype = "auto"
 
@@ -43,9 +40,7 @@ class EncoderOptions:
         """Open an encoder with its teacher."""
         with needs_models("wordstill meaning"):
             from wordstill.meaning import MeaningEncoder
-        return MeaningEncoder.load(
-            path, kind=kind, device=self.device, dtype=self.dtype, teacher=self.teacher
-        )
+        return MeaningEncoder.load(path, kind=kind, device=self.device, dtype=self.dtype, teacher=self.teacher)
 
 
 def read_span(text: str) -> tuple[int, int] | int:

@@ -33,24 +33,14 @@ TESTS = "When words have the same meaning"
 
 
 def command(
-    masked: Annotated[
-        str,
-        option("NAME", "Masked language model, a name or a folder."),
-    ],
-    vectors: Annotated[
-        Path,
-        option("TABLE", "Static vectors for the tests of similarity."),
-    ],
+    masked: Annotated[str, option("NAME", "Masked language model, a name or a folder.")],
+    vectors: Annotated[Path, option("TABLE", "Static vectors for the tests of similarity.")],
     out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
     store: Annotated[Path | None, argument("[STORE]", "A prepared text.")] = None,
     paraphrases: Annotated[
-        Path | None,
-        option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line."),
+        Path | None, option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line.")
     ] = None,
-    there: Annotated[
-        str | None,
-        option("NAME", "Translator from the language of the text."),
-    ] = None,
+    there: Annotated[str | None, option("NAME", "Translator from the language of the text.")] = None,
     back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
     count: Annotated[int, option("N", "Targets to choose.", min=1)] = 100_000,
     sample: Annotated[int, option("N", "Triples to show.", min=0)] = 3,
@@ -78,23 +68,14 @@ def command(
         from wordstill.meaning.triple_builder import BuildConfig
 
     config = PairConfig(
-        count,
-        TargetConfig(min_words, max_words, vocabulary, skipped, seed),
-        BuildConfig(similarity, probability),
+        count, TargetConfig(min_words, max_words, vocabulary, skipped, seed), BuildConfig(similarity, probability)
     )
     table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
     trip = _round_trip(there, back, device, dtype)
     start = time.monotonic()
     sources = _sources(store, paraphrases, config)
     triples = make_triples(
-        sources,
-        model,
-        table,
-        out,
-        config,
-        paraphraser=trip,
-        overwrite=overwrite,
-        progress=wants_progress(progress),
+        sources, model, table, out, config, paraphraser=trip, overwrite=overwrite, progress=wants_progress(progress)
     )
     _report(triples, out, time.monotonic() - start, sample)
 
@@ -125,10 +106,7 @@ def _round_trip(there: str | None, back: str | None, device: str, dtype: str) ->
 def _report(triples: Triples, out: Path, seconds: float, sample: int) -> None:
     header = triples.header
     typer.echo(f"Made {count_text(len(triples), 'triple')} in {time_text(seconds)}: {out}")
-    facts = {
-        "targets": f"{header['targets']:,}",
-        "rate": f"{len(triples) / max(seconds, 1e-3):,.0f} triples/s",
-    }
+    facts = {"targets": f"{header['targets']:,}", "rate": f"{len(triples) / max(seconds, 1e-3):,.0f} triples/s"}
     facts |= {f"positives {how}": f"{number:,}" for how, number in header["positives"].items()}
     facts |= {f"dropped, {reason}": f"{number:,}" for reason, number in header["dropped"].items()}
     show_facts(facts)

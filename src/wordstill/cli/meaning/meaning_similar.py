@@ -18,10 +18,7 @@ def command(
     encoder: EncoderPath,
     uses: Annotated[Path, argument("USES", "A folder that meaning encode made.")],
     sentence: Annotated[str, argument("SENTENCE", "Any text.")],
-    span: Annotated[
-        str,
-        argument("PLACE", "START:END in characters, or the number of a word."),
-    ],
+    span: Annotated[str, argument("PLACE", "START:END in characters, or the number of a word.")],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,

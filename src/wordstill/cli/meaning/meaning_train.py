@@ -43,18 +43,10 @@ TRAINING = "Training"
 def command(
     triples: Annotated[Path, argument("TRIPLES", "A file of meaning pairs.")],
     out: NewFolder,
-    teacher: Annotated[
-        str | None,
-        option("NAME", "By default the masked model that the triples come from."),
-    ] = None,
-    other_teacher: Annotated[
-        bool, flag("Allow another teacher than that masked model.", "--other-teacher")
-    ] = False,
+    teacher: Annotated[str | None, option("NAME", "By default the masked model that the triples come from.")] = None,
+    other_teacher: Annotated[bool, flag("Allow another teacher than that masked model.", "--other-teacher")] = False,
     layers: Annotated[str, option("LAYERS", "As in top-half, all or 4-6.")] = "top-half",
-    states: Annotated[
-        Path | None,
-        option("DIR", "Keep the teacher's states for more trainings."),
-    ] = None,
+    states: Annotated[Path | None, option("DIR", "Keep the teacher's states for more trainings.")] = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     overwrite: Overwrite = False,
@@ -63,18 +55,15 @@ def command(
         str,
         option(
             "NAME",
-            "default, chosen on development data, or paper: --scaling none --learning-rate 4e-5 "
-            "--feedforward 4.",
+            "default, chosen on development data, or paper: --scaling none --learning-rate 4e-5 --feedforward 4.",
             panel=TRAINING,
         ),
     ] = "default",
     negatives: Annotated[
-        bool,
-        flag("Without them: the ablation.", "--negatives/--no-negatives", panel=TRAINING),
+        bool, flag("Without them: the ablation.", "--negatives/--no-negatives", panel=TRAINING)
     ] = True,
     layer_embeddings: Annotated[
-        bool,
-        flag("Let the distillers distinguish layers.", "--layer-embeddings", panel=TRAINING),
+        bool, flag("Let the distillers distinguish layers.", "--layer-embeddings", panel=TRAINING)
     ] = False,
     scaling: Annotated[
         str | None,
@@ -85,18 +74,14 @@ def command(
         ),
     ] = None,
     batch: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 128,
-    learning_rate: Annotated[
-        float | None,
-        option("X", "By default 2e-4.", panel=TRAINING),
-    ] = None,
+    learning_rate: Annotated[float | None, option("X", "By default 2e-4.", panel=TRAINING)] = None,
     warm_up: Annotated[int, option("STEPS", "", panel=TRAINING, min=0)] = 1000,
     max_epochs: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 100,
     patience: Annotated[int, option("CHECKS", "", panel=TRAINING, min=1)] = 15,
     min_delta: Annotated[float, option("X", "", panel=TRAINING, min=0)] = 1e-4,
     heads: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 8,
     feedforward: Annotated[
-        int | None,
-        option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1),
+        int | None, option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1)
     ] = None,
     seed: Annotated[int, option("N", "", panel=TRAINING, min=0)] = 0,
 ) -> None:
@@ -159,9 +144,7 @@ def _report(trained: Trained, out: Path, seconds: float) -> None:
         }
     )
     place = shlex.quote(str(out))
-    show_next(
-        f"wordstill meaning evaluate {place}", f"wordstill meaning encode {place} sentences.txt --out uses"
-    )
+    show_next(f"wordstill meaning evaluate {place}", f"wordstill meaning encode {place} sentences.txt --out uses")
 
 
 def _cosines(positives: float, negatives: float, others: float) -> str:

@@ -56,10 +56,7 @@ def read_typed(path: Path) -> Questions:
 
 def read_tabbed(path: Path) -> Questions:
     """The form of MSR's ``msr.txt``: four words between tabs, the relation not being told."""
-    rows = [
-        (DEFAULT_SECTION, _question(split_fields(line, "\t", place), place))
-        for place, line in filled_lines(path)
-    ]
+    rows = [(DEFAULT_SECTION, _question(split_fields(line, "\t", place), place)) for place, line in filled_lines(path)]
     return _collect(rows, path)
 
 
@@ -214,9 +211,7 @@ ANALOGY: tuple[Dataset, ...] = (
         "piskvorky/gensim@37f90ec1",
         (
             DatasetFile(
-                "analogy/google/questions-words.txt",
-                read_sections,
-                "gensim/test/test_data/questions-words.txt",
+                "analogy/google/questions-words.txt", read_sections, "gensim/test/test_data/questions-words.txt"
             ),
             DatasetFile(
                 "test/test_data/questions-words.txt",
@@ -251,13 +246,7 @@ ANALOGY: tuple[Dataset, ...] = (
         "Jurgens et al. 2012, SemEval",
         "not stated",
         "commonsense/conceptnet5@fda1b396",
-        (
-            DatasetFile(
-                "analogy/SemEval-2012-task2",
-                read_relations,
-                "conceptnet5/support_data/semeval12-2",
-            ),
-        ),
+        (DatasetFile("analogy/SemEval-2012-task2", read_relations, "conceptnet5/support_data/semeval12-2"),),
         task="relation",
         home="https://sites.google.com/site/semeval2012task2/",
         caveat="10 sub-categories are the official Training part, 69 the test; scores are over all 79.",

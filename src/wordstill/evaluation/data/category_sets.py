@@ -58,9 +58,7 @@ class CategoryReader:
     def _row(self, fields: list[str], place: str) -> tuple[str, ...]:
         wanted = [self.word, self.label, *(column for _, column in self.coarser)]
         if len(fields) <= max(wanted):
-            raise DataError(
-                f"{place}: expected at least {max(wanted) + 1} fields but got {len(fields)}: {fields!r}."
-            )
+            raise DataError(f"{place}: expected at least {max(wanted) + 1} fields but got {len(fields)}: {fields!r}.")
         word, label, *coarser = (fields[column] for column in wanted)
         if self.suffix and not word.endswith(self.suffix):
             raise DataError(f"{place}: expected a word ending in {self.suffix!r} but got {word!r}.")
@@ -95,9 +93,7 @@ _NOUNS = CategoryReader("\t", word=0, label=1, suffix="_N", coarser=(("3 classes
 _STRUDEL = CategoryReader("\t", word=0, label=1)
 
 _FOLDER = "word-categorization/monolingual/en"
-_vecto = partial(
-    Dataset, licence="not stated", upstream="vecto-ai/word-benchmarks@9b61d0e0", task="categorisation"
-)
+_vecto = partial(Dataset, licence="not stated", upstream="vecto-ai/word-benchmarks@9b61d0e0", task="categorisation")
 
 CATEGORIES: tuple[Dataset, ...] = (
     _vecto(

@@ -119,9 +119,7 @@ def _wic_pair(place: str, line: str, answer: str) -> ContextPair:
     word, _, numbers, *sentences = exactly(line.split("\t"), 5, "five fields between tabs", place)
     if answer not in ("T", "F"):
         raise DataError(f"{place}: expected the answer T or F but got {answer!r}.")
-    first, second = (
-        _numbered(sentence, number, place) for sentence, number in zip(sentences, numbers.split("-"))
-    )
+    first, second = (_numbered(sentence, number, place) for sentence, number in zip(sentences, numbers.split("-")))
     return ContextPair(first, second, float(answer == "T"), word)
 
 
@@ -221,13 +219,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "Armendariz et al. 2020, LREC and SemEval",
         "not stated in the files (repo: CC BY 4.0; upstream GPL-3.0)",
         "tim-lawson/graded-similarity@dc58c9fd",
-        (
-            DatasetFile(
-                "context/CoSimLex/cosimlex_en.csv",
-                read_cosimlex,
-                "data/cosimlex_dataset/cosimlex_en.csv",
-            ),
-        ),
+        (DatasetFile("context/CoSimLex/cosimlex_en.csv", read_cosimlex, "data/cosimlex_dataset/cosimlex_en.csv"),),
         task="context-change",
         home="https://competitions.codalab.org/competitions/20905",
         caveat="340 pairs in two contexts each; tabs in spite of the name .csv.",
@@ -239,11 +231,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "Huang et al. 2012, ACL",
         "not stated",
         "benathi/word2gm@56bda7d9",
-        (
-            DatasetFile(
-                "context/SCWS/ratings.txt", read_scws, "evaluation_data/ehuang_sim_wcontext/SCWS/ratings.txt"
-            ),
-        ),
+        (DatasetFile("context/SCWS/ratings.txt", read_scws, "evaluation_data/ehuang_sim_wcontext/SCWS/ratings.txt"),),
         task="context-pairs",
         home="https://ai.stanford.edu/~ehhuang/",
     ),

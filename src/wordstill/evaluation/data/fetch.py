@@ -106,9 +106,7 @@ def _content(wanted: Wanted, archives: dict[str, bytes]) -> bytes:
         with zipfile.ZipFile(io.BytesIO(archives[wanted.address])) as archive:
             return archive.read(wanted.member)
     except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
-        raise DataError(
-            f"{wanted.address} is not the expected archive with {wanted.member} in it: {error}."
-        ) from error
+        raise DataError(f"{wanted.address} is not the expected archive with {wanted.member} in it: {error}.") from error
 
 
 def _download(address: str) -> bytes:

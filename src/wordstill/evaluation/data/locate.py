@@ -152,9 +152,7 @@ def _missing(dataset: Dataset) -> DataError | MissingExtra:
     """The error for a set that is nowhere; where only a package is lacking, the one that says which."""
     if _gensim_folder() is None and any(copy.location is Location.GENSIM for copy in dataset.copies):
         return MissingExtra(
-            "gensim",
-            "eval",
-            f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,",
+            "gensim", "eval", f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,"
         )
     looked = ", ".join(str(place.path) for place in _places(dataset))
     if any(copy.source is not None for copy in dataset.copies):
@@ -172,9 +170,7 @@ def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
     if path.is_file():
         return Located(name, path, f"file:{name}", _checksum(path), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
-        raise DataError(
-            f"There is no file {str(path)!r}. Use the name of a data set, or the path of your own file."
-        )
+        raise DataError(f"There is no file {str(path)!r}. Use the name of a data set, or the path of your own file.")
     raise unknown_name("data set", name, DATASETS, "The path of your own file works too.")
 
 

@@ -96,8 +96,6 @@ class Dataset:
 @cache
 def _listed() -> Mapping[str, str]:
     """SHA-256 by path of every file that the registry knows."""
-    text = (
-        importlib.resources.files("wordstill.evaluation.data").joinpath(CHECKSUMS).read_text(encoding="utf-8")
-    )
+    text = importlib.resources.files("wordstill.evaluation.data").joinpath(CHECKSUMS).read_text(encoding="utf-8")
     rows = (line.split("  ", 1) for line in text.splitlines())
     return {path: checksum for checksum, path in rows}

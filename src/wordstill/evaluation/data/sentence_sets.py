@@ -89,8 +89,7 @@ def _corpus(folder: Path, corpus: str) -> list[tuple[str, str, float]]:
     scores = _whole(folder / f"STS.gs.{corpus}.txt")
     if len(inputs) != len(scores):
         raise DataError(
-            f"{folder}: STS.input.{corpus}.txt has {len(inputs)} lines, "
-            f"but STS.gs.{corpus}.txt has {len(scores)}."
+            f"{folder}: STS.input.{corpus}.txt has {len(inputs)} lines, but STS.gs.{corpus}.txt has {len(scores)}."
         )
     rows = []
     for number, (line, score) in enumerate(zip(inputs, scores), start=1):
@@ -120,9 +119,7 @@ def _collect(rows: list[tuple[str, str, float, int]], corpora: tuple[str, ...], 
     if not rows:
         raise DataError(f"{path} holds no scored pairs of sentences.")
     first, second, gold, corpus = zip(*rows)
-    return SentencePairs(
-        first, second, np.array(gold, dtype=np.float64), np.array(corpus, dtype=np.int64), corpora
-    )
+    return SentencePairs(first, second, np.array(gold, dtype=np.float64), np.array(corpus, dtype=np.int64), corpora)
 
 
 _BLANK = "A blank line of a gold file is a pair that was never scored; such pairs are left out."

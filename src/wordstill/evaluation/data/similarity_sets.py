@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import (
-    finite_number,
-    guess_delimiter,
-    own_lines,
-    split_fields,
-)
+from wordstill.evaluation.data.fields import finite_number, guess_delimiter, own_lines, split_fields
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
@@ -101,9 +96,7 @@ def _own_pair(fields: list[str], delimiter: str | None, place: str) -> tuple[str
 
 def _pair(fields: list[str], columns: tuple[int, int, int], place: str) -> tuple[str, str, float]:
     if len(fields) <= max(columns):
-        raise DataError(
-            f"{place}: expected at least {max(columns) + 1} fields but got {len(fields)}: {fields!r}."
-        )
+        raise DataError(f"{place}: expected at least {max(columns) + 1} fields but got {len(fields)}: {fields!r}.")
     first, second, score = (fields[column] for column in columns)
     if not first or not second:
         raise DataError(f"{place}: a word of the pair is empty: {fields!r}.")
@@ -167,10 +160,7 @@ _simlex = partial(
     home="https://fh295.github.io/simlex.html",
 )
 _simverb = partial(
-    _word2gm,
-    citation="Gerz et al. 2016, EMNLP",
-    licence="not stated",
-    home="https://aclanthology.org/D16-1235/",
+    _word2gm, citation="Gerz et al. 2016, EMNLP", licence="not stated", home="https://aclanthology.org/D16-1235/"
 )
 _men = partial(
     _word2gm,
@@ -242,8 +232,7 @@ SIMILARITY: tuple[Dataset, ...] = (
                 _GENSIM,
                 location=Location.GENSIM,
                 checksums={
-                    "test/test_data/wordsim353.tsv": "f92a022fc2537793a15bc3a8c162ebcd"
-                    "74990e033a228bb6388cb71e4c0b1e1d"
+                    "test/test_data/wordsim353.tsv": "f92a022fc2537793a15bc3a8c162ebcd74990e033a228bb6388cb71e4c0b1e1d"
                 },
             ),
         ),
@@ -265,8 +254,7 @@ SIMILARITY: tuple[Dataset, ...] = (
                 _GENSIM,
                 location=Location.GENSIM,
                 checksums={
-                    "test/test_data/simlex999.txt": "d5e0501971478a511430ee880bd0121e"
-                    "94ac701ba86d90544d83e6d2ba3db05d"
+                    "test/test_data/simlex999.txt": "d5e0501971478a511430ee880bd0121e94ac701ba86d90544d83e6d2ba3db05d"
                 },
             ),
         ),

@@ -197,9 +197,7 @@ def _tagged_examples(sentences: Iterator[Sentence], path: Path) -> Examples[Word
     )
 
 
-_qnn = partial(
-    Dataset, licence="not stated", upstream="FreedomIntelligence/qnn@77f54937", task="classification"
-)
+_qnn = partial(Dataset, licence="not stated", upstream="FreedomIntelligence/qnn@77f54937", task="classification")
 _sst = partial(
     Dataset,
     citation="Socher et al. 2013, EMNLP",
@@ -279,13 +277,7 @@ TEXTS: tuple[Dataset, ...] = (
         home="https://cogcomp.seas.upenn.edu/Data/QA/QC/",
         caveat="ISO-8859-1; the six coarse classes are used.",
     ),
-    _sst(
-        "sst5",
-        "SST-5",
-        11_855,
-        copies=_sst_parts("SST-5", "fine"),
-        caveat="Whole sentences only, in lower case.",
-    ),
+    _sst("sst5", "SST-5", 11_855, copies=_sst_parts("SST-5", "fine"), caveat="Whole sentences only, in lower case."),
     _sst(
         "sst2",
         "SST-2",
@@ -315,9 +307,7 @@ TEXTS: tuple[Dataset, ...] = (
         3_939,
         "Marcus et al. 1993, CL; NLTK sample",
         "non-commercial, fair-use sample, (C) LDC 1995",
-        copies=(
-            DatasetFile("tagging/PTB-sample", Treebank("tagged"), "packages/corpora/treebank.zip!treebank"),
-        ),
+        copies=(DatasetFile("tagging/PTB-sample", Treebank("tagged"), "packages/corpora/treebank.zip!treebank"),),
         home="https://catalog.ldc.upenn.edu/LDC99T42",
         caveat="5 to 10 % of WSJ; no split is published.",
     ),

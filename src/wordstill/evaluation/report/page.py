@@ -83,9 +83,7 @@ def figure(caption: str, drawing: str) -> str:
     return f"<figure><figcaption>{escape(caption)}</figcaption>{drawing}</figure>"
 
 
-def html_table(
-    rows: Sequence[Sequence[str]], *, words: int = 1, bold: Collection[tuple[int, int]] = ()
-) -> str:
+def html_table(rows: Sequence[Sequence[str]], *, words: int = 1, bold: Collection[tuple[int, int]] = ()) -> str:
     """A table whose first row is its head.
 
     Args:
@@ -98,8 +96,7 @@ def html_table(
         tag = "td" if number else "th"
         lines.append(
             "".join(
-                _cell(text, tag, figure=place >= words, bold=(number, place) in bold)
-                for place, text in enumerate(row)
+                _cell(text, tag, figure=place >= words, bold=(number, place) in bold) for place, text in enumerate(row)
             )
         )
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
@@ -204,9 +201,7 @@ def _bars(evaluation: Evaluation, *, published: bool) -> str:
             continue
         rows = published_for([name]) if published else []
         best = sorted(rows, key=lambda row: -row.scores[name])[:PUBLISHED_BARS]
-        theirs = [
-            plots.Bar(f"{row.model} ({_short(row.paper)})", row.scores[name], published=True) for row in best
-        ]
+        theirs = [plots.Bar(f"{row.model} ({_short(row.paper)})", row.scores[name], published=True) for row in best]
         numbers = {table: number for number, table in enumerate(evaluation.scores)}
         colours = [plots.colour(numbers[bar.label]) for bar in ours] + [plots.GREY] * len(theirs)
         charts.append(figure(title(name), plots.bars([*ours, *theirs], colours)))
@@ -242,8 +237,7 @@ def _differences(evaluation: Evaluation) -> str:
         values = (f"{one.difference:+.1f}", interval, f"{one.p_value:.3f}", f"{one.n:,}")
         rows.append([title(one.dataset), one.first, one.second, *values])
     return html_table(rows, words=3) + paragraph(
-        "Paired bootstrap over the items that both tables have a score for; not corrected for the number of "
-        "sets."
+        "Paired bootstrap over the items that both tables have a score for; not corrected for the number of sets."
     )
 
 
@@ -268,9 +262,7 @@ def _layers(evaluation: Evaluation) -> str:
 def _parts(evaluation: Evaluation) -> str:
     head = ["part", "measure", *evaluation.scores]
     blocks = {name: part_rows(evaluation, name) for name in evaluation.sets}
-    return "".join(
-        details(title(name), html_table([head, *rows], words=2)) for name, rows in blocks.items() if rows
-    )
+    return "".join(details(title(name), html_table([head, *rows], words=2)) for name, rows in blocks.items() if rows)
 
 
 def _neighbors(neighbors: Neighbors) -> str:

@@ -95,10 +95,7 @@ def curves(lines: Sequence[Curve], *, width: int = 720, height: int = 320) -> st
     parts = [_line(left, bottom, right, bottom, GREY), _line(left, top, left, bottom, GREY)]
     for value in _round_values(y_low, y_high):
         level = place(10**x_low, value)[1]
-        parts += [
-            _line(left, level, right, level, "#eceff1"),
-            _text(left - 6, level + 4, f"{value:g}", anchor="end"),
-        ]
+        parts += [_line(left, level, right, level, "#eceff1"), _text(left - 6, level + 4, f"{value:g}", anchor="end")]
     free = left
     for x in sorted({x for line in lines for x, _ in line.points}):
         across, label = place(x, y_low)[0], size_text(x)
@@ -111,10 +108,7 @@ def curves(lines: Sequence[Curve], *, width: int = 720, height: int = 320) -> st
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(number)}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour(number)}"/>' for x, y in spots]
         key = top + 18 * number + 8
-        parts += [
-            _line(right + 14, key, right + 34, key, colour(number), 3),
-            _text(right + 40, key + 4, line.label),
-        ]
+        parts += [_line(right + 14, key, right + 34, key, colour(number), 3), _text(right + 40, key + 4, line.label)]
     return _svg(width, height, parts)
 
 
@@ -169,10 +163,7 @@ def _svg(width: float, height: float, parts: Sequence[str]) -> str:
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float = 1) -> str:
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
-        f'stroke-width="{width:g}"/>'
-    )
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width:g}"/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:

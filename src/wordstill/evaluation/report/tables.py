@@ -65,9 +65,7 @@ def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
 
 def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
-    sentences = [
-        f"Score × 100, [95 % bootstrap interval over items], {evaluation.protocol.covered} / all items."
-    ]
+    sentences = [f"Score × 100, [95 % bootstrap interval over items], {evaluation.protocol.covered} / all items."]
     if "sts" in evaluation.tasks:
         sentences.append("A pair of sentences is covered if the table has a word of each.")
     if any(kind in TASKS and TASKS[kind].trains for kind in evaluation.tasks):
@@ -80,13 +78,10 @@ def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     if uneven(evaluation):
         sentences.append("Coverage differs between tables, so scores in one row are not over the same items.")
     if published:
-        sentences.append(
-            "Published scores come from other evaluators, words and rules; they are for orientation only."
-        )
+        sentences.append("Published scores come from other evaluators, words and rules; they are for orientation only.")
     if evaluation.missing:
         sentences.append(
-            f"Not found, so not scored: {', '.join(evaluation.missing)} "
-            "(wordstill data fetch --all gets them)."
+            f"Not found, so not scored: {', '.join(evaluation.missing)} (wordstill data fetch --all gets them)."
         )
     return " ".join(sentences)
 
@@ -152,10 +147,7 @@ def part_rows(evaluation: Evaluation, name: str) -> list[list[str]]:
     rows = []
     for key in dict.fromkeys(key for parts in by_table for key in parts):
         found = (parts.get(key) for parts in by_table)
-        values = (
-            f"{part.value:.1f} ({part.n:,})" if part and part.value is not None else NO_SCORE
-            for part in found
-        )
+        values = (f"{part.value:.1f} ({part.n:,})" if part and part.value is not None else NO_SCORE for part in found)
         rows.append([*key, *values])
     return rows
 
@@ -179,8 +171,7 @@ def layer_rows(study: LayerStudy) -> list[list[str]]:
 def uneven(evaluation: Evaluation) -> bool:
     """Whether the scores of some set are over different items."""
     return not all(
-        _same_items([score for score in column(evaluation, name) if score is not None])
-        for name in evaluation.sets
+        _same_items([score for score in column(evaluation, name) if score is not None]) for name in evaluation.sets
     )
 
 

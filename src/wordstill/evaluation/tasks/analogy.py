@@ -58,9 +58,7 @@ class AnalogyTask(Task[Questions]):
 
     def _parts(self, items: ItemScores) -> tuple[Part, ...]:
         content = self.dataset.content
-        parts = [
-            _part(name, items.only(content.section == number)) for number, name in enumerate(content.sections)
-        ]
+        parts = [_part(name, items.only(content.section == number)) for number, name in enumerate(content.sections)]
         syntactic = np.array([name.startswith(SYNTACTIC) for name in content.sections])[content.section]
         if syntactic.any() and not syntactic.all():
             halves = {"semantic": ~syntactic, "syntactic": syntactic}
@@ -105,11 +103,7 @@ def _right(asked: _Asked, found: Lookup, vectors: WordVectors, rules: Protocol) 
     same = _same_words(rows, vectors, rules)
     limit = rules.limit(vectors)
     chosen = solve(
-        vectors.unit[:limit],
-        found.unit().astype(np.float32),
-        questions[answerable, :3],
-        same,
-        rules.analogy,
+        vectors.unit[:limit], found.unit().astype(np.float32), questions[answerable, :3], same, rules.analogy
     )
     expected = questions[answerable, 3].tolist()
     right[answerable] = [float(row in same[word]) for row, word in zip(chosen.tolist(), expected)]

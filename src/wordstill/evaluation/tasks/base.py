@@ -81,9 +81,7 @@ class DatasetTask(ABC, Generic[Content]):
         if has in self.needs:
             return
         alike = Task if isinstance(self, Task) else DatasetTask
-        fitting = [
-            repr(task.kind) for task in _importable_tasks() if issubclass(task, alike) and has in task.needs
-        ]
+        fitting = [repr(task.kind) for task in _importable_tasks() if issubclass(task, alike) and has in task.needs]
         remedy = f"Score it by {' or '.join(fitting)}." if fitting else "No task of evaluate scores that."
         raise UsageError(
             f"The data set {self.name!r} has no {' or '.join(self.needs)}, which the task {self.kind!r} "
@@ -92,9 +90,7 @@ class DatasetTask(ABC, Generic[Content]):
 
     def _refuse_own_file(self, path: Path) -> Content:
         readable = ", ".join(task.kind for task in _importable_tasks() if task.own_reader is not None)
-        raise UsageError(
-            f"A file of your own cannot be read for the task {self.kind!r}; it can for {readable}."
-        )
+        raise UsageError(f"A file of your own cannot be read for the task {self.kind!r}; it can for {readable}.")
 
 
 class Task(DatasetTask[Content]):

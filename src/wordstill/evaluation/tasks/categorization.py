@@ -64,9 +64,7 @@ class CategorizationTask(Task[Categories]):
             for name, labels in content.coarser.items():
                 coarse = purity_items(_codes(labels)[used], block, protocol, seed)
                 parts.append(Part(name, self.metric, points(float(coarse.mean())), len(coarse)))
-        return make_score(
-            self.source(protocol), ItemScores("mean", pure), coverage, problem, seed, tuple(parts)
-        )
+        return make_score(self.source(protocol), ItemScores("mean", pure), coverage, problem, seed, tuple(parts))
 
 
 def purity_items(classes: Labels, block: Floats, protocol: Protocol, seed: int) -> Floats:

@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 from wordstill.evaluation.data.context_sets import ContextPair, ContextParts, WordInContext
 from wordstill.evaluation.data.sentence_sets import ParaphraseParts, SentencePairs
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.score import (
-    Coverage,
-    ItemScores,
-    Part,
-    Score,
-    correlation_problem,
-    make_score,
-    points,
-)
+from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, correlation_problem, make_score, points
 from wordstill.evaluation.statistics import Floats, pearson, spearman
 from wordstill.evaluation.tasks.base import Content, DatasetTask
 
@@ -92,9 +84,7 @@ def context_protocol(unit: Unit = "subwords", max_pairs: int | None = None) -> C
     """The protocol with these rules; its name says which are not the usual ones."""
     changed = {"unit": unit, "max_pairs": max_pairs}
     rules = [f"{key}={value}" for key, value in changed.items() if value != getattr(ContextProtocol, key)]
-    return ContextProtocol(
-        f"default with {', '.join(rules)}" if rules else "default", unit=unit, max_pairs=max_pairs
-    )
+    return ContextProtocol(f"default with {', '.join(rules)}" if rules else "default", unit=unit, max_pairs=max_pairs)
 
 
 class Row(NamedTuple):
@@ -182,8 +172,7 @@ class ContextSensesTask(ContextTask[ContextParts]):
         for name in encoder.names:
             known, asked = dev.kept(name, -1.0), test.kept(name, -1.0)
             right, grid = (
-                correct(asked, test.gold, best_threshold(known, dev.gold, tried))
-                for tried in (None, PAPER_GRID)
+                correct(asked, test.gold, best_threshold(known, dev.gold, tried)) for tried in (None, PAPER_GRID)
             )
             part = Part("grid", self.metric, points(float(grid.mean())), len(grid))
             yield Row(name, ItemScores("mean", right), test.found, (part,))
@@ -340,9 +329,7 @@ def thinned(data: SentencePairs, limit: int | None) -> SentencePairs:
     if limit is None or len(data) <= limit:
         return data
     step = -(-len(data) // limit)
-    return SentencePairs(
-        data.first[::step], data.second[::step], data.gold[::step], data.corpus[::step], data.corpora
-    )
+    return SentencePairs(data.first[::step], data.second[::step], data.gold[::step], data.corpus[::step], data.corpora)
 
 
 def _official(metric: str, items: ItemScores, measure: Callable[[Floats, Floats], float]) -> Part:

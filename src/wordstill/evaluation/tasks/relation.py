@@ -44,9 +44,7 @@ class RelationTask(Task[Relations]):
         found = Lookup.of(self.words(), vectors, protocol)
         relations = self.dataset.content.relations
         scores = [_scores(relation, found, protocol) for relation in relations]
-        items = ItemScores(
-            "mean", np.array([_correlation(one, score) for one, score in zip(relations, scores)])
-        )
+        items = ItemScores("mean", np.array([_correlation(one, score) for one, score in zip(relations, scores)]))
         coverage = Coverage(
             sum(int(_marked(one.pairs, found, found.known).sum()) for one in relations),
             sum(len(one.pairs) for one in relations),

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from wordstill.evaluation.data.sentence_sets import SentencePairs, read_own_sentences
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import (
-    FEWEST_ITEMS,
-    POINTS,
-    Coverage,
-    ItemScores,
-    Part,
-    Score,
-    make_score,
-    points,
-)
+from wordstill.evaluation.score import FEWEST_ITEMS, POINTS, Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
 from wordstill.vectors.sentences import (

@@ -58,8 +58,7 @@ def probe(
         fit had converged after the given iterations.
     """
     accuracies = [
-        float((_fitted(*train, strength, config).predict(dev[0]) == dev[1]).mean())
-        for strength in config.strengths
+        float((_fitted(*train, strength, config).predict(dev[0]) == dev[1]).mean()) for strength in config.strengths
     ]
     chosen = config.strengths[int(np.argmax(accuracies))]
     everything = np.concatenate([train[0], dev[0]]), np.concatenate([train[1], dev[1]])

@@ -89,9 +89,7 @@ class ConvolutionLearner(Classifier):
     read_batches = 4
     config: CnnConfig
 
-    def __init__(
-        self, matrix: NDArray[np.float32], classes: int, config: CnnConfig, device: torch.device
-    ) -> None:
+    def __init__(self, matrix: NDArray[np.float32], classes: int, config: CnnConfig, device: torch.device) -> None:
         self.matrix = torch.from_numpy(matrix).to(device)
         self.classes, self.config, self.device = classes, config, device
 

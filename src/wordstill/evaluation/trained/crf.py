@@ -76,13 +76,7 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        emissions: Tensor,
-        lengths: Tensor,
-        shortest: int,
-        transitions: Tensor,
-        start: Tensor,
-        end: Tensor,
+        ctx: Any, emissions: Tensor, lengths: Tensor, shortest: int, transitions: Tensor, start: Tensor, end: Tensor
     ) -> Tensor:
         # Double precision: only the ratio of the largest to the smallest transition could underflow.
         scores = emissions.transpose(0, 1).double()

@@ -83,13 +83,7 @@ class FinetunedLearner(Classifier):
     config: FinetunedConfig
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        name: str,
-        classes: int,
-        config: FinetunedConfig,
-        device: torch.device,
+        self, model: Any, tokenizer: Any, name: str, classes: int, config: FinetunedConfig, device: torch.device
     ) -> None:
         self.name, self.classes, self.config, self.device = name, classes, config, device
         self.tokenizer = SubwordTokenizer(tokenizer, name)

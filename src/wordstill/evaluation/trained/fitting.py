@@ -35,9 +35,7 @@ class Learner(ABC, Generic[Data]):
         """What changes its weights."""
 
     @abstractmethod
-    def losses(
-        self, model: nn.Module, part: Data, random: np.random.Generator
-    ) -> Iterator[tuple[Tensor, int]]:
+    def losses(self, model: nn.Module, part: Data, random: np.random.Generator) -> Iterator[tuple[Tensor, int]]:
         """The loss of every batch of one epoch, with its number of sentences."""
 
     def rate(self, learning_rate: float, epoch: int) -> float:
@@ -139,12 +137,7 @@ class Choice:
 
 
 def search_and_retrain(
-    learner: Classifier,
-    parts: Sequence[ClassifiedRows],
-    seed: int,
-    title: str,
-    *,
-    progress: bool = False,
+    learner: Classifier, parts: Sequence[ClassifiedRows], seed: int, title: str, *, progress: bool = False
 ) -> tuple[list[Ids], Choice]:
     """Choose settings with the first seed, then train on two parts with every seed, and predict the third.
 

@@ -24,25 +24,10 @@ from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.tasks.base import Task
 from wordstill.evaluation.trained.config import TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
-from wordstill.evaluation.trained.fitting import (
-    Bar,
-    Choice,
-    Learner,
-    fit,
-    on_device,
-    on_gpu,
-    progress_bar,
-)
+from wordstill.evaluation.trained.fitting import Bar, Choice, Learner, fit, on_device, on_gpu, progress_bar
 from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, score_of
 from wordstill.evaluation.trained.trained_score import Frame, TrainedScore
-from wordstill.evaluation.trained.word_table import (
-    PADDING,
-    Ids,
-    Sentences,
-    WordTable,
-    distinct_words,
-    length_sorted,
-)
+from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, WordTable, distinct_words, length_sorted
 from wordstill.teacher.device import choose_device
 
 if TYPE_CHECKING:
@@ -92,10 +77,7 @@ class Tagger(nn.Module):
         self.spelling = CharacterCnn(surfaces.kinds, config.character_size, config.character_filters)
         self.dropout = nn.Dropout(config.dropout)
         self.lstm = nn.LSTM(
-            matrix.shape[1] + config.character_filters,
-            config.hidden // 2,
-            batch_first=True,
-            bidirectional=True,
+            matrix.shape[1] + config.character_filters, config.hidden // 2, batch_first=True, bidirectional=True
         )
         self.output = nn.Linear(config.hidden, tags)
         self.crf = Crf(tags)
@@ -114,9 +96,7 @@ class Tagger(nn.Module):
     def _known(self, words: Tensor) -> Tensor:
         """Vectors and spellings, (sentences, words, dim + filters)."""
         distinct, places = torch.unique(words, return_inverse=True) if self.once else (words.flatten(), None)
-        known = torch.cat(
-            [self.vectors[self.rows[distinct]], self.spelling(self.characters[distinct])], dim=1
-        )
+        known = torch.cat([self.vectors[self.rows[distinct]], self.spelling(self.characters[distinct])], dim=1)
         return known.view(*words.shape, -1) if places is None else nn.functional.embedding(places, known)
 
 
@@ -132,12 +112,7 @@ class TaggingLearner(Learner[TaggedRows]):
     """
 
     def __init__(
-        self,
-        matrix: NDArray[np.float32],
-        surfaces: Surfaces,
-        tags: int,
-        config: TaggerConfig,
-        device: torch.device,
+        self, matrix: NDArray[np.float32], surfaces: Surfaces, tags: int, config: TaggerConfig, device: torch.device
     ) -> None:
         self.matrix = torch.from_numpy(matrix).to(device)
         self.surfaces, self.tags, self.config, self.device = surfaces, tags, config, device
@@ -160,9 +135,7 @@ class TaggingLearner(Learner[TaggedRows]):
             return learning_rate
         return learning_rate / (1 + NCRFPP_DECAY * (epoch - 1))
 
-    def losses(
-        self, model: nn.Module, part: TaggedRows, random: np.random.Generator
-    ) -> Iterator[tuple[Tensor, int]]:
+    def losses(self, model: nn.Module, part: TaggedRows, random: np.random.Generator) -> Iterator[tuple[Tensor, int]]:
         """The loss of every batch of one epoch: a sum over sentences with ``sgd``, else their mean."""
         assert isinstance(model, Tagger)
         for places in self._longest_first(part, self.config.batch, random):
@@ -184,9 +157,7 @@ class TaggingLearner(Learner[TaggedRows]):
                 predicted[start:end] = row[: end - start]
         return Sentences(predicted, part.sentences.starts)
 
-    def _longest_first(
-        self, part: TaggedRows, size: int, random: np.random.Generator | None
-    ) -> Iterator[Ids]:
+    def _longest_first(self, part: TaggedRows, size: int, random: np.random.Generator | None) -> Iterator[Ids]:
         return (places[::-1] for places in length_sorted(part.sentences.lengths, size, random))
 
     def _batch(self, sentences: Sentences, places: Ids) -> tuple[Tensor, Tensor]:
@@ -225,8 +196,7 @@ def tag_test_part(
     learner = TaggingLearner(table.matrix, surfaces, len(coder.tags), config, device)
     train, dev, test = (
         TaggedRows(
-            Sentences.of([[number[word] for word in sentence] for sentence in part.sentences]),
-            coder.numbers(part),
+            Sentences.of([[number[word] for word in sentence] for sentence in part.sentences]), coder.numbers(part)
         )
         for part in splits
     )
@@ -246,12 +216,7 @@ class _BestEpoch:
     """Early stopping on the development part, which keeps the weights of the best epoch."""
 
     def __init__(
-        self,
-        learner: TaggingLearner,
-        coder: TagCoder,
-        dev: TaggedRows,
-        gold: tuple[Words, ...],
-        patience: int,
+        self, learner: TaggingLearner, coder: TagCoder, dev: TaggedRows, gold: tuple[Words, ...], patience: int
     ) -> None:
         self.learner, self.coder, self.dev, self.gold = learner, coder, dev, gold
         self.stopping = Patience(patience)

@@ -166,10 +166,7 @@ class TagCoder:
         """What a score is worked out from, (sentences, 2 or 3): right and all words, or counts of spans."""
         if self.spans:
             return span_counts(gold, predicted)
-        rows = [
-            (sum(map(str.__eq__, true, guessed)), len(true))
-            for true, guessed in zip(gold, predicted, strict=True)
-        ]
+        rows = [(sum(map(str.__eq__, true, guessed)), len(true)) for true, guessed in zip(gold, predicted, strict=True)]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 

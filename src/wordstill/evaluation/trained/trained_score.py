@@ -90,13 +90,7 @@ class Frame:
         return self._score(scores, ItemScores.of_ratio(as_sums(counts)), n, settings, seed)
 
     def _score(
-        self,
-        scores: list[float],
-        items: ItemScores,
-        n: int,
-        settings: Mapping[str, Any],
-        seed: int,
-        *beside: Part,
+        self, scores: list[float], items: ItemScores, n: int, settings: Mapping[str, Any], seed: int, *beside: Part
     ) -> TrainedScore:
         low, high = items.interval(seed)
         return replace(
@@ -136,9 +130,7 @@ class Targets(typing.Protocol):
         """Of the training, development and test part."""
         ...
 
-    def score(
-        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
-    ) -> TrainedScore:
+    def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
         """The score of what each seed predicts for the test part."""
         ...
 
@@ -155,19 +147,14 @@ class LabelTargets:
         """Number the classes of the training part."""
         names = tuple(sorted(set(splits.train.targets)))
         number = {label: place for place, label in enumerate(names)}
-        return cls(
-            names,
-            tuple(np.array([number[label] for label in part.targets], dtype=np.int64) for part in splits),
-        )
+        return cls(names, tuple(np.array([number[label] for label in part.targets], dtype=np.int64) for part in splits))
 
     @property
     def classes(self) -> int:
         """How many."""
         return len(self.names)
 
-    def score(
-        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
-    ) -> TrainedScore:
+    def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
         """Accuracy and macro-F1."""
         return frame.of_labels(self.numbers[2], predicted, self.classes, settings, seed)
 
@@ -192,9 +179,7 @@ class TagTargets:
         """How many."""
         return len(self.coder.tags)
 
-    def score(
-        self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int
-    ) -> TrainedScore:
+    def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
         """Accuracy of words or F1 of spans."""
         starts = np.cumsum([0, *map(len, self.gold)], dtype=np.int64)
         counts = np.stack(

@@ -100,9 +100,7 @@ class WordTable:
         forms = words if forms is None else forms
         lookup = Lookup.of(forms, vectors, protocol)
         places = lookup.numbers(forms)
-        size = (
-            float(np.sqrt(np.mean(np.square(lookup.matrix[lookup.usable])))) if lookup.usable.any() else 0.0
-        )
+        size = float(np.sqrt(np.mean(np.square(lookup.matrix[lookup.usable])))) if lookup.usable.any() else 0.0
         factor = 1 / size if scale == "unit" and size > 0 else 1.0
         matrix = np.concatenate([np.zeros((1, vectors.dim)), factor * lookup.matrix]).astype(np.float32)
         kept = lookup.usable[places] | (not leave_out or protocol.oov not in LEAVING_OUT)

@@ -66,22 +66,12 @@ class PairStep(ABC):
 
     @abstractmethod
     def collect(
-        self,
-        queries: Tensor,
-        rows: Tensor,
-        negatives: Tensor,
-        present: Tensor | None,
-        gradient: Tensor | None,
+        self, queries: Tensor, rows: Tensor, negatives: Tensor, present: Tensor | None, gradient: Tensor | None
     ) -> None:
         """Add up the gradients of all rows that are named, and do all else but updating them."""
 
     def _arguments(
-        self,
-        queries: Tensor,
-        rows: Tensor,
-        negatives: Tensor,
-        present: Tensor | None,
-        gradient: Tensor | None,
+        self, queries: Tensor, rows: Tensor, negatives: Tensor, present: Tensor | None, gradient: Tensor | None
     ) -> dict[str, Any]:
         """What both kernels are launched with."""
         kernels, rule = self.kernels, self.rule
@@ -176,12 +166,7 @@ class SharedStep(PairStep):
     """A `PairStep` with negatives [N]: their scores and gradients are products of matrices."""
 
     def collect(
-        self,
-        queries: Tensor,
-        rows: Tensor,
-        negatives: Tensor,
-        present: Tensor | None,
-        gradient: Tensor | None,
+        self, queries: Tensor, rows: Tensor, negatives: Tensor, present: Tensor | None, gradient: Tensor | None
     ) -> None:
         """Scores of negatives, then the positives and all slopes, then the gradients of negatives."""
         kernels = self.kernels
@@ -258,18 +243,11 @@ class OwnStep(PairStep):
     """A `PairStep` with negatives [B, N]: every query goes through its rows once, and adds to theirs."""
 
     def collect(
-        self,
-        queries: Tensor,
-        rows: Tensor,
-        negatives: Tensor,
-        present: Tensor | None,
-        gradient: Tensor | None,
+        self, queries: Tensor, rows: Tensor, negatives: Tensor, present: Tensor | None, gradient: Tensor | None
     ) -> None:
         """One launch."""
         _learn_own[(len(queries),)](
-            batch=len(queries),
-            DRAWN=negatives.shape[1],
-            **self._arguments(queries, rows, negatives, present, gradient),
+            batch=len(queries), DRAWN=negatives.shape[1], **self._arguments(queries, rows, negatives, present, gradient)
         )
 
 

@@ -34,9 +34,7 @@ class Replayed:
         record: Makes a step that can be started again.
     """
 
-    def __init__(
-        self, function: Callable[..., None], size: int, record: Callable[[Step], Step] = recorded
-    ) -> None:
+    def __init__(self, function: Callable[..., None], size: int, record: Callable[[Step], Step] = recorded) -> None:
         self.function, self.size, self.record = function, size, record
         self._held: tuple[Tensor, ...] = ()
         self._replay: Step | None = None
@@ -48,9 +46,7 @@ class Replayed:
             return
         first = not self._held
         if first:
-            self._held = tuple(
-                torch.empty(each.shape, dtype=each.dtype, device=each.device) for each in arguments
-            )
+            self._held = tuple(torch.empty(each.shape, dtype=each.dtype, device=each.device) for each in arguments)
         for held, given in zip(self._held, arguments, strict=True):
             held.copy_(given)
         if first:

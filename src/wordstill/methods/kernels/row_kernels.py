@@ -40,9 +40,7 @@ class KernelStep:
         """[B, R] inner products."""
         result = torch.empty(rows.shape, dtype=torch.float32, device=rows.device)
         queries, rows = queries.contiguous(), rows.contiguous()
-        _scores[(len(rows),)](
-            queries, self.weights, rows, result, SLOTS=rows.shape[1], DIM=self.dim, BLOCK=self.block
-        )
+        _scores[(len(rows),)](queries, self.weights, rows, result, SLOTS=rows.shape[1], DIM=self.dim, BLOCK=self.block)
         return result
 
     def query_gradients(self, rows: Tensor, coefficients: Tensor) -> Tensor:
@@ -54,9 +52,7 @@ class KernelStep:
         )
         return result
 
-    def step(
-        self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor
-    ) -> None:
+    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor) -> None:
         """Add up the gradients of every named row, then update it."""
         rows = rows.contiguous()
         self.scatter(queries.contiguous(), rows, 0, coefficients.contiguous())
@@ -87,9 +83,7 @@ class KernelStep:
     def apply_all(self, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update all rows with their gradients [rows, dim]."""
         # Nothing names them, so any addresses will do.
-        self._launch(
-            gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), learning_rate, every=True
-        )
+        self._launch(gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), learning_rate, every=True)
 
     def _launch(
         self,
@@ -139,15 +133,7 @@ def _scores(queries, weights, rows, result, SLOTS: tl.constexpr, DIM: tl.constex
 
 
 @triton.jit
-def _weighted_rows(
-    weights,
-    rows,
-    coefficients,
-    result,
-    SLOTS: tl.constexpr,
-    DIM: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+def _weighted_rows(weights, rows, coefficients, result, SLOTS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
     query = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
     inside = column < DIM
@@ -223,9 +209,7 @@ def _update(
         tl.store(steps + row, taken)
         if KIND == 2:
             mean = beta1 * tl.load(first + here, mask=inside, other=0.0) + (1 - beta1) * gradient
-            spread = (
-                beta2 * tl.load(second + here, mask=inside, other=0.0) + (1 - beta2) * gradient * gradient
-            )
+            spread = beta2 * tl.load(second + here, mask=inside, other=0.0) + (1 - beta2) * gradient * gradient
             tl.store(first + here, mean, mask=inside)
             tl.store(second + here, spread, mask=inside)
             number = taken.to(tl.float32)

@@ -29,9 +29,7 @@ def add_rows(sums: Tensor, counts: Tensor, rows: Tensor, values: Tensor, places:
 
 
 @triton.jit
-def _add_runs(
-    sums, rows, places, values, count, LENGTH: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr
-):
+def _add_runs(sums, rows, places, values, count, LENGTH: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
     begin = tl.program_id(0) * LENGTH
     end = tl.minimum(begin + LENGTH, count)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)

@@ -36,12 +36,7 @@ class NegativeSampler:
     """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        power: float,
-        source: NoiseSource,
-        subsample: float,
-        device: torch.device,
+        self, vocabulary: Vocabulary, power: float, source: NoiseSource, subsample: float, device: torch.device
     ) -> None:
         keep = vocabulary.keep_probability(subsample)
         _refuse_empty(vocabulary, keep, subsample)

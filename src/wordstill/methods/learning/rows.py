@@ -73,16 +73,12 @@ class RowTable:
             return coefficients @ self.weights[rows]
         if self.kernels is not None:
             return self.kernels.query_gradients(rows, coefficients)
-        gradients = torch.zeros(
-            len(rows), self.weights.shape[1], dtype=self.weights.dtype, device=rows.device
-        )
+        gradients = torch.zeros(len(rows), self.weights.shape[1], dtype=self.weights.dtype, device=rows.device)
         for slot, coefficient in zip(rows.unbind(1), coefficients.unbind(1)):
             gradients.addcmul_(self.weights[slot], coefficient[:, None])
         return gradients
 
-    def step(
-        self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor
-    ) -> None:
+    def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor) -> None:
         """Update every named row once, with the sum of its gradients over all slots.
 
         Args:
@@ -155,9 +151,7 @@ def merged_gradients(queries: Tensor, rows: Tensor, coefficients: Tensor) -> tup
     return distinct, gradients
 
 
-def joined(
-    queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses
-) -> tuple[Tensor, Tensor, Tensor]:
+def joined(queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, rows and coefficients of positives [B, P] and negatives [B, N] or [N], for one step.
 
     The gradients of shared negatives become queries of their own, each with one slot that counts.

@@ -15,14 +15,7 @@ from wordstill.errors import UsageError
 from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
-from wordstill.methods.learning.rows import (
-    EVERY,
-    OptimizerKind,
-    RowOptimizer,
-    RowTable,
-    joined,
-    merged_gradients,
-)
+from wordstill.methods.learning.rows import EVERY, OptimizerKind, RowOptimizer, RowTable, joined, merged_gradients
 from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.learning.windows import Examples, Windows
 from wordstill.teacher.states import WordStates

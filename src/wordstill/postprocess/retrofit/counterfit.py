@@ -77,9 +77,7 @@ class CounterFit(LexiconUpdate):
     config_type: ClassVar[type[CounterFitConfig]] = CounterFitConfig
     config: CounterFitConfig
 
-    def _moved(
-        self, vectors: WordVectors, matrix: Floats
-    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
+    def _moved(self, vectors: WordVectors, matrix: Floats) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
         bounds = self._bounds(vectors)
         moving = np.unique(np.concatenate([part.pairs.ravel() for part in bounds]))
         if self.config.radius:

@@ -55,9 +55,7 @@ class Lexicon:
             second.append(numbers.setdefault(other, len(numbers)))
             weights.append(weight)
         ends = np.array([first, second], dtype=np.int64).reshape(2, -1)
-        return cls(
-            tuple(numbers), *_deduplicated(ends, np.array(weights, np.float32), len(numbers)), origin or {}
-        )
+        return cls(tuple(numbers), *_deduplicated(ends, np.array(weights, np.float32), len(numbers)), origin or {})
 
     @classmethod
     def union(cls, lexicons: Iterable[Lexicon]) -> Lexicon:

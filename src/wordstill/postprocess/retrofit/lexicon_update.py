@@ -63,9 +63,7 @@ class LexiconUpdate(Transform):
         return {**super().entry(), "moved_words": self.moved_words, "objective": list(self.objective)}
 
     @abstractmethod
-    def _moved(
-        self, vectors: WordVectors, matrix: Floats
-    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
+    def _moved(self, vectors: WordVectors, matrix: Floats) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
         """The rows that move, their new vectors in a new array, and the objective of each pass.
 
         Args:
@@ -104,9 +102,7 @@ def _blocks(rows: NDArray[np.int64]) -> list[slice]:
 
 def _require_same(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
     if not np.array_equal(words_digest(vectors.words), state[WORDS]):
-        raise UsageError(
-            f"{name} moves single words, and this table has other words than it has learnt from."
-        )
+        raise UsageError(f"{name} moves single words, and this table has other words than it has learnt from.")
 
 
 def _lengths(vectors: WordVectors) -> NDArray[np.float32]:

@@ -152,12 +152,7 @@ class _Objective:
     """The objective of the module's docstring."""
 
     def __init__(
-        self,
-        rule: Rule,
-        weights: Csr,
-        original: Floats,
-        needed: LinkDistances | None,
-        between: LinkDistances,
+        self, rule: Rule, weights: Csr, original: Floats, needed: LinkDistances | None, between: LinkDistances
     ) -> None:
         self._rule, self._original, self._needed, self._between = rule, original, needed, between
         self._whole = Links(np.arange(len(original)), weights, np.arange(weights.nnz))
@@ -178,9 +173,7 @@ class _Objective:
         return squared
 
 
-def _needed(
-    rule: Rule, weights: Csr, original: Floats, between: LinkDistances, pool: Executor
-) -> LinkDistances | None:
+def _needed(rule: Rule, weights: Csr, original: Floats, between: LinkDistances, pool: Executor) -> LinkDistances | None:
     """The distances that a rule needs."""
     if rule.distances is None:
         return None

@@ -166,9 +166,7 @@ PRESETS: Mapping[str, FaruquiConfig | ContextGraphConfig] = {
 class _Retrofit(LexiconUpdate):
     config: FaruquiConfig | ContextGraphConfig
 
-    def _moved(
-        self, vectors: WordVectors, matrix: Floats
-    ) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
+    def _moved(self, vectors: WordVectors, matrix: Floats) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
         graph = Graph.of(self.lexicon("lexicon"), vectors, self.config.case)
         config = self.config
         relaxed = relax(matrix[graph.rows], graph.links, config, passes=config.passes, order=config.order)
@@ -205,9 +203,7 @@ def retrofitter(method: str, lexicon: str | Lexicon, **settings: Any) -> Faruqui
         raise unknown_name("method of retrofitting", method, PRESETS)
     preset = PRESETS[method]
     if unknown := sorted(settings.keys() - vars(preset).keys()):
-        raise UsageError(
-            f"{method} has no setting {' or '.join(unknown)}; it has {', '.join(sorted(vars(preset)))}."
-        )
+        raise UsageError(f"{method} has no setting {' or '.join(unknown)}; it has {', '.join(sorted(vars(preset)))}.")
     config = replace(preset, lexicon=lexicon, **settings)
     return Faruqui(config) if isinstance(config, FaruquiConfig) else ContextGraph(config)
 

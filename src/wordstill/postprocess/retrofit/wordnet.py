@@ -29,12 +29,7 @@ MARKER = re.compile(r"\((a|p|ip)\)$")
 """Syntactic marker after an adjective."""
 
 
-def open_lexicon(
-    source: str | Path,
-    *,
-    format: str | None = None,
-    relations: Sequence[str] = ("synonyms",),
-) -> Lexicon:
+def open_lexicon(source: str | Path, *, format: str | None = None, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
     """Read a lexicon.
 
     Args:

@@ -34,9 +34,7 @@ def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> b
     return True
 
 
-def attend_with_amx(
-    query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float
-) -> Tensor:
+def attend_with_amx(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float) -> Tensor:
     """[P, heads, width] attention in which each text sees itself and nothing else.
 
     Args:

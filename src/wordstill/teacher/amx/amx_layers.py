@@ -169,9 +169,7 @@ def _sorted(weight: Tensor) -> Tensor:
 
 
 def _refuse_unfit(blocks: Sequence[nn.Module]) -> None:
-    weights = [
-        weight for block in blocks for weight in map(linear_weight, block.modules()) if weight is not None
-    ]
+    weights = [weight for block in blocks for weight in map(linear_weight, block.modules()) if weight is not None]
     if any(size % STEP for weight in weights for size in weight.shape):
         raise AmxUnavailable(f"sizes of its linear layers are not multiples of {STEP}")
     total = sum(parameter.numel() for block in blocks for parameter in block.parameters())
@@ -183,9 +181,7 @@ def _replace(model: Any, blocks: Sequence[nn.Module], subwords: Tensor) -> None:
     """Put tiles in the place of linear layers, and of those activations that they can apply themselves."""
     inside = {id(module) for block in blocks for module in block.modules()}
     modules = {name: module for name, module in model.named_modules() if id(module) in inside}
-    layers = {
-        name: AmxLinear(module) for name, module in modules.items() if linear_weight(module) is not None
-    }
+    layers = {name: AmxLinear(module) for name, module in modules.items() if linear_weight(module) is not None}
     gelus = {name: module for name, module in modules.items() if type(module).__name__ == "GELUActivation"}
     for name, layer in layers.items():
         model.set_submodule(name, layer)

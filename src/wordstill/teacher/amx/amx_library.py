@@ -136,9 +136,7 @@ class Kernel:
         pointers = (tensor.data_ptr() for tensor in (values, added, weight, bias, values))
         self._norm(*pointers, *values.shape, epsilon)
 
-    def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float
-    ) -> None:
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float) -> None:
         """Write attention into out; all are [heads, P, width] in bfloat16.
 
         Args:
@@ -293,6 +291,5 @@ def _is_whole(path: Path) -> bool:
 def _is_private(path: Path) -> bool:
     """Whether nobody else can have written it."""
     return all(
-        status.st_uid == os.getuid() and not status.st_mode & 0o022
-        for status in (path.stat(), path.parent.stat())
+        status.st_uid == os.getuid() and not status.st_mode & 0o022 for status in (path.stat(), path.parent.stat())
     )

@@ -15,9 +15,7 @@ STAGES = {2: 3, 4: 2}
 """By the bytes of a number: what is read ahead must fit into the memory that a program has."""
 
 
-def attend_short_texts(
-    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool
-) -> Tensor:
+def attend_short_texts(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool) -> Tensor:
     """[P, heads, d] what each subword takes from those of its own text.
 
     One program does one head of one text, so that a text of any length costs what its own subwords cost.
