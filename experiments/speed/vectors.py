@@ -58,14 +58,14 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     text, native, ours = str(folder / "text.vec"), str(folder / "native.kv"), folder / "ours"
     opened, keyed = WordVectors.load(ours), KeyedVectors.load(native)
     asked = made[:: max(1, len(made) // options.queries)][: options.queries]
-    opened.neighbours(asked[:1], NEIGHBORS)
+    opened.neighbors(asked[:1], NEIGHBORS)
     keyed.most_similar(asked[0], topn=NEIGHBORS)
     contestants: dict[str, Callable[[], object]] = {
         "wordstill_text": lambda: WordVectors.load(text),
         "gensim_mmap": lambda: KeyedVectors.load(native, mmap="r"),
         "wordstill_open": lambda: WordVectors.load(ours),
         "gensim_queries": lambda: [keyed.most_similar(word, topn=NEIGHBORS) for word in asked],
-        "wordstill_queries": lambda: opened.neighbours(asked, NEIGHBORS),
+        "wordstill_queries": lambda: opened.neighbors(asked, NEIGHBORS),
     }
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(options.repeats):
@@ -142,7 +142,7 @@ def _timed(run: Callable[[], object]) -> float:
 def _agreement(opened: WordVectors, keyed: Any, asked: list[str]) -> float:
     """The share of neighbors that both find, for some words."""
     some = asked[:20]
-    ours = [{word for word, _ in found} for found in opened.neighbours(some, NEIGHBORS)]
+    ours = [{word for word, _ in found} for found in opened.neighbors(some, NEIGHBORS)]
     theirs = [{word for word, _ in keyed.most_similar(word, topn=NEIGHBORS)} for word in some]
     return sum(len(a & b) for a, b in zip(ours, theirs)) / (NEIGHBORS * len(some))
 

@@ -26,7 +26,7 @@ def test_similar(cli, vectors, table):
 
 def test_similar_of_several_words(cli, vectors, table):
     done = cli("similar", vectors / "ase", "babar", "bador", "--topn", "2")
-    first, second = table.neighbours(["babar", "bador"], 2)
+    first, second = table.neighbors(["babar", "bador"], 2)
     assert shown_words(done.out) == ["babar", *(w for w, _ in first), "bador", *(w for w, _ in second)]
 
 

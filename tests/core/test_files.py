@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.core import files
 from wordstill.core.files import (
     atomic_file,
     atomic_folder,
@@ -188,7 +187,7 @@ def test_remove(tmp_path):
     assert names(kept) == ["file"]
 
 
-def test_hash_of_a_file_larger_than_a_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "HASH_BLOCK", 7)
-    (tmp_path / "file").write_bytes(bytes(range(100)))
-    assert sha256_of(tmp_path / "file") == hashlib.sha256(bytes(range(100))).hexdigest()
+def test_hash_of_a_file_larger_than_a_block(tmp_path):
+    content = bytes(range(256)) * 9000
+    (tmp_path / "file").write_bytes(content)
+    assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()

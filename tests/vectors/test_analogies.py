@@ -5,8 +5,8 @@ import pytest
 from gensim.models import KeyedVectors
 
 from wordstill.errors import UsageError
-from wordstill.vectors import WordVectors, search
-from wordstill.vectors.analogies import RULES, solve
+from wordstill.vectors import WordVectors
+from wordstill.vectors.analogies import RULES, analogies, solve
 
 WORDS = [f"word{number}" for number in range(300)]
 QUESTIONS = [("word1", "word2", "word3"), ("word9", "word9", "word4"), ("word299", "word0", "word5")]
@@ -56,11 +56,12 @@ def test_3cosavg_is_the_mean_offset(vectors):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_many_questions_are_answered_like_each(vectors, monkeypatch, rule):
-    monkeypatch.setattr(search, "SCORE_BYTES", 700)
-    monkeypatch.setattr(search, "QUERY_BLOCK", 2)
-    for question, answer in zip(QUESTIONS, vectors.analogy_batch(QUESTIONS, 5, rule), strict=True):
+def test_many_questions_are_answered_like_each(vectors, rule):
+    answers = analogies(vectors, QUESTIONS, 5, rule, score_bytes=700)
+    for question, answer in zip(QUESTIONS, answers, strict=True):
         assert_same_answer(answer, vectors.analogy(*question, 5, rule))
+    for answer, whole in zip(answers, vectors.analogy_batch(QUESTIONS, 5, rule), strict=True):
+        assert_same_answer(answer, whole)
     assert vectors.analogy_batch([], 5, rule) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from wordstill.errors import MissingExtra, UsageError
 from wordstill.vectors import WordVectors
-from wordstill.vectors.ann import ApproximateNeighbours
+from wordstill.vectors.ann import ApproximateNeighbors
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +21,12 @@ def index(table, request):
     pytest.importorskip("vicinity", reason="the extra ann is not installed")
     if request.param != "basic":
         pytest.importorskip(request.param, reason=f"{request.param} is not installed")
-    return ApproximateNeighbours(table, request.param)
+    return ApproximateNeighbors(table, request.param)
 
 
 def test_most_answers_are_the_exact_ones(table, index):
     words = list(table.words[:100])
-    exact, found = table.neighbours(words, 10), index.neighbours(words, 10)
+    exact, found = table.neighbors(words, 10), index.neighbors(words, 10)
     same = [len(dict(a).keys() & dict(b).keys()) for a, b in zip(exact, found, strict=True)]
     assert np.mean(same) > 9
     assert all(len(answer) == 10 for answer in found)
@@ -38,26 +38,26 @@ def test_most_answers_are_the_exact_ones(table, index):
 
 
 def test_rows_of_a_matrix(table, index):
-    (answer,) = index.neighbours(table.matrix[7:8] * 3, 1)
+    (answer,) = index.neighbors(table.matrix[7:8] * 3, 1)
     assert answer[0][0] == "w7"
 
 
 def test_edges(table, index):
-    assert index.neighbours([]) == []
-    assert index.neighbours(["w1"], 0) == [[]]
+    assert index.neighbors([]) == []
+    assert index.neighbors(["w1"], 0) == [[]]
     with pytest.raises(UsageError, match="needs a list of words"):
-        index.neighbours("w1")
+        index.neighbors("w1")
     with pytest.raises(UsageError, match="'nothing' is not among"):
-        index.neighbours(["nothing"])
+        index.neighbors(["nothing"])
 
 
 def test_unknown_backends(table):
     pytest.importorskip("vicinity", reason="the extra ann is not installed")
     with pytest.raises(UsageError, match=r"Unknown backend of vicinity 'usarch'\. Did you mean 'usearch'"):
-        ApproximateNeighbours(table, "usarch")
+        ApproximateNeighbors(table, "usarch")
 
 
 def test_without_the_package_the_extra_is_named(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "vicinity", None)
     with pytest.raises(MissingExtra, match=r"pip install 'wordstill\[ann\]'"):
-        ApproximateNeighbours(table)
+        ApproximateNeighbors(table)

@@ -5,7 +5,7 @@ import pytest
 
 from wordstill.errors import UsageError
 from wordstill.vectors import WordVectors
-from wordstill.vectors.oov import BACKOFFS, Backoff, Subwords, UnknownWord
+from wordstill.vectors.oov import BACKOFFS, Backoff, SubwordVectors, UnknownWord
 
 WORDS = ["queen", "river", "rivers", "Paris", "polish", "Polish", "straße", "iPhone", "swimming", "swimmer"]
 
@@ -37,7 +37,7 @@ def table():
 
 
 def test_the_policies_are_what_the_protocols_say(table):
-    assert isinstance(Parts(), Subwords)
+    assert isinstance(Parts(), SubwordVectors)
     for name, policy in BACKOFFS.items():
         assert isinstance(policy(table), Backoff)
         assert policy(table).name == name
@@ -97,7 +97,7 @@ def test_policies_are_asked_in_order_and_only_for_what_is_left(table):
 def test_a_stand_in_is_not_its_own_neighbour(table):
     backed = table.with_backoff("case")
     assert backed.most_similar("QUEEN") == table.most_similar("queen")
-    assert backed.neighbours(["QUEEN"]) == table.neighbours(["queen"])
+    assert backed.neighbors(["QUEEN"]) == table.neighbors(["queen"])
     assert backed.similarity("QUEEN", "RIVER") == table.similarity("queen", "river")
     assert backed.analogy("QUEEN", "RIVER", "paris") == table.analogy("queen", "river", "Paris")
     assert (

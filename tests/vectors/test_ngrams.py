@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordstill.vectors import oov
 from wordstill.vectors.oov import NgramIndex
 
 
@@ -39,11 +38,10 @@ def test_sharing_is_the_slow_one(words, word):
         assert dict(zip(rows.tolist(), shares.tolist())) == pytest.approx(expected)
 
 
-def test_blocks_of_words_make_no_difference(monkeypatch):
+def test_blocks_of_words_make_no_difference():
     words = ["river", "rivers", "arrive", "queen", "", "a", "queens"]
     whole = NgramIndex(words)
-    monkeypatch.setattr(oov, "WORDS_AT_ONCE", 2)
-    parts = NgramIndex(words)
+    parts = NgramIndex(words, block_words=2)
     np.testing.assert_array_equal(whole.groups, parts.groups)
     np.testing.assert_array_equal(whole.rows, parts.rows)
 

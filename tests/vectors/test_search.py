@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordstill.vectors import search
-from wordstill.vectors.search import nearest, unit_rows
+from wordstill.vectors.search import CACHED_ROWS, CROWD, BestRows, nearest, unit_rows
 
 
 def slow_nearest(unit, query, topn, banned=()):
@@ -26,20 +25,18 @@ def test_unit_rows_have_length_one_and_zeros_stay():
     np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0], [-1, 0], [0.5**0.5] * 2, [1, 0]], rtol=1e-6)
 
 
-def test_unit_rows_over_several_blocks(monkeypatch):
-    matrix = np.random.default_rng(0).standard_normal((23, 5)).astype(np.float16)
-    whole = unit_rows(matrix)
-    monkeypatch.setattr(search, "ROW_BLOCK", 4)
-    np.testing.assert_array_equal(unit_rows(matrix), whole)
+def test_unit_rows_over_several_blocks():
+    matrix = np.random.default_rng(0).standard_normal((2 * CACHED_ROWS + 3, 5)).astype(np.float16)
+    one_by_one = np.concatenate([unit_rows(row) for row in matrix[:, None]])
+    np.testing.assert_array_equal(unit_rows(matrix), one_by_one)
 
 
 @pytest.mark.parametrize("topn", [1, 3, 40, 100])
 @pytest.mark.parametrize("score_bytes", [1, 500, 1 << 20])
-def test_nearest_is_the_slow_search_with_ties_in_row_order(monkeypatch, topn, score_bytes):
-    monkeypatch.setattr(search, "SCORE_BYTES", score_bytes)
+def test_nearest_is_the_slow_search_with_ties_in_row_order(topn, score_bytes):
     unit, queries = whole_numbers(40, 3), whole_numbers(7, 3, seed=1)
     exclude = [[], [0], [1, 2], [39], [], [5, 6, 7], []]
-    found = list(nearest(unit, queries, topn, exclude))
+    found = list(nearest(unit, queries, topn, exclude, score_bytes=score_bytes))
     assert len(found) == len(queries)
     for query, banned, (rows, scores) in zip(queries, exclude, found):
         assert rows.tolist() == slow_nearest(unit, query, topn, banned)
@@ -58,38 +55,38 @@ def test_nearest_in_an_empty_table():
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_rows_in_order_of_their_scores_do_not_pile_up(monkeypatch, direction):
-    monkeypatch.setattr(search, "SCORE_BYTES", 4 * 3 * 64)
-    unit = np.arange(1000, dtype=np.float32)[::direction, None].copy()
+def test_rows_in_order_of_their_scores_do_not_pile_up(direction):
     most = 0
 
-    class Counting(search._Best):
-        def _merge(self, owners, rows, scores):
+    class Counting(BestRows):
+        def merge(self, owners, rows, scores):
             nonlocal most
             most = max(most, len(owners))
-            super()._merge(owners, rows, scores)
+            super().merge(owners, rows, scores)
 
-    monkeypatch.setattr(search, "_Best", Counting)
-    for rows, _ in nearest(unit, np.ones((3, 1), np.float32), 2):
+    best = Counting(3, 2, [()] * 3)
+    scores = np.tile(np.arange(1000, dtype=np.float32)[::direction], (3, 1))
+    for start in range(0, 1000, 64):
+        best.offer(scores[:, start : start + 64].copy(), start)
+    for rows, _ in best.each():
         assert rows.tolist() == ([999, 998] if direction == 1 else [0, 1])
-    assert most <= 3 * 2 * search.CROWD
+    assert most <= 3 * 2 * CROWD
 
 
-def test_more_queries_than_a_block(monkeypatch):
-    monkeypatch.setattr(search, "QUERY_BLOCK", 3)
+def test_more_queries_than_a_block():
     unit, queries = whole_numbers(30, 4), whole_numbers(8, 4, seed=1)
     exclude = [[number] for number in range(8)]
-    for query, banned, (rows, _) in zip(queries, exclude, nearest(unit, queries, 5, exclude), strict=True):
+    found = nearest(unit, queries, 5, exclude, query_block=3)
+    for query, banned, (rows, _) in zip(queries, exclude, found, strict=True):
         assert rows.tolist() == slow_nearest(unit, query, 5, banned)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.integers(1, 70), st.integers(1, 999))
 @settings(max_examples=60, deadline=None)
 def test_any_blocks_give_the_slow_search(seed, size, queries, topn, score_bytes):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "SCORE_BYTES", score_bytes)
-        generator = np.random.default_rng(seed)
-        unit, asked = whole_numbers(size, 2, seed), whole_numbers(queries, 2, seed + 1)
-        exclude = [generator.integers(0, size, generator.integers(0, 4)).tolist() for _ in range(queries)]
-        for query, banned, (rows, _) in zip(asked, exclude, nearest(unit, asked, topn, exclude), strict=True):
-            assert rows.tolist() == slow_nearest(unit, query, topn, banned)
+    generator = np.random.default_rng(seed)
+    unit, asked = whole_numbers(size, 2, seed), whole_numbers(queries, 2, seed + 1)
+    exclude = [generator.integers(0, size, generator.integers(0, 4)).tolist() for _ in range(queries)]
+    found = nearest(unit, asked, topn, exclude, score_bytes=score_bytes)
+    for query, banned, (rows, _) in zip(asked, exclude, found, strict=True):
+        assert rows.tolist() == slow_nearest(unit, query, topn, banned)

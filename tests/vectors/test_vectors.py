@@ -8,7 +8,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from wordstill.errors import DataError, UsageError, WordstillError
-from wordstill.vectors.search import UnknownWord
+from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.table import WordVectors, find_duplicate
 
 WORDS = [f"word{number}" for number in range(200)]
@@ -128,7 +128,7 @@ def test_an_unknown_word_is_a_key_error_with_near_words(vectors):
         lambda: vectors[["word1", "wordd3"]],
         lambda: vectors.most_similar("wordd3"),
         lambda: vectors.similarity("word1", "wordd3"),
-        lambda: vectors.neighbours(["wordd3"]),
+        lambda: vectors.neighbors(["wordd3"]),
         lambda: vectors.subset(["wordd3"]),
     ):
         with pytest.raises(UnknownWord):
@@ -185,19 +185,19 @@ def test_analogy_is_3cosadd():
 
 
 def test_neighbours_of_many_are_those_of_each(vectors, matrix):
-    for word, answer in zip(WORDS, vectors.neighbours(WORDS, 4), strict=True):
+    for word, answer in zip(WORDS, vectors.neighbors(WORDS, 4), strict=True):
         assert_same_answer(answer, vectors.most_similar(word, topn=4))
-    for vector, answer in zip(matrix[:9], vectors.neighbours(matrix[:9] * 3, 4), strict=True):
+    for vector, answer in zip(matrix[:9], vectors.neighbors(matrix[:9] * 3, 4), strict=True):
         assert_same_answer(answer, vectors.similar_by_vector(vector, topn=4))
-    assert vectors.neighbours([]) == []
+    assert vectors.neighbors([]) == []
 
 
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda table: table.neighbours(np.ones(16, np.float32)), r"shape \(16,\)"),
-        (lambda table: table.neighbours(np.ones((2, 3), np.float32)), r"expected \(queries, 16\)"),
-        (lambda table: table.neighbours("word1"), "list of words"),
+        (lambda table: table.neighbors(np.ones(16, np.float32)), r"shape \(16,\)"),
+        (lambda table: table.neighbors(np.ones((2, 3), np.float32)), r"expected \(queries, 16\)"),
+        (lambda table: table.neighbors("word1"), "list of words"),
         (lambda table: table.most_similar(np.ones(3, np.float32)), r"shape \(3,\)"),
         (lambda table: table.most_similar(np.full(16, np.nan, np.float32)), "NaN"),
     ],
@@ -251,7 +251,7 @@ def test_similarity_of_many_pairs(vectors, matrix):
         (lambda table: table.doesnt_match("word1"), "needs a list of words; got 'word1'"),
         (lambda table: table.n_similarity(["word1"], []), "pair 0 has none"),
         (lambda table: table.similar_by_vector(np.full(16, np.inf)), "NaN or infinity"),
-        (lambda table: table.neighbours(np.full((1, 16), np.nan)), "NaN or infinity"),
+        (lambda table: table.neighbors(np.full((1, 16), np.nan)), "NaN or infinity"),
         (lambda table: table.doesnt_match(["word1", "wird"]), "'wird' is not among"),
     ],
 )

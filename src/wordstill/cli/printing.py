@@ -36,7 +36,7 @@ def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *,
     samples = content_words(table)
     if samples:
         typer.echo(f"\nNearest words in {label}:")
-        found = table.neighbours(samples, SAMPLE_NEIGHBOURS)
+        found = table.neighbors(samples, SAMPLE_NEIGHBOURS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place = shlex.quote(str(places[label]))
     example = shlex.quote(samples[0] if samples else table.words[0])

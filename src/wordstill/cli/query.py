@@ -36,7 +36,7 @@ def similar(
     """Show the nearest words of each word, with the cosine."""
     table = open_for_words(vectors, unknown, teacher)
     report_substitutes(table, words)
-    for number, (word, scored) in enumerate(zip(words, table.neighbours(words, topn))):
+    for number, (word, scored) in enumerate(zip(words, table.neighbors(words, topn))):
         if len(words) > 1:
             typer.echo(f"{chr(10) if number else ''}{word}")
         show_scored(scored)

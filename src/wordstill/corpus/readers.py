@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from wordstill.corpus.config import PrepareConfig
@@ -15,6 +16,8 @@ from wordstill.errors import DataError, MissingExtra
 
 BINARY_PROBE_BYTES = 1 << 13
 UTF8_MARK = codecs.BOM_UTF8
+PARQUET_MAGIC = b"PAR1"
+BATCH_ROWS = 1024
 KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"}
 
 
@@ -78,28 +81,12 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
         yield Part(kind, stream.source.name, line, held)
 
 
-def _read_text(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
-    return _read_lines("text", stream, config, part_bytes)
-
-
-def _read_jsonl(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
-    return _read_lines("jsonl", stream, config, part_bytes)
-
-
 def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     return _documents("documents", stream, read_column(stream, config.field), part_bytes)
 
 
 def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     return _documents("mediawiki", stream, read_pages(stream), part_bytes)
-
-
-READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
-    "text": _read_text,
-    "jsonl": _read_jsonl,
-    "parquet": _read_parquet,
-    "mediawiki": _read_mediawiki,
-}
 
 
 def _documents(kind: PartKind, stream: Stream, texts: Iterable[str], part_bytes: int) -> Iterator[Part]:
@@ -172,10 +159,6 @@ def _paragraph_cut(held: bytes) -> int:
     return end + 1
 
 
-PARQUET_MAGIC = b"PAR1"
-BATCH_ROWS = 1024
-
-
 def read_column(stream: Stream, column: str) -> Iterator[str]:
     """The texts of a column in order; rows without a value are left out.
 
@@ -215,3 +198,11 @@ def _check_column(schema: Any, column: str, name: str) -> None:
         kind = kind.value_type
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
         raise DataError(f"{name}: the column {column!r} holds {kind}, expected text.")
+
+
+READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
+    "text": partial(_read_lines, "text"),
+    "jsonl": partial(_read_lines, "jsonl"),
+    "parquet": _read_parquet,
+    "mediawiki": _read_mediawiki,
+}

@@ -45,7 +45,7 @@ def neighbor_table(
     for name, vectors in tables.items():
         rows = dict(zip(words, rules.rows(words, vectors).tolist()))
         known = [word for word in words if rows[word] != ABSENT]
-        nearest = iter(vectors.neighbours([vectors.words[rows[word]] for word in known], topn=topn))
+        nearest = iter(vectors.neighbors([vectors.words[rows[word]] for word in known], topn=topn))
         for word in words:
             found[word][name] = next(nearest) if rows[word] != ABSENT else None
     return {word: by_table for word, by_table in found.items() if any(by_table.values())}

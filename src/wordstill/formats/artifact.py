@@ -1,13 +1,10 @@
-"""What gives vectors to words outside a table, as a file in our folder.
-
-subwords.safetensors   "rows" (hashes, dim); the settings are in its metadata
-
-Our own folder: a memory-mapped matrix with counts, the words, where they came from, and a card to read.
+"""The project's own folder: a memory-mapped matrix with counts, the words, their origin, and a card to read.
 
     vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; with int8 "scales" (rows) float32,
                           which the rows are multiplied by; "counts" (rows) int64 if they are known
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
-    subwords.safetensors  vectors for words outside the table, if it came with them
+    subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), and
+                          the settings as metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
@@ -36,48 +33,12 @@ from wordstill.formats.floret import MAX_HASHES, FloretTable
 from wordstill.formats.quantized import dequantize, quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
-from wordstill.vectors.oov import Subwords
+from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
 SUBWORDS = "subwords.safetensors"
 KINDS: dict[str, type[NgramTable] | type[FloretTable]] = {"fasttext": NgramTable, "floret": FloretTable}
 LIMITS = {"minn": 100, "maxn": 100, "hash_count": MAX_HASHES, "hash_seed": (1 << 32) - 1}
-
-
-def keeps_subwords(vectors: WordVectors) -> bool:
-    """Whether the table has sub-words of a kind that can be written."""
-    return isinstance(vectors.subwords, tuple(KINDS.values()))
-
-
-def write_subwords(folder: Path, vectors: WordVectors) -> None:
-    """Write the rows and settings."""
-    for kind, made in KINDS.items():
-        if isinstance(vectors.subwords, made):
-            names = [field.name for field in fields(made) if field.name != "rows"]
-            settings = {name: getattr(vectors.subwords, name) for name in names}
-            metadata = {"kind": kind, "settings": json.dumps(settings, sort_keys=True)}
-            write_tensors(folder / SUBWORDS, {"rows": vectors.subwords.rows}, metadata)
-
-
-def read_subwords(path: Path, dim: int) -> Subwords:
-    """Memory-map the rows; they must be as long as the vectors."""
-    tensors, metadata = map_tensors(path)
-    made = KINDS.get(metadata.get("kind", ""))
-    settings = parse_object(metadata.get("settings", "{}"), f"{path}: the settings")
-    rows = tensors.get("rows")
-    if made is None or rows is None or rows.ndim != 2 or rows.shape[1] != dim or not len(rows):
-        raise FormatError(f"{path} does not hold rows of {dim} numbers of a known kind ({', '.join(KINDS)}).")
-    wanted = {field.name for field in fields(made) if field.name != "rows"}
-    if set(settings) != wanted:
-        raise FormatError(f"{path} has the settings {sorted(settings)}, expected {sorted(wanted)}.")
-    for name, value in settings.items():
-        limit = LIMITS.get(name)
-        sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
-        if not sound:
-            raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
-    return made(rows=to_float(rows), **settings)
-
-
 SCHEMA = 1
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
 HASHED = (TENSORS, WORDS)
@@ -109,7 +70,7 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     if verify:
         _verify(path, config)
     matrix, counts = _arrays(path / TENSORS, config)
-    subwords = read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
+    subwords = _read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
     data = (path / WORDS).read_bytes()
     words = _parse_words(path / WORDS, data, config["rows"])
     provenance = config["provenance"]
@@ -140,6 +101,11 @@ def recognizes(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
 
 
+def keeps_subwords(vectors: WordVectors) -> bool:
+    """Whether the table has sub-words of a kind that can be written."""
+    return isinstance(vectors.subwords, tuple(KINDS.values()))
+
+
 def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -> None:
     if path.is_dir() and (
         others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD}
@@ -152,7 +118,7 @@ def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -
     with atomic_folder(path, overwrite=True) as folder:
         write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
         (folder / WORDS).write_bytes(words)
-        write_subwords(folder, vectors)
+        _write_subwords(folder, vectors)
         config = {
             "format": "wordstill",
             "schema": SCHEMA,
@@ -238,6 +204,35 @@ def _written(word: str, row: int) -> bytes:
     if ESCAPABLE.search(word):
         word = ESCAPABLE.sub(lambda match: ESCAPES[match[0]], word)
     return encode_word(word, row) + b"\n"
+
+
+def _write_subwords(folder: Path, vectors: WordVectors) -> None:
+    """Write the rows and settings."""
+    for kind, made in KINDS.items():
+        if isinstance(vectors.subwords, made):
+            names = [field.name for field in fields(made) if field.name != "rows"]
+            settings = {name: getattr(vectors.subwords, name) for name in names}
+            metadata = {"kind": kind, "settings": json.dumps(settings, sort_keys=True)}
+            write_tensors(folder / SUBWORDS, {"rows": vectors.subwords.rows}, metadata)
+
+
+def _read_subwords(path: Path, dim: int) -> SubwordVectors:
+    """Memory-map the rows; they must be as long as the vectors."""
+    tensors, metadata = map_tensors(path)
+    made = KINDS.get(metadata.get("kind", ""))
+    settings = parse_object(metadata.get("settings", "{}"), f"{path}: the settings")
+    rows = tensors.get("rows")
+    if made is None or rows is None or rows.ndim != 2 or rows.shape[1] != dim or not len(rows):
+        raise FormatError(f"{path} does not hold rows of {dim} numbers of a known kind ({', '.join(KINDS)}).")
+    wanted = {field.name for field in fields(made) if field.name != "rows"}
+    if set(settings) != wanted:
+        raise FormatError(f"{path} has the settings {sorted(settings)}, expected {sorted(wanted)}.")
+    for name, value in settings.items():
+        limit = LIMITS.get(name)
+        sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
+        if not sound:
+            raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
+    return made(rows=to_float(rows), **settings)
 
 
 ARTIFACT = Format(

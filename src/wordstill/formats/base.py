@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
-from wordstill.vectors.oov import Subwords
+from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
@@ -147,7 +147,7 @@ def make_table(
     first_line: int | None = None,
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
-    subwords: Subwords | None = None,
+    subwords: SubwordVectors | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
     if twice := find_duplicate(words):

@@ -22,6 +22,9 @@ from wordstill.vectors.table import Matrix, WordVectors
 
 MAX_HASHES = 4
 NUMBERS = 6
+MASK = (1 << 64) - 1
+FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
+BLOCK = 16
 HEADER = re.compile(
     rb"([1-9][0-9]{0,11}) ([1-9][0-9]{0,6}) ([0-9]{1,3}) ([0-9]{1,3}) ([1-4]) ([0-9]{1,10}) (\S*) (\S*) *\r?"
 )
@@ -108,14 +111,6 @@ def recognizes(path: Path) -> bool:
     return path.is_file() and HEADER.fullmatch(head(path).partition(b"\n")[0]) is not None
 
 
-FLORET = Format("floret", (".floret",), read, write, recognizes, streamed=True, words=False, keeps_subwords=has_rows)
-
-
-MASK = (1 << 64) - 1
-FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
-BLOCK = 16
-
-
 def murmur3_128(data: bytes, seed: int) -> tuple[int, int]:
     """The two halves of the hash of some bytes."""
     low = high = seed
@@ -148,3 +143,6 @@ def _finish(value: int) -> int:
     value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & MASK
     value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & MASK
     return value ^ value >> 33
+
+
+FLORET = Format("floret", (".floret",), read, write, recognizes, streamed=True, words=False, keeps_subwords=has_rows)

@@ -1,13 +1,10 @@
 """gensim's own ``KeyedVectors.save``: a pickle, and large arrays beside it as ``.npy``.
 
-Read without gensim and without running the pickle, see `wordstill.formats.gensim_native`; written by gensim.
-Counts are gensim's attribute "count"; the provenance is an attribute of that name, as JSON.
-
-The contents of a pickle without its code: nothing that a pickle names is looked up or called.
-
-Each name of gensim or numpy that a saved table of vectors needs stands for something inert of ours; any other
-name is an error. Python's own unpickler in Python is used, not the one in C, which reserves whatever memory a
-pickle asks for.
+Written by gensim; read without it and without running the pickle: nothing that a pickle names is looked up or
+called. Each name of gensim or numpy that a saved table of vectors needs stands for something inert of ours;
+any other name is an error. Python's own unpickler in Python is used, not the one in C, which reserves all
+the memory a pickle asks for. Counts are gensim's attribute "count"; the provenance is an attribute of that
+name, as JSON.
 """
 
 from __future__ import annotations
@@ -33,6 +30,7 @@ from wordstill.vectors import WordVectors
 
 NAME = b"gensim.models.keyedvectors"
 PICKLE = b"\x80"
+NUMERIC = re.compile(r"[<>|=]?[fiu][1248]")
 SIDES = (".vectors.npy", ".norms.npy")
 
 
@@ -134,10 +132,25 @@ def _counts(path: Path, counts: Any, rows: int) -> NDArray[np.int64]:
     return np.pad(value.astype(np.int64), (0, rows - len(value)))
 
 
-GENSIM = Format("gensim", (".kv", ".wordvectors"), read, write, recognizes, records=True, float16=True)
+def load(path: Path) -> Inert:
+    """The attributes of the one object in a pickle.
 
-
-NUMERIC = re.compile(r"[<>|=]?[fiu][1248]")
+    Raises:
+        FormatError: It is damaged, or it holds anything but words, numbers and arrays of a table of vectors.
+    """
+    stream = io.BytesIO(path.read_bytes())
+    try:
+        value = _Unpickler(stream).load()
+    except Exception as error:
+        # Damage can raise anything at all, since the opcodes work on whatever is on the stack.
+        raise FormatError(
+            f"{path}: the pickle is damaged near byte {stream.tell()} or is not a gensim KeyedVectors: "
+            f"{error or type(error).__name__}. Pickles are never executed; if gensim can open it, save "
+            "its vectors with save_word2vec_format."
+        ) from None
+    if not isinstance(value, Inert):
+        raise FormatError(f"{path}: the pickle holds a {type(value).__name__}, expected gensim's KeyedVectors.")
+    return value
 
 
 class Inert:
@@ -218,22 +231,4 @@ class _Unpickler(pickle._Unpickler):
             raise pickle.UnpicklingError(f"it names {module}.{name}") from None
 
 
-def load(path: Path) -> Inert:
-    """The attributes of the one object in a pickle.
-
-    Raises:
-        FormatError: It is damaged, or it holds anything but words, numbers and arrays of a table of vectors.
-    """
-    stream = io.BytesIO(path.read_bytes())
-    try:
-        value = _Unpickler(stream).load()
-    except Exception as error:
-        # Damage can raise anything at all, since the opcodes work on whatever is on the stack.
-        raise FormatError(
-            f"{path}: the pickle is damaged near byte {stream.tell()} or is not a gensim KeyedVectors: "
-            f"{error or type(error).__name__}. Pickles are never executed; if gensim can open it, save "
-            "its vectors with save_word2vec_format."
-        ) from None
-    if not isinstance(value, Inert):
-        raise FormatError(f"{path}: the pickle holds a {type(value).__name__}, expected gensim's KeyedVectors.")
-    return value
+GENSIM = Format("gensim", (".kv", ".wordvectors"), read, write, recognizes, records=True, float16=True)

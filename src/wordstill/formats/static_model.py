@@ -3,10 +3,9 @@
 Both tools open both. A text's vector there is the mean of those of its words; pieces that are not in the
 table count as zeros in sentence-transformers and not at all in model2vec.
 
-A vocabulary as ``tokenizer.json``, the file of the tokenizers library that static sentence models carry.
-
-The tokenizer we write cuts text at blanks and marks and looks each piece up; it lower-cases first if no word
-of the table has a capital. A word with a blank in it keeps its vector, but no text is cut so as to find it.
+The vocabulary is ``tokenizer.json``, the file of the tokenizers library. The tokenizer we write cuts text at
+spaces and marks and looks each piece up; it lower-cases first if no word of the table has a capital. A word
+with a space in it keeps its vector, but no text is cut so as to find it.
 """
 
 from __future__ import annotations
@@ -39,6 +38,13 @@ from wordstill.vectors.table import Matrix, WordVectors
 
 TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
 KIND = "StaticEmbedding"
+
+
+TOKENIZER = "tokenizer.json"
+UNKNOWN = "[UNK]"
+
+# Letters and figures with inner apostrophes, hyphens and full stops (don't, well-known, 3.5), or equal marks.
+PIECES = r"[\p{L}\p{M}\p{N}_]+(?:['’.,\-][\p{L}\p{M}\p{N}_]+)*|([^\s\p{L}\p{M}\p{N}_])\1*"
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,9 @@ def _read(path: Path, options: ReadOptions, layout: Layout) -> WordVectors:
     for name in (TENSORS, TOKENIZER):
         if not (inner / name).is_file():
             raise FormatError(f"{inner / name} is missing; {path} is not a whole folder of {layout.tool}.")
-    tokens = read_tokens(inner / TOKENIZER)
+    tokens = _read_tokens(inner / TOKENIZER)
     matrix = _matrix(inner / TENSORS, len(tokens))
-    if (path / RECORD).exists() and tokens and tokens[-1] == unknown_token(inner / TOKENIZER):
+    if (path / RECORD).exists() and tokens and tokens[-1] == _unknown_token(inner / TOKENIZER):
         # This is our own: the last row stands for unknown pieces and is no word.
         tokens, matrix = tokens[:-1], matrix[:-1]
     counts, provenance = read_record(path, len(tokens))
@@ -94,7 +100,7 @@ def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
     with atomic_folder(path, overwrite=True) as folder:
         inner = folder / layout.folder
         inner.mkdir(exist_ok=True)
-        write_tokenizer(inner, vectors)
+        _write_tokenizer(inner, vectors)
         zeros = np.zeros((1, vectors.dim), dtype=vectors.matrix.dtype)
         matrix = np.concatenate([vectors.matrix, zeros])
         if layout.tool != "model2vec":
@@ -161,33 +167,7 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
     return mapping
 
 
-def _format(name: str, suffix: str, *, float16: bool) -> Format:
-    layout = LAYOUTS[name]
-
-    def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-        return _read(path, options, layout)
-
-    def write(vectors: WordVectors, path: Path) -> None:
-        _write(vectors, path, layout)
-
-    def recognizes(path: Path) -> bool:
-        return _recognizes(path, layout)
-
-    return Format(name, (suffix,), read, write, recognizes, records=True, folder=True, float16=float16)
-
-
-MODEL2VEC = _format("model2vec", ".model2vec", float16=True)
-SENTENCE_TRANSFORMERS = _format("sentence-transformers", ".sentence-transformers", float16=False)
-
-
-TOKENIZER = "tokenizer.json"
-UNKNOWN = "[UNK]"
-
-# Letters and figures with inner apostrophes, hyphens and full stops (don't, well-known, 3.5), or equal marks.
-PIECES = r"[\p{L}\p{M}\p{N}_]+(?:['’.,\-][\p{L}\p{M}\p{N}_]+)*|([^\s\p{L}\p{M}\p{N}_])\1*"
-
-
-def write_tokenizer(folder: Path, vectors: WordVectors) -> str:
+def _write_tokenizer(folder: Path, vectors: WordVectors) -> str:
     """Write the words, and after them the name that unknown pieces get; give that name."""
     for row, word in enumerate(vectors.words):
         encode_word(word, row)
@@ -211,7 +191,7 @@ def write_tokenizer(folder: Path, vectors: WordVectors) -> str:
     return unknown
 
 
-def read_tokens(path: Path) -> list[str]:
+def _read_tokens(path: Path) -> list[str]:
     """The tokens in the order of their numbers, whatever the kind of tokenizer."""
     settings = read_object(path)
     model = settings.get("model")
@@ -229,7 +209,7 @@ def read_tokens(path: Path) -> list[str]:
     return _in_order(path, numbers)
 
 
-def unknown_token(path: Path) -> str | None:
+def _unknown_token(path: Path) -> str | None:
     """The name that unknown pieces get, if the tokenizer is one that we write."""
     model: Mapping[str, Any] = read_object(path)["model"]
     return model.get("unk_token") if model.get("type") == "WordLevel" else None
@@ -253,3 +233,22 @@ def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
             raise FormatError(f"{path}: the tokens {tokens[number]!r} and {token!r} have the same number.")
         tokens[number] = token
     return [token for token in tokens if token is not None]
+
+
+def _format(name: str, suffix: str, *, float16: bool) -> Format:
+    layout = LAYOUTS[name]
+
+    def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
+        return _read(path, options, layout)
+
+    def write(vectors: WordVectors, path: Path) -> None:
+        _write(vectors, path, layout)
+
+    def recognizes(path: Path) -> bool:
+        return _recognizes(path, layout)
+
+    return Format(name, (suffix,), read, write, recognizes, records=True, folder=True, float16=float16)
+
+
+MODEL2VEC = _format("model2vec", ".model2vec", float16=True)
+SENTENCE_TRANSFORMERS = _format("sentence-transformers", ".sentence-transformers", float16=False)

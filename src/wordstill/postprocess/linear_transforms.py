@@ -1,4 +1,7 @@
-"""Mean and covariance of a table's rows, in float64 and block by block, and what is made of them."""
+"""Linear transforms: ``centre``, ``unit``, ``whiten``, ``pca``, ``abtt``, ``uncovec``.
+
+Mean and covariance are taken in float64 and block by block.
+"""
 
 from __future__ import annotations
 
@@ -16,54 +19,8 @@ from wordstill.vectors.table import WordVectors, most_frequent
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""
+DIMENSIONS_PER_DIRECTION = 100
 Common: TypeAlias = Annotated[int | None, Range(1)]
-
-
-def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
-    """[words] which words a transform learns from: the most frequent ones, or all."""
-    if common is None or common >= len(vectors):
-        return np.ones(len(vectors), dtype=np.bool_)
-    chosen = np.zeros(len(vectors), dtype=np.bool_)
-    chosen[most_frequent(vectors.counts, len(vectors), common)] = True
-    return chosen
-
-
-def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """[dim] the mean of some rows."""
-    total = np.zeros(vectors.dim)
-    for block in _chosen(vectors, rows):
-        total += block.sum(axis=0)
-    mean: NDArray[np.float64] = total / rows.sum()
-    return mean
-
-
-def covariance_of(vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[dim, dim] the mean product of deviations from ``mean``; of zeros, it is the second moment."""
-    total = np.zeros((vectors.dim, vectors.dim))
-    for block in _chosen(vectors, rows):
-        block -= mean
-        total += block.T @ block
-    covariance: NDArray[np.float64] = total / rows.sum()
-    return covariance
-
-
-def principal(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues [d] of a symmetric matrix, largest first and none negative, and directions [d, d].
-
-    Each direction has its largest coordinate positive, so that the same table gives the same numbers.
-    """
-    values, directions = np.linalg.eigh(matrix)
-    values, directions = np.maximum(values[::-1], 0.0), directions[:, ::-1]
-    largest = np.abs(directions).argmax(axis=0)
-    signs = np.sign(directions[largest, np.arange(len(values))])
-    return values, directions * signs
-
-
-def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.float64]]:
-    start = 0
-    for block in vectors.blocks():
-        yield block[rows[start : start + len(block)]].astype(np.float64)
-        start += len(block)
 
 
 @dataclass(frozen=True)
@@ -199,9 +156,6 @@ class Pca(Transform):
         return with_rows(vectors, lambda block: (block - mean) @ directions, directions.shape[1])
 
 
-DIMENSIONS_PER_DIRECTION = 100
-
-
 @dataclass(frozen=True)
 class AllButTheTopConfig(Config):
     """Settings of `AllButTheTop`."""
@@ -302,3 +256,50 @@ class Uncovec(Transform):
         raised = np.where(filled, values, 1.0) ** self.config.alpha
         powers: NDArray[np.float64] = np.where(filled, raised, 0.0)
         return powers
+
+
+def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
+    """[words] which words a transform learns from: the most frequent ones, or all."""
+    if common is None or common >= len(vectors):
+        return np.ones(len(vectors), dtype=np.bool_)
+    chosen = np.zeros(len(vectors), dtype=np.bool_)
+    chosen[most_frequent(vectors.counts, len(vectors), common)] = True
+    return chosen
+
+
+def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """[dim] the mean of some rows."""
+    total = np.zeros(vectors.dim)
+    for block in _chosen(vectors, rows):
+        total += block.sum(axis=0)
+    mean: NDArray[np.float64] = total / rows.sum()
+    return mean
+
+
+def covariance_of(vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[dim, dim] the mean product of deviations from ``mean``; of zeros, it is the second moment."""
+    total = np.zeros((vectors.dim, vectors.dim))
+    for block in _chosen(vectors, rows):
+        block -= mean
+        total += block.T @ block
+    covariance: NDArray[np.float64] = total / rows.sum()
+    return covariance
+
+
+def principal(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues [d] of a symmetric matrix, largest first and none negative, and directions [d, d].
+
+    Each direction has its largest coordinate positive, so that the same table gives the same numbers.
+    """
+    values, directions = np.linalg.eigh(matrix)
+    values, directions = np.maximum(values[::-1], 0.0), directions[:, ::-1]
+    largest = np.abs(directions).argmax(axis=0)
+    signs = np.sign(directions[largest, np.arange(len(values))])
+    return values, directions * signs
+
+
+def _chosen(vectors: WordVectors, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.float64]]:
+    start = 0
+    for block in vectors.blocks():
+        yield block[rows[start : start + len(block)]].astype(np.float64)
+        start += len(block)

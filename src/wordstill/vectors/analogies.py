@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import UsageError, unknown_name
 from wordstill.vectors.queries import Items, Scored, as_list, grouped_sums, named, resolve, rows_of_groups, search
-from wordstill.vectors.search import best_rows, unit_rows
+from wordstill.vectors.search import SCORE_BYTES, best_rows, unit_rows
 
 if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
@@ -37,7 +37,9 @@ GROUP_BYTES = 1 << 20
 SMALLEST_BLOCK = 1024
 
 
-def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule: Rule) -> list[Scored]:
+def analogies(
+    table: WordVectors, questions: Sequence[Question], topn: int, rule: Rule, *, score_bytes: int = SCORE_BYTES
+) -> list[Scored]:
     """The best answers to each question (a, b, c), none of them one of its own words.
 
     With cosines of unit vectors:
@@ -66,7 +68,7 @@ def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule
     a, b, c = means[0::3], means[1::3], means[2::3]
     if rule != "3cosmul":
         # The sum of cosines with b, -a and c is the product with b - a + c.
-        return search(table, _complete(_relation(a, b, rule), c, rule), topn, asked)
+        return search(table, _complete(_relation(a, b, rule), c, rule), topn, asked, score_bytes=score_bytes)
     unit, units = table.unit, [unit_rows(part) for part in (a, b, c)]
 
     def score(some: slice, rows: slice) -> Single:
@@ -74,7 +76,7 @@ def analogies(table: WordVectors, questions: Sequence[Question], topn: int, rule
         first, second, third = (_cosines(part[some] @ block, rule) for part in units)
         return _complete(_relation(first, second, rule), third, rule)
 
-    return named(table, best_rows(score, (len(a), len(unit)), topn, asked))
+    return named(table, best_rows(score, (len(a), len(unit)), topn, asked, score_bytes=score_bytes))
 
 
 def solve(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
 
 
-class ApproximateNeighbours:
+class ApproximateNeighbors:
     """An index of a table's directions; answers are near the exact ones, most of them the same.
 
     Args:
@@ -43,10 +43,10 @@ class ApproximateNeighbours:
         except (ImportError, ModuleNotFoundError) as error:
             raise MissingExtra(backend, "ann", f"The backend {backend} of vicinity") from error
 
-    def neighbours(self, queries: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
-        """As `WordVectors.neighbours`, about: the words nearest to each word or to each row of a matrix."""
+    def neighbors(self, queries: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
+        """As `WordVectors.neighbors`, about: the words nearest to each word or to each row of a matrix."""
         if isinstance(queries, str):
-            raise UsageError(f"neighbours needs a list of words; got {queries!r}.")
+            raise UsageError(f"neighbors needs a list of words; got {queries!r}.")
         found = resolve(self.vectors, list(queries))
         if topn < 1 or not len(queries):
             return [[] for _ in queries]

@@ -33,10 +33,16 @@ FEWEST_IN_COMMON = 0.7
 """Share of the letters that a word must have in common with its stand-in."""
 WORDS_IN_A_MEAN = 100
 SHARPNESS = 4
+SPELLING_CANDIDATES = 20_000
+EDGE = "\x02", "\x03"
+"""Marks before and after a word, so that beginnings and ends are groups of their own."""
+HALF = np.uint64(32)
+"""Bits of a hash that are kept; two groups that share them count as one."""
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @runtime_checkable
-class Subwords(Protocol):
+class SubwordVectors(Protocol):
     """Vectors of parts of words, as a fastText model has them."""
 
     def vector(self, word: str) -> NDArray[np.float32]:
@@ -56,6 +62,49 @@ class Backoff(Protocol):
     def find(self, words: Sequence[str]) -> Sequence[Answer]:
         """For each word the row of one that stands in for it, or a vector, or None."""
         ...
+
+
+class UnknownWord(UsageError, KeyError):
+    """A word that a table does not have; near words are looked for only when the message is read."""
+
+    def __init__(self, word: str, words: Sequence[str]) -> None:
+        super().__init__(word)
+        self.word = word
+        self._words = words
+
+    def __str__(self) -> str:
+        near = near_in_spelling(self.word, self._words)
+        guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
+        return f"The word {self.word!r} is not among the {len(self._words):,} words.{guess}"
+
+
+def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tuple[Backoff, ...]:
+    """The policies, those given by name made for this table."""
+    chosen: list[Backoff] = []
+    for policy in policies:
+        if isinstance(policy, str):
+            if policy not in BACKOFFS:
+                raise unknown_name("back-off", policy, BACKOFFS)
+            policy = BACKOFFS[policy](table)
+        chosen.append(policy)
+    return tuple(chosen)
+
+
+def fall_back(table: WordVectors, words: Sequence[str]) -> list[Answer]:
+    """What the table's policies give for words it does not have, the first that gives anything deciding."""
+    answers: list[Answer] = [None] * len(words)
+    for policy in table.backoffs:
+        left = [number for number, answer in enumerate(answers) if answer is None]
+        if not left:
+            break
+        for number, answer in zip(left, policy.find([words[number] for number in left]), strict=True):
+            if answer is not None and not isinstance(answer, int) and answer.shape != (table.dim,):
+                raise UsageError(
+                    f"The back-off {policy.name!r} returned for {words[number]!r} a vector of shape {answer.shape}, "
+                    f"expected ({table.dim},)."
+                )
+            answers[number] = answer
+    return answers
 
 
 class CaseBackoff:
@@ -159,51 +208,74 @@ BACKOFFS: dict[str, Callable[[WordVectors], Backoff]] = {
 }
 
 
-def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tuple[Backoff, ...]:
-    """The policies, those given by name made for this table."""
-    chosen: list[Backoff] = []
-    for policy in policies:
-        if isinstance(policy, str):
-            if policy not in BACKOFFS:
-                raise unknown_name("back-off", policy, BACKOFFS)
-            policy = BACKOFFS[policy](table)
-        chosen.append(policy)
-    return tuple(chosen)
+class NgramIndex:
+    """Groups of letters of words, without regard to case, and the words that have them.
 
+    Args:
+        words: The words; a row is a place in this list.
+        sizes: How many letters a group has, the edges of a word counted.
+        block_words: Words that are taken apart at once.
+    """
 
-def fall_back(table: WordVectors, words: Sequence[str]) -> list[Answer]:
-    """What the table's policies give for words it does not have, the first that gives anything deciding."""
-    answers: list[Answer] = [None] * len(words)
-    for policy in table.backoffs:
-        left = [number for number, answer in enumerate(answers) if answer is None]
-        if not left:
-            break
-        for number, answer in zip(left, policy.find([words[number] for number in left]), strict=True):
-            if answer is not None and not isinstance(answer, int) and answer.shape != (table.dim,):
-                raise UsageError(
-                    f"The back-off {policy.name!r} returned for {words[number]!r} a vector of shape "
-                    f"{answer.shape}, "
-                    f"expected ({table.dim},)."
-                )
-            answers[number] = answer
-    return answers
+    def __init__(
+        self, words: Sequence[str], sizes: Sequence[int] = (3, 4, 5, 6), *, block_words: int = 1 << 16
+    ) -> None:
+        self.sizes = tuple(sizes)
+        self.count = len(words)
+        parts = [self._grams(words[start : start + block_words], start) for start in range(0, len(words), block_words)]
+        # One number holds group and row, so that one sort puts equal groups together.
+        pairs = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
+        pairs = pairs[_firsts(pairs)]
+        self.starts = _firsts(pairs >> HALF)
+        self.groups = pairs[self.starts] >> HALF
+        self.rows = (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        self.ends = np.append(self.starts[1:], len(self.rows))
+        self.sizes_of_words = np.bincount(self.rows, minlength=len(words))
 
+    def sharing(self, word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows of words that share a group with ``word``, and how much each of them shares.
 
-SPELLING_CANDIDATES = 20_000
+        That is the sum of the rarity of the groups, log((1 + words) / words that have it), over the square
+        root of the number of groups that the word has.
+        """
+        rows, shared = self._shared(word, lambda having: math.log((1 + self.count) / having))
+        return rows, shared / np.sqrt(self.sizes_of_words[rows])
 
+    def alike(self, word: str, count: int = 50) -> NDArray[np.int64]:
+        """The rows of the words that have the largest part of their groups in common with ``word``."""
+        rows, shared = self._shared(word, lambda having: 1.0)
+        own = len(np.unique(self._grams([word], 0)))
+        dice = 2 * shared / (own + self.sizes_of_words[rows])
+        return rows[np.argsort(-dice, kind="stable")[:count]]
 
-class UnknownWord(UsageError, KeyError):
-    """A word that a table does not have; near words are looked for only when the message is read."""
+    def _shared(self, word: str, weight: Callable[[int], float]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        wanted = np.unique(self._grams([word], 0) >> HALF)
+        found = np.searchsorted(self.groups, wanted)
+        known = found < len(self.groups)
+        known[known] = self.groups[found[known]] == wanted[known]
+        totals = np.zeros(self.count)
+        for begin, end in zip(self.starts[found[known]].tolist(), self.ends[found[known]].tolist()):
+            totals[self.rows[begin:end]] += weight(end - begin)
+        rows = np.flatnonzero(totals)
+        return rows, totals[rows]
 
-    def __init__(self, word: str, words: Sequence[str]) -> None:
-        super().__init__(word)
-        self.word = word
-        self._words = words
-
-    def __str__(self) -> str:
-        near = near_in_spelling(self.word, self._words)
-        guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
-        return f"The word {self.word!r} is not among the {len(self._words):,} words.{guess}"
+    def _grams(self, words: Sequence[str], first_row: int) -> NDArray[np.uint64]:
+        """Hash and row of each group of each word, as one number."""
+        marked = [f"{EDGE[0]}{word.casefold()}{EDGE[1]}" for word in words]
+        lengths = np.fromiter(map(len, marked), dtype=np.int64, count=len(marked))
+        letters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        owner = np.repeat(np.arange(len(words), dtype=np.uint64), lengths)
+        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letters))
+        value = np.zeros(len(letters), dtype=np.uint64)
+        found = []
+        for size in range(1, max(self.sizes) + 1):
+            inside = np.flatnonzero(left >= size)
+            value[inside] = (value[inside] ^ letters[inside + size - 1]) * MULTIPLIER
+            value[inside] ^= value[inside] >> np.uint64(29)
+            if size in self.sizes:
+                hashes = (value[inside] * MULTIPLIER) >> HALF
+                found.append((hashes << HALF) | (owner[inside] + np.uint64(first_row)))
+        return np.concatenate(found)
 
 
 def near_in_spelling(word: str, words: Sequence[str], count: int = 3, cutoff: float = 0.6) -> list[str]:
@@ -240,84 +312,6 @@ def likeness(a: str, b: str) -> float:
                 steps = min(steps, two_before[j - 2] + 1)
             row.append(steps)
     return 1 - row[-1] / max(len(a), len(b), 1)
-
-
-WORDS_AT_ONCE = 1 << 16
-EDGE = "\x02", "\x03"
-"""Marks before and after a word, so that beginnings and ends are groups of their own."""
-Weight: TypeAlias = Callable[[int], float]
-HALF = np.uint64(32)
-"""Bits of a hash that are kept; two groups that share them count as one."""
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-class NgramIndex:
-    """Groups of letters of words, without regard to case, and the words that have them.
-
-    Args:
-        words: The words; a row is a place in this list.
-        sizes: How many letters a group has, the edges of a word counted.
-    """
-
-    def __init__(self, words: Sequence[str], sizes: Sequence[int] = (3, 4, 5, 6)) -> None:
-        self.sizes = tuple(sizes)
-        self.count = len(words)
-        parts = [
-            self._grams(words[start : start + WORDS_AT_ONCE], start) for start in range(0, len(words), WORDS_AT_ONCE)
-        ]
-        # One number holds group and row, so that one sort puts equal groups together.
-        pairs = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
-        pairs = pairs[_firsts(pairs)]
-        self.starts = _firsts(pairs >> HALF)
-        self.groups = pairs[self.starts] >> HALF
-        self.rows = (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-        self.ends = np.append(self.starts[1:], len(self.rows))
-        self.sizes_of_words = np.bincount(self.rows, minlength=len(words))
-
-    def sharing(self, word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows of words that share a group with ``word``, and how much each of them shares.
-
-        That is the sum of the rarity of the groups, log((1 + words) / words that have it), over the square
-        root of the number of groups that the word has.
-        """
-        rows, shared = self._shared(word, lambda having: math.log((1 + self.count) / having))
-        return rows, shared / np.sqrt(self.sizes_of_words[rows])
-
-    def alike(self, word: str, count: int = 50) -> NDArray[np.int64]:
-        """The rows of the words that have the largest part of their groups in common with ``word``."""
-        rows, shared = self._shared(word, lambda having: 1.0)
-        own = len(np.unique(self._grams([word], 0)))
-        dice = 2 * shared / (own + self.sizes_of_words[rows])
-        return rows[np.argsort(-dice, kind="stable")[:count]]
-
-    def _shared(self, word: str, weight: Weight) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        wanted = np.unique(self._grams([word], 0) >> HALF)
-        found = np.searchsorted(self.groups, wanted)
-        known = found < len(self.groups)
-        known[known] = self.groups[found[known]] == wanted[known]
-        totals = np.zeros(self.count)
-        for begin, end in zip(self.starts[found[known]].tolist(), self.ends[found[known]].tolist()):
-            totals[self.rows[begin:end]] += weight(end - begin)
-        rows = np.flatnonzero(totals)
-        return rows, totals[rows]
-
-    def _grams(self, words: Sequence[str], first_row: int) -> NDArray[np.uint64]:
-        """Hash and row of each group of each word, as one number."""
-        marked = [f"{EDGE[0]}{word.casefold()}{EDGE[1]}" for word in words]
-        lengths = np.fromiter(map(len, marked), dtype=np.int64, count=len(marked))
-        letters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        owner = np.repeat(np.arange(len(words), dtype=np.uint64), lengths)
-        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letters))
-        value = np.zeros(len(letters), dtype=np.uint64)
-        found = []
-        for size in range(1, max(self.sizes) + 1):
-            inside = np.flatnonzero(left >= size)
-            value[inside] = (value[inside] ^ letters[inside + size - 1]) * MULTIPLIER
-            value[inside] ^= value[inside] >> np.uint64(29)
-            if size in self.sizes:
-                hashes = (value[inside] * MULTIPLIER) >> HALF
-                found.append((hashes << HALF) | (owner[inside] + np.uint64(first_row)))
-        return np.concatenate(found)
 
 
 def _firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:

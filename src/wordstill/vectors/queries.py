@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
 from wordstill.vectors.oov import UnknownWord
-from wordstill.vectors.search import Found, nearest, unit_rows
+from wordstill.vectors.search import SCORE_BYTES, Found, nearest, unit_rows
 
 if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
@@ -113,10 +113,15 @@ def n_similarity(table: WordVectors, pairs: Sequence[tuple[Items, Items]]) -> ND
 
 
 def search(
-    table: WordVectors, queries: NDArray[np.floating], topn: int, exclude: Sequence[Sequence[int]] | None
+    table: WordVectors,
+    queries: NDArray[np.floating],
+    topn: int,
+    exclude: Sequence[Sequence[int]] | None,
+    *,
+    score_bytes: int = SCORE_BYTES,
 ) -> list[Scored]:
     """The words nearest in cosine to each row of ``queries``."""
-    return named(table, nearest(table.unit, unit_rows(queries), topn, exclude))
+    return named(table, nearest(table.unit, unit_rows(queries), topn, exclude, score_bytes=score_bytes))
 
 
 def named(table: WordVectors, found: Iterable[Found]) -> list[Scored]:

@@ -9,12 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.vectors.oov import UnknownWord, near_in_spelling
-
-ROW_BLOCK = 8192
 CACHED_ROWS = 512
 """Rows of a few hundred numbers that stay in a core's cache while they are worked on."""
-QUERY_BLOCK = 512
 CROWD = 8
 SCORE_BYTES = 16 << 20
 """Scores that are held at once: few enough to be compared while they are still in the cache."""
@@ -22,8 +18,6 @@ SCORE_BYTES = 16 << 20
 Found: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float32]]
 Scorer: TypeAlias = Callable[[slice, slice], NDArray[np.float32]]
 """Scores of some queries for some rows, (queries, rows), in an array that may be written to."""
-
-__all__ = ["ROW_BLOCK", "UnknownWord", "best_rows", "near_in_spelling", "nearest", "unit_rows"]
 
 
 def unit_rows(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -42,7 +36,13 @@ def unit_rows(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def nearest(
-    unit: NDArray[np.float32], queries: NDArray[np.float32], topn: int, exclude: Sequence[Sequence[int]] | None = None
+    unit: NDArray[np.float32],
+    queries: NDArray[np.float32],
+    topn: int,
+    exclude: Sequence[Sequence[int]] | None = None,
+    *,
+    query_block: int = 512,
+    score_bytes: int = SCORE_BYTES,
 ) -> Iterator[Found]:
     """The rows with the largest dot product with each query, best first, equal scores in row order.
 
@@ -51,6 +51,8 @@ def nearest(
         queries: Unit queries, (queries, dim).
         topn: How many rows to give for each query; fewer if there are not so many.
         exclude: For each query, the rows it must not be given.
+        query_block: Queries that are answered at once.
+        score_bytes: Scores that are held at once.
 
     Yields:
         For each query, the row numbers and their scores.
@@ -59,11 +61,17 @@ def nearest(
     def score(some: slice, rows: slice) -> NDArray[np.float32]:
         return queries[some] @ unit[rows].T
 
-    return best_rows(score, (len(queries), len(unit)), topn, exclude)
+    return best_rows(score, (len(queries), len(unit)), topn, exclude, query_block=query_block, score_bytes=score_bytes)
 
 
 def best_rows(
-    score: Scorer, shape: tuple[int, int], topn: int, exclude: Sequence[Sequence[int]] | None = None
+    score: Scorer,
+    shape: tuple[int, int],
+    topn: int,
+    exclude: Sequence[Sequence[int]] | None = None,
+    *,
+    query_block: int = 512,
+    score_bytes: int = SCORE_BYTES,
 ) -> Iterator[Found]:
     """The rows with the largest score for each query, in bounded memory; see `nearest`.
 
@@ -72,19 +80,21 @@ def best_rows(
         shape: How many queries and rows there are.
         topn: How many rows to give for each query.
         exclude: For each query, the rows it must not be given.
+        query_block: Queries that are answered at once.
+        score_bytes: Scores that are held at once.
     """
     queries, rows = shape
-    for first in range(0, queries, QUERY_BLOCK):
-        some = slice(first, min(first + QUERY_BLOCK, queries))
+    for first in range(0, queries, query_block):
+        some = slice(first, min(first + query_block, queries))
         size = some.stop - some.start
-        best = _Best(size, topn, exclude[some] if exclude is not None else [()] * size)
-        width = max(1, SCORE_BYTES // (4 * size))
+        best = BestRows(size, topn, exclude[some] if exclude is not None else [()] * size)
+        width = max(1, score_bytes // (4 * size))
         for start in range(0, rows if topn > 0 else 0, width):
             best.offer(score(some, slice(start, min(start + width, rows))), start)
         yield from best.each()
 
 
-class _Best:
+class BestRows:
     """The best rows so far of a few queries, as one flat list in order of query, score and row."""
 
     def __init__(self, queries: int, count: int, exclude: Sequence[Sequence[int]]) -> None:
@@ -112,7 +122,7 @@ class _Best:
             least = np.maximum(least, self._least_of_the_first(scores))
             found = found[scores.ravel()[found] >= least[found // width]]
         if len(found):
-            self._merge(found // width, start + found % width, scores.ravel()[found])
+            self.merge(found // width, start + found % width, scores.ravel()[found])
 
     def each(self) -> Iterator[Found]:
         """For each query, its rows and their scores."""
@@ -128,7 +138,8 @@ class _Best:
         least: NDArray[np.float32] = np.partition(scores, place, axis=1)[:, place]
         return least
 
-    def _merge(self, owners: NDArray[np.int64], rows: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+    def merge(self, owners: NDArray[np.int64], rows: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+        """Take rows of some queries with their scores, and keep the best."""
         owners = np.concatenate([self.owners, owners])
         rows = np.concatenate([self.rows, rows])
         scores = np.concatenate([self.scores, scores])

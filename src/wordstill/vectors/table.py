@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from wordstill.errors import DataError, UsageError
 from wordstill.vectors import queries
 from wordstill.vectors.analogies import Question, Rule, analogies
-from wordstill.vectors.oov import Backoff, Subwords, UnknownWord, choose_backoffs, fall_back
+from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
-from wordstill.vectors.search import ROW_BLOCK, unit_rows
-
-__all__ = ["AnyPath", "Item", "Items", "Matrix", "Scored", "Subwords", "WordVectors", "find_duplicate"]
-
+from wordstill.vectors.search import unit_rows
 
 AnyPath: TypeAlias = str | os.PathLike[str]
+Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 
 
 class WordVectors:
@@ -44,7 +42,7 @@ class WordVectors:
         *,
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
-        subwords: Subwords | None = None,
+        subwords: SubwordVectors | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -165,11 +163,11 @@ class WordVectors:
         """The words nearest in cosine to a vector."""
         return self.most_similar(positive=[vector], topn=topn)
 
-    def neighbours(self, words: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
+    def neighbors(self, words: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
         """The words nearest to each of many words, itself left out, or to each row of a matrix."""
         if not isinstance(words, np.ndarray):
             if isinstance(words, str):
-                raise UsageError(f"neighbours needs a list of words; for {words!r} alone use most_similar.")
+                raise UsageError(f"neighbors needs a list of words; for {words!r} alone use most_similar.")
             return self.most_similar_batch(words, topn=topn)
         if words.ndim != 2 or words.shape[1] != self.dim:
             raise UsageError(f"The queries have shape {words.shape}, expected (queries, {self.dim}).")
@@ -225,7 +223,7 @@ class WordVectors:
 
         return formats.read(path, format, repair=repair, progress=progress)
 
-    def blocks(self, rows: int = ROW_BLOCK) -> Iterator[NDArray[np.float32]]:
+    def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
         for start in range(0, len(self), rows):
             yield self.matrix[start : start + rows].astype(np.float32, copy=False)
@@ -249,9 +247,6 @@ class WordVectors:
         if self._unchecked and not np.isfinite(taken).all():
             self.check_finite()
         return taken
-
-
-Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 
 
 def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDArray[np.int64]:
