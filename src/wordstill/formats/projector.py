@@ -46,7 +46,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     for row, word in enumerate(vectors.words):
         if "\t" in word or "\n" in word or "\r" in word:
             raise UsageError(
-                f"The word {word!r} (row {row}) has a tab or line break in it, which {METADATA} cannot hold. "
+                f"The word {word!r} (row {row}) has a tab or line break in it, which {METADATA} cannot store. "
                 "Use our own format, or leave the word out."
             )
         encode_word(word, row)

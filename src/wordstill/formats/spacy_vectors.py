@@ -64,7 +64,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     for row, word in enumerate(vectors.words):
         encode_word(word, row)
         if not word:
-            raise UsageError(f"The word '' (row {row}) is empty, which a spaCy vocabulary cannot hold.")
+            raise UsageError(f"The word '' (row {row}) is empty, which a spaCy vocabulary cannot store.")
     keys = [vocab.strings.add(word) for word in vectors.words]
     if not keys and isinstance(table, FloretTable):
         floret = {name: getattr(table, name) for name in NUMBERS}

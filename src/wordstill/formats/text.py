@@ -256,7 +256,7 @@ def _written(word: str, row: int) -> bytes:
     encoded = encode_word(word, row)
     if b"\n" in encoded:
         raise UsageError(
-            f"The word {word!r} (row {row}) has a line break in it, which lines of text cannot hold. "
+            f"The word {word!r} (row {row}) has a line break in it, which lines of text cannot store. "
             "Use our own format, or leave the word out."
         )
     _, blank, last = encoded.rstrip(b" ").rpartition(b" ")
