@@ -136,7 +136,7 @@ def test_zeros_after_the_end_are_padding(tmp_path, end):
     ("content", "message"),
     [
         (b"one\ntwo\xff\n", r"a\.txt:2: not UTF-8 .*Convert the file"),
-        (b"one\n\ntw\x00o\n", r"a\.txt:3: a zero byte; this is no text"),
+        (b"one\n\ntw\x00o\n", r"a\.txt:3: a zero byte; this is not text"),
         (b"\n \r\n", r"a\.txt is empty"),
     ],
 )

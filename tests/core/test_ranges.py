@@ -109,7 +109,7 @@ class _Words:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (_Words([100, 100], 1e-3), r"subsample=1e-30 thins the text out to 0\.2 words\. Raise it"),
+        (_Words([100, 100], 1e-3), r"subsample=1e-30 reduces the text to 0\.2 words\. Raise it"),
         (_Words([0, 0], 1.0), "None of the 2 words of the vocabulary occurs in the text.*use decontextual"),
     ],
 )

@@ -171,9 +171,9 @@ def test_a_table_without_words_is_an_error(corpus, config, monkeypatch):
 def test_a_text_that_is_thinned_out_to_nothing_is_an_error(corpus, config):
     # By this seed none of the few words is drawn.
     thin = replace(config, methods=("bert-skipgram:subsample=1e-5,self_weight=0",), seed=1)
-    with pytest.raises(DataError, match=r"subsample=1e-05 thins the text out to about \d+ words.*Raise it"):
+    with pytest.raises(DataError, match=r"subsample=1e-05 reduces the text to about \d+ words.*Raise it"):
         distill(corpus.path, config=thin)
-    with pytest.raises(UsageError, match=r"subsample=1e-12 thins the text out to 0\.\d+ words"):
+    with pytest.raises(UsageError, match=r"subsample=1e-12 reduces the text to 0\.\d+ words"):
         distill(corpus.path, config=replace(config, methods=("x2static:subsample=1e-12",)))
 
 

@@ -88,7 +88,7 @@ def test_a_missing_or_cut_side_file(tmp_path):
 
 def test_whole_models_are_refused_with_advice(tmp_path):
     Word2Vec([["a", "b"]] * 5, vector_size=4, min_count=1, workers=1).save(str(tmp_path / "x"))
-    with pytest.raises(FormatError, match=r"it names gensim\.models\.word2vec\.Word2Vec.*never run"):
+    with pytest.raises(FormatError, match=r"it names gensim\.models\.word2vec\.Word2Vec.*never executed"):
         formats.read(tmp_path / "x")
 
 
