@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.cli.meaning.meaning_options import DEFAULT_KIND
+from wordstill.cli.meaning.meaning_use import DEFAULT_KIND
 from wordstill.meaning import Occurrence, OccurrenceStore, Triple
 from wordstill.meaning import encoder as library
 from wordstill.meaning.triples import write_triples

@@ -4,6 +4,7 @@ import re
 import signal
 import time
 
+import numpy as np
 import pytest
 
 from wordstill import WordVectors
@@ -131,6 +132,11 @@ def test_help_shows_an_example(cli):
 
 def test_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     given = []
-    monkeypatch.setattr("wordstill.cli.train._run", lambda *arguments, **_: given.append(arguments))
+
+    def train(inputs, out, *, config, overwrite):
+        given.append((inputs, out, config, overwrite))
+        return {"skipgram": WordVectors(["word"], np.ones((1, 2), dtype=np.float32))}
+
+    monkeypatch.setattr("wordstill.baselines.train", train)
     assert cli("train", "text.txt", "--out", tmp_path / "vectors").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=False)))]
+    assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=False)), False)]

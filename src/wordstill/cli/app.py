@@ -25,7 +25,7 @@ from wordstill.cli import (
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
-from wordstill.cli.options import flag, with_groups
+from wordstill.cli.options import add_command, flag
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
@@ -72,7 +72,7 @@ for name, command, examples in (
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
-    app.command(name, epilog=examples, cls=_Command)(with_groups(command))
+    add_command(app, name, command, examples, cls=_Command)
 app.add_typer(data.app, name="data")
 app.add_typer(meaning.app, name="meaning")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -11,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.evaluation_report import ChangedRules, ProtocolName
+from wordstill.cli.evaluation_report import ChangedRules, ProtocolName, wide_console
 from wordstill.cli.open_tables import open_tables
-from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option
+from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option, refuse_report
 from wordstill.cli.printing import show_facts, show_next
 from wordstill.errors import UsageError
 
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-Example: wordstill compare vectors retrofitted
+wordstill compare vectors retrofitted
+wordstill compare vectors glove.txt --word bank --set simlex999 --out comparison.json"""
 
-Example: wordstill compare vectors glove.txt --word bank --set simlex999 --out comparison.json"""
-
-PLAIN_WIDTH = 120
 CHANGED = 5
 
 
@@ -56,12 +52,10 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Compare two tables: neighbours, agreement, and paired tests on similarity sets."""
-    from wordstill.core.files import refuse_existing
     from wordstill.evaluation.comparison import absent_everywhere, compare_tables
     from wordstill.evaluation.protocol import changed_protocol
 
-    if out is not None:
-        refuse_existing(out, overwrite=overwrite)
+    refuse_report(out, overwrite=overwrite)
     tables = _two_tables(first, second)
     (one, left), (other, right) = tables.items()
     if absent := absent_everywhere(tables, words or []):
@@ -84,7 +78,7 @@ def command(
         _show(found)
     _show_neighbours(words or [], tables, topn)
     if out is None:
-        show_next(f"wordstill compare {shlex.quote(str(first))} {shlex.quote(str(second))} --out compared.json")
+        show_next(("compare", first, second, "--out", "compared.json"))
 
 
 def _two_tables(first: Path, second: Path) -> dict[str, WordVectors]:
@@ -97,8 +91,6 @@ def _two_tables(first: Path, second: Path) -> dict[str, WordVectors]:
 
 
 def _show(found: SideBySide) -> None:
-    from rich.console import Console
-
     agreed = found.agreement
     low, high = agreed.interval
     show_facts(
@@ -114,7 +106,7 @@ def _show(found: SideBySide) -> None:
         typer.echo("\nNo data set was found to test them on; see wordstill evaluate --list.")
     else:
         typer.echo()
-        Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(_table(found))
+        wide_console().print(_table(found))
         typer.echo(f"Protocol: {found.evaluation.protocol.name}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,18 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, wants_progress
-from wordstill.cli.printing import show_facts, show_next, size_text, time_text
+from wordstill.cli.printing import disk_size, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
     from wordstill.formats.base import Format
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-Example: wordstill convert glove.840B.300d.txt vectors --top 400000 --dtype f16
-
-Example: wordstill convert cc.de.300.bin oov.txt --words words.txt
-
-Example: wordstill convert vectors vectors.kv --to gensim"""
+wordstill convert glove.840B.300d.txt vectors --top 400000 --dtype f16
+wordstill convert cc.de.300.bin oov.txt --words words.txt
+wordstill convert vectors vectors.kv --to gensim"""
 
 
 def command(
@@ -83,17 +80,12 @@ def _shows(asked: bool | None) -> bool:
 
 
 def _report(table: WordVectors, target: Path, writes: Format, seconds: float) -> None:
-    files = [target] if target.is_file() else [file for file in target.rglob("*") if file.is_file()]
-    facts = {
-        "format": writes.name,
-        "words": f"{len(table):,} x {table.dim}",
-        "size": size_text(sum(file.stat().st_size for file in files)),
-    }
+    facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}", "size": disk_size(target)}
     if lost := _lost(table, writes):
         facts["not kept"] = ", ".join(lost)
     typer.echo(f"Converted to {target} in {time_text(seconds)}.")
     show_facts(facts)
-    show_next(f"wordstill info {shlex.quote(str(target))}")
+    show_next(("info", target))
 
 
 def _lost(table: WordVectors, writes: Format) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.options import argument, flag, option
+from wordstill.cli.options import argument, examples_text, flag, option
 from wordstill.cli.printing import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from wordstill.evaluation.data.registry import Dataset
 
 EXAMPLES = """\
-Example: wordstill data list
-
-Example: wordstill data fetch simlex999 google"""
+wordstill data list
+wordstill data fetch simlex999 google"""
 
 app = typer.Typer(
     no_args_is_help=True,
     help="List, download and check the data sets of evaluations.",
-    epilog=EXAMPLES,
+    epilog=examples_text(EXAMPLES),
     rich_markup_mode="rich",
 )
 
@@ -49,7 +48,7 @@ def list_sets(
             _show_row(row, " " * (width + 2))
     if len(found) < len(DATASETS):
         missing = next(name for name in DATASETS if name not in found)
-        show_next(f"wordstill data fetch {missing}", "wordstill data fetch --all")
+        show_next(("data", "fetch", missing), ("data", "fetch", "--all"))
 
 
 @app.command(epilog="Example: wordstill data fetch simlex999 google")

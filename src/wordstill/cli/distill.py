@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = """\
-Example: wordstill distill corpus.txt --out vectors
-
-Example: wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
-
-Example: wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
-
-Example: wordstill distill store --teacher ./my-model --out vectors --dry-run"""
+wordstill distill corpus.txt --out vectors
+wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
+wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
+wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
 LEARNING, RUN = "Learning", "Run"
 
@@ -123,30 +120,7 @@ def command(
     early_stopping = read_development(development, patience)
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
-    else:
-        _run(
-            inputs,
-            out,
-            config,
-            early_stopping,
-            resume=resume,
-            overwrite=overwrite,
-            progress=options.wants_progress(progress),
-            profile=profile,
-        )
-
-
-def _run(
-    inputs: list[str],
-    out: Path,
-    config: DistillConfig,
-    early_stopping: EarlyStopping | None,
-    *,
-    resume: bool,
-    overwrite: bool,
-    progress: bool,
-    profile: bool,
-) -> None:
+        return
     from wordstill.core.progress import Profiler
     from wordstill.distillation import distill
     from wordstill.teacher.device import synchronize
@@ -158,7 +132,7 @@ def _run(
         config=config,
         resume=resume,
         overwrite=overwrite,
-        progress=progress,
+        progress=options.wants_progress(progress),
         early_stopping=early_stopping,
         profiler=profiler,
     )

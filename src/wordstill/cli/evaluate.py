@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from wordstill.cli.data import downloadable
-from wordstill.cli.evaluation_report import RULES, ChangedRules, ProtocolName, Reports, show
+from wordstill.cli.evaluation_report import REPORTS, RULES, ChangedRules, ProtocolName, ReportOptions, show
 from wordstill.cli.open_tables import open_tables, with_teacher
-from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, wants_progress
+from wordstill.cli.options import ShowProgress, argument, flag, option, wants_progress
 from wordstill.cli.printing import show_next
 from wordstill.errors import DataError, UsageError
 
@@ -17,16 +16,13 @@ if TYPE_CHECKING:
     from wordstill.evaluation import Evaluation
 
 EXAMPLES = """\
-Example: wordstill evaluate vectors
-
-Example: wordstill evaluate vectors glove.txt --suite papers --html report.html
-
-Example: wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
-
-REPORTS = "Reports"
+wordstill evaluate vectors
+wordstill evaluate vectors glove.txt --suite papers --html report.html
+wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
 
 
 def command(
+    *,
     vectors: Annotated[
         list[Path] | None, argument("VECTORS", "Tables, or folders with several of them, to compare.")
     ] = None,
@@ -54,14 +50,7 @@ def command(
             panel=RULES,
         ),
     ] = None,
-    out: Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS)] = None,
-    html: Annotated[Path | None, option("FILE", "Write one page with tables and plots.", panel=REPORTS)] = None,
-    words: Annotated[
-        list[str] | None,
-        option("WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS),
-    ] = None,
-    projection: Annotated[str, option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS)] = "pca",
-    overwrite: Overwrite = False,
+    reports: ReportOptions,
     progress: ShowProgress = None,
     markdown: Annotated[bool, flag("Print the table as Markdown.", "--markdown", panel=REPORTS)] = False,
     latex: Annotated[bool, flag("Print the table as LaTeX.", "--latex", panel=REPORTS)] = False,
@@ -81,7 +70,7 @@ def command(
     from wordstill.evaluation.protocol import changed_protocol
 
     # Whatever can be refused is refused before hours of training.
-    reports = Reports.planned(out, html, words or [], projection, overwrite=overwrite)
+    reports = reports.resolved()
     if teacher is not None:
         _check_teacher(sets or [])
     tables = open_tables(vectors)
@@ -103,7 +92,7 @@ def command(
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
         raise DataError("No set has a score for any table; the cells say why.")
     if form == "table":
-        _show_next(evaluation, vectors, written=out is not None or html is not None)
+        _show_next(evaluation, vectors, written=(reports.out or reports.html) is not None)
 
 
 def _check_teacher(sets: list[str]) -> None:
@@ -115,11 +104,11 @@ def _check_teacher(sets: list[str]) -> None:
 
 
 def _show_next(evaluation: Evaluation, vectors: list[Path], *, written: bool) -> None:
-    commands = []
+    commands: list[tuple[object, ...]] = []
     if wanted := downloadable(evaluation.missing):
-        commands.append(f"wordstill data fetch {' '.join(wanted)}")
+        commands.append(("data", "fetch", *wanted))
     if not written:
-        names = " ".join(shlex.quote(str(path)) for path in vectors)
-        commands.append(f"wordstill evaluate {names} --suite papers --out evaluation.json --html evaluation.html")
+        reports = "--out", "evaluation.json", "--html", "evaluation.html"
+        commands.append(("evaluate", *vectors, "--suite", "papers", *reports))
     if commands:
         show_next(*commands)

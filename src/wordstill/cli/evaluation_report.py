@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordstill.cli.options import option
+from wordstill.cli.options import Overwrite, option, refuse_report
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from wordstill.evaluation import Evaluation
+    from wordstill.evaluation.report.plots import Projection
     from wordstill.vectors import WordVectors
 
-RULES = "Rules"
+RULES, REPORTS = "Rules", "Reports"
 ProtocolName = Annotated[str, option("NAME", "Named rules: default, muse, web or official.", "--protocol", panel=RULES)]
 ChangedRules = Annotated[
     list[str] | None,
@@ -36,27 +38,26 @@ UNLIMITED = 10_000
 
 
 @dataclass(frozen=True)
-class Reports:
+class ReportOptions:
     """The files to write; None for those not requested."""
 
-    out: Path | None
-    html: Path | None
-    words: Sequence[str] = ()
-    """Whose neighbours the page shows."""
-    projection: str = "pca"
-    overwrite: bool = False
+    out: Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS)] = None
+    html: Annotated[Path | None, option("FILE", "Write one page with tables and plots.", panel=REPORTS)] = None
+    words: Annotated[
+        list[str] | None,
+        option("WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS),
+    ] = None
+    projection: Annotated[str, option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS)] = "pca"
+    overwrite: Overwrite = False
 
-    @classmethod
-    def planned(
-        cls, out: Path | None, html: Path | None, words: Sequence[str], projection: str, *, overwrite: bool
-    ) -> Reports:
-        """Resolve folders to files of the usual names, and refuse what could not be written."""
-        out, html = _file(out, "evaluation.json"), _file(html, "evaluation.html")
+    def resolved(self) -> ReportOptions:
+        """With files of the usual names in place of folders; what could not be written is refused."""
+        out, html = _file(self.out, "evaluation.json"), _file(self.html, "evaluation.html")
         if out is not None and html is not None and out.resolve() == html.resolve():
             raise UsageError(f"--out and --html are both {out}. Use two different files.")
-        _refuse(out, overwrite=overwrite)
-        _refuse(html, overwrite=overwrite)
-        return cls(out, html, words, projection, overwrite)
+        refuse_report(out, overwrite=self.overwrite)
+        refuse_report(html, overwrite=self.overwrite)
+        return replace(self, out=out, html=html)
 
     def check(self, tables: Mapping[str, WordVectors]) -> None:
         """Refuse what the page could not show."""
@@ -66,7 +67,7 @@ class Reports:
         if self.html is None and self.words:
             raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")
         check_projection(self.projection)
-        if absent := absent_everywhere(tables, self.words):
+        if absent := absent_everywhere(tables, self.words or ()):
             raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
 
     def write(self, evaluation: Evaluation, tables: Mapping[str, WordVectors]) -> None:
@@ -74,36 +75,27 @@ class Reports:
         if self.out is not None:
             typer.echo(f"Written: {evaluation.save(self.out, overwrite=self.overwrite)}", err=True)
         if self.html is not None:
-            self._write_page(evaluation, tables, self.html)
+            from wordstill.core.files import atomic_file
+            from wordstill.evaluation.report.page import Exhibits, html
 
-    def _write_page(self, evaluation: Evaluation, tables: Mapping[str, WordVectors], path: Path) -> None:
-        from wordstill.core.files import atomic_file
-        from wordstill.evaluation.report.page import Exhibits, html
-
-        exhibits = Exhibits.of(tables, self.words, self.projection, evaluation.seed)  # type: ignore[arg-type]
-        with atomic_file(path) as handle:
-            handle.write(html(evaluation, exhibits).encode())
-        typer.echo(f"Written: {path}", err=True)
+            projection = cast("Projection", self.projection)
+            exhibits = Exhibits.of(tables, self.words or (), projection, evaluation.seed)
+            with atomic_file(self.html) as handle:
+                handle.write(html(evaluation, exhibits).encode())
+            typer.echo(f"Written: {self.html}", err=True)
 
 
 def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
-    """Print an evaluation.
-
-    Args:
-        evaluation: What to print.
-        form: ``table``, ``markdown`` or ``latex``.
-        published: Whether to show the scores of papers next to it.
-    """
+    """Print an evaluation as ``table``, ``markdown`` or ``latex``, if asked next to the scores of papers."""
     from wordstill.evaluation.report import tables as report
 
     if form != "table":
         make = report.markdown if form == "markdown" else report.latex
         typer.echo(make(evaluation, published=published), nl=False)
         return
-    from wordstill.evaluation.report.tables import NAMES
     from wordstill.evaluation.studies import layers_if_any
 
-    print_whole(report.table(evaluation, published=published), NAMES)
+    print_whole(report.table(evaluation, published=published), report.NAMES)
     if (differences := report.difference_table(evaluation)) is not None:
         print_whole(differences, names=1)
     if (study := layers_if_any(evaluation)) is not None:
@@ -111,16 +103,19 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
     typer.echo(f"Protocol: {evaluation.protocol.name}")
 
 
+def wide_console() -> Console:
+    """The standard output, of a fixed width where it is no terminal."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+
 def print_whole(table: Table, names: int) -> None:
     """Print a table without truncation: one that is too wide gets a line for each cell.
 
-    Args:
-        table: The table. Its columns are changed.
-        names: Number of columns that name the row.
+    Its columns are changed; the first ``names`` of them name the row.
     """
-    from rich.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console = wide_console()
     for column in table.columns:
         column.overflow = "fold"
     needed = console.measure(table, options=console.options.update_width(UNLIMITED)).minimum
@@ -144,10 +139,3 @@ def _long(table: Table, names: int) -> Table:
 
 def _file(path: Path | None, default: str) -> Path | None:
     return path / default if path is not None and path.is_dir() else path
-
-
-def _refuse(path: Path | None, *, overwrite: bool) -> None:
-    from wordstill.core.files import refuse_existing
-
-    if path is not None:
-        refuse_existing(path, overwrite=overwrite)

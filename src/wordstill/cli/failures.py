@@ -45,7 +45,8 @@ def _handled_errors(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        _discard_output()
+        # Its reader is gone: the rest of the output is discarded.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     except (KeyboardInterrupt, Interrupted) as stop:
         typer.echo(str(stop) or "Stopped.", err=True)
@@ -95,12 +96,6 @@ def _out_of_memory(error: Exception) -> bool:
         or type(error).__name__ == "OutOfMemoryError"
         or "DefaultCPUAllocator" in str(error)
     )
-
-
-def _discard_output() -> None:
-    """Discard the rest of the output: its reader is gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
 
 
 @contextmanager

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordstill.cli.open_tables import is_prepared_text, open_table, tables_inside
+from wordstill.cli.open_tables import open_table, tables_inside
 from wordstill.cli.options import argument, flag
-from wordstill.cli.printing import count_text, show_facts, size_text
+from wordstill.cli.printing import count_text, disk_size, show_facts
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-Example: wordstill info vectors
-
-Example: wordstill info store --verify"""
+wordstill info vectors
+wordstill info store --verify"""
 
 
 def command(
@@ -27,7 +26,9 @@ def command(
     verify: Annotated[bool, flag("Read all files and compare them with the recorded checksums.", "--verify")] = False,
 ) -> None:
     """Show what a prepared text or a table of vectors contains and how it was made."""
-    if is_prepared_text(path):
+    from wordstill.corpus import is_store
+
+    if is_store(path):
         _show_store(path, verify=verify)
         return
     for number, table in enumerate(tables_inside(path) or [path]):
@@ -47,7 +48,7 @@ def _show_store(path: Path, *, verify: bool) -> None:
             **counts,
             **{name.replace("_", " "): str(value) for name, value in corpus.meta["settings"].items()},
             "made from": _few(corpus.meta.get("sources", [])),
-            "size": size_text(_bytes_of(path)),
+            "size": disk_size(path),
             "hash": corpus.hash,
         }
     )
@@ -67,7 +68,7 @@ def _show_table(path: Path, *, verify: bool) -> None:
         "dimensions": str(table.dim),
         "numbers": str(table.matrix.dtype),
         "counts": "none" if table.counts is None else f"{table.counts.sum():,} in all",
-        "size": size_text(_bytes_of(path)),
+        "size": disk_size(path),
         **_origin(table.provenance),
     }
     if kind is ARTIFACT:
@@ -130,8 +131,3 @@ def _flat(value: Any) -> str:
 
 def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _bytes_of(path: Path) -> int:
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files)

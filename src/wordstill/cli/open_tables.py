@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 def open_table(path: Path) -> WordVectors:
     """The one table at a path."""
+    from wordstill.corpus import is_store
     from wordstill.vectors import WordVectors
 
     inner = tables_inside(path)
     if inner:
         names = ", ".join(str(table) for table in inner)
         raise UsageError(f"{path} holds {len(inner)} tables; name one of them: {names}.")
-    if is_prepared_text(path):
+    if is_store(path):
         raise UsageError(f"{path} is a prepared text, not vectors. Make them: wordstill distill {path} --out vectors")
     return WordVectors.load(path)
 
@@ -50,13 +51,6 @@ def tables_inside(path: Path) -> list[Path]:
     if not path.is_dir() or ARTIFACT.recognizes(path):
         return []
     return sorted((inner for inner in path.iterdir() if ARTIFACT.recognizes(inner)), key=_by_number)
-
-
-def is_prepared_text(path: Path) -> bool:
-    """Whether a path is a store."""
-    from wordstill.corpus import is_store
-
-    return is_store(path)
 
 
 def _by_number(path: Path) -> list[str | int]:

@@ -145,6 +145,16 @@ class TextOptions:
         return PrepareConfig(**asdict(self))
 
 
+def add_command(app: typer.Typer, name: str, command: Callable[..., None], examples: str, **settings: Any) -> None:
+    """Add a command whose parameters may be groups of options; ``examples`` has one on each line."""
+    app.command(name, epilog=examples_text(examples), **settings)(with_groups(command))
+
+
+def examples_text(lines: str) -> str:
+    """The end of a help text: each line is a paragraph with an example."""
+    return "\n\n".join(f"Example: {line}" for line in lines.splitlines())
+
+
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command for typer: a parameter that is a group of options becomes these options."""
     hints = get_type_hints(command, include_extras=True)
@@ -180,6 +190,14 @@ def output_folder(path: Path) -> Path:
     if path.name in ("", ".."):
         raise UsageError(f"--out {path} is not a new folder. Name the result, for example vectors.")
     return path
+
+
+def refuse_report(path: Path | None, *, overwrite: bool) -> None:
+    """Refuse a report that exists, before the work for it begins."""
+    from wordstill.core.files import refuse_existing
+
+    if path is not None:
+        refuse_existing(path, overwrite=overwrite)
 
 
 def wants_progress(asked: bool | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +16,9 @@ if TYPE_CHECKING:
     from wordstill.corpus import Corpus
 
 EXAMPLES = """\
-Example: wordstill prepare corpus.txt --out store
-
-Example: wordstill prepare 'wiki/*.jsonl.zst' --field text --filter x2static --out store
-
-Example: zcat big.txt.gz | wordstill prepare - --out store"""
+wordstill prepare corpus.txt --out store
+wordstill prepare 'wiki/*.jsonl.zst' --field text --filter x2static --out store
+zcat big.txt.gz | wordstill prepare - --out store"""
 
 
 def command(
@@ -65,4 +62,4 @@ def _report(corpus: Corpus, out: Path, seconds: float) -> None:
         if dropped := counts[f"dropped_by_{rule}"]:
             facts[f"dropped by {rule}"] = count_text(dropped, "paragraph")
     show_facts(facts)
-    show_next(f"wordstill distill {shlex.quote(str(out))} --out vectors", f"wordstill info {shlex.quote(str(out))}")
+    show_next(("distill", out, "--out", "vectors"), ("info", out))

@@ -38,11 +38,8 @@ def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *,
         typer.echo(f"\nNearest words in {label}:")
         found = table.neighbors(samples, SAMPLE_NEIGHBOURS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
-    place = shlex.quote(str(places[label]))
-    example = shlex.quote(samples[0] if samples else table.words[0])
-    show_next(
-        f"wordstill similar {place} {example}", f"wordstill evaluate {shlex.quote(str(out))}", f"wordstill info {place}"
-    )
+    place, example = places[label], samples[0] if samples else table.words[0]
+    show_next(("similar", place, example), ("evaluate", out), ("info", place))
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:
@@ -71,22 +68,28 @@ def _warn_of_cut(table: WordVectors) -> None:
 
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values in two columns."""
-    width = max(map(len, facts))
+    width = max(map(len, facts), default=0)
     for name, value in facts.items():
         typer.echo(f"  {name:<{width}}  {value}")
 
 
-def show_next(*commands: str) -> None:
-    """Print commands to try next."""
+def show_next(*commands: tuple[object, ...]) -> None:
+    """Print commands to try next, each given as its arguments."""
     typer.echo("\nNext:")
     for command in commands:
-        typer.echo(f"  {command}")
+        typer.echo(f"  wordstill {shlex.join(map(str, command))}")
 
 
 def show_scored(scored: list[tuple[str, float]]) -> None:
     """Print words with their scores."""
     for word, score in scored:
         typer.echo(f"{score:8.4f}  {word}")
+
+
+def disk_size(path: Path) -> str:
+    """The size of a file, or of all files in a folder."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return size_text(sum(file.stat().st_size for file in files))
 
 
 def size_text(size: float) -> str:

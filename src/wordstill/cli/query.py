@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 
 SIMILAR_EXAMPLES = """\
-Example: wordstill similar vectors queen river
-
-Example: wordstill similar glove.6B.100d.txt Queen quenn --unknown case --unknown spelling --topn 5"""
+wordstill similar vectors queen river
+wordstill similar glove.6B.100d.txt Queen quenn --unknown case --unknown spelling --topn 5"""
 
 
 def similar(
@@ -43,9 +42,8 @@ def similar(
 
 
 ANALOGY_EXAMPLES = """\
-Example: wordstill analogy vectors man king woman
-
-Example: wordstill analogy vectors france,spain paris,madrid italy --rule 3cosavg"""
+wordstill analogy vectors man king woman
+wordstill analogy vectors france,spain paris,madrid italy --rule 3cosavg"""
 
 
 def analogy(

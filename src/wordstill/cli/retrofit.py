@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +15,9 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-Example: wordstill retrofit vectors --lexicon ppdb-xl.txt --out better
-
-Example: wordstill retrofit vectors --lexicon synonyms.csv --antonyms antonyms.csv --out better
-
-Example: wordstill retrofit vectors --lexicon wn:oewn:2024 --out better"""
+wordstill retrofit vectors --lexicon ppdb-xl.txt --out better
+wordstill retrofit vectors --lexicon synonyms.csv --antonyms antonyms.csv --out better
+wordstill retrofit vectors --lexicon wn:oewn:2024 --out better"""
 
 SETTINGS = "Settings of the method"
 MAY_RISE = " (it may rise: the weights change with the vectors)"
@@ -100,8 +97,7 @@ def command(
         after = further.fit_transform(after)
     after.save(out, format, overwrite=overwrite)
     _show(before, known, step, further, out)
-    place = shlex.quote(str(out))
-    show_next(f"wordstill compare {shlex.quote(str(vectors))} {place}", f"wordstill evaluate {place}")
+    show_next(("compare", vectors, out), ("evaluate", out))
 
 
 def _counterfit(antonyms: str, margin: float | None) -> CounterFit:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, cast
 
 from wordstill.cli import options
+from wordstill.cli.failures import needs_models
 from wordstill.cli.options import option
 from wordstill.cli.printing import show_result
-from wordstill.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from wordstill.baselines import TrainConfig
-
 
 EXAMPLES = """\
-Example: wordstill train corpus.txt --out vectors
-
-Example: wordstill train store --method glove:window=5 --method sent2vec --dim 300 --out baselines
-
-Example: wordstill train store --method skipgram --workers 8 --seed 1 --out vectors"""
+wordstill train corpus.txt --out vectors
+wordstill train store --method glove:window=5 --method sent2vec --dim 300 --out baselines
+wordstill train store --method skipgram --workers 8 --seed 1 --out vectors"""
 
 
 def command(
@@ -57,30 +51,17 @@ def command(
 
     With one method DIR is the table of vectors; with several it holds a folder for each.
     """
-    config = _config(
-        vocabulary,
-        text,
+    with needs_models("wordstill train"):
+        from wordstill.baselines import TrainConfig, Training, train
+    config = TrainConfig(
         methods=tuple(method or ["skipgram"]),
         dim=dim,
         epochs=epochs,
-        training={"seed": seed, "workers": workers, "device": device, "progress": options.wants_progress(progress)},
+        vocabulary=vocabulary.config(),
+        prepare=text.config(),
+        training=Training(seed=seed, workers=workers, device=device, progress=options.wants_progress(progress)),
     )
-    _run(inputs, options.output_folder(out), config, overwrite=overwrite)
-
-
-def _config(
-    vocabulary: options.VocabularyOptions, text: options.TextOptions, *, training: dict[str, Any], **settings: Any
-) -> TrainConfig:
-    try:
-        from wordstill.baselines import TrainConfig, Training
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "distill", "wordstill train") from error
-    return TrainConfig(vocabulary=vocabulary.config(), prepare=text.config(), training=Training(**training), **settings)
-
-
-def _run(inputs: list[str], out: Path, config: TrainConfig, *, overwrite: bool) -> None:
-    from wordstill.baselines import train
-
+    options.output_folder(out)
     start = time.monotonic()
     tables = train(cast("list[str | Path]", inputs), out, config=config, overwrite=overwrite)
     show_result(tables, out, time.monotonic() - start, verb="Trained")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,11 +15,9 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-Example: wordstill transform vectors --chain centre,whiten:exponent=0.3,pca:dim=200 --out smaller
-
-Example: wordstill transform vectors --chain concatenate:table=glove.txt,weight=0.5 --out both
-
-Example: wordstill transform other --apply smaller.transforms --out like-smaller"""
+wordstill transform vectors --chain centre,whiten:exponent=0.3,pca:dim=200 --out smaller
+wordstill transform vectors --chain concatenate:table=glove.txt,weight=0.5 --out both
+wordstill transform other --apply smaller.transforms --out like-smaller"""
 
 BESIDE = ".transforms"
 
@@ -76,5 +73,4 @@ def _show(before: WordVectors, after: WordVectors, out: Path, beside: Path, pipe
         "learnt": str(beside),
     }
     show_facts(facts)
-    place = shlex.quote(str(out))
-    show_next(f"wordstill similar {place} {shlex.quote(after.words[0])}", f"wordstill evaluate {place}")
+    show_next(("similar", out, after.words[0]), ("evaluate", out))

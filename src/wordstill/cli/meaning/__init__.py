@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from wordstill.cli.meaning import (
-    meaning_encode,
-    meaning_evaluate,
-    meaning_pairs,
-    meaning_similar,
-    meaning_table,
-    meaning_train,
-)
-from wordstill.cli.options import with_groups
+from wordstill.cli.meaning import meaning_pairs, meaning_train, meaning_use
+from wordstill.cli.options import add_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,9 +15,9 @@ app = typer.Typer(
 for name, command, examples in (
     ("pairs", meaning_pairs.command, meaning_pairs.EXAMPLES),
     ("train", meaning_train.command, meaning_train.EXAMPLES),
-    ("encode", meaning_encode.command, meaning_encode.EXAMPLES),
-    ("similar", meaning_similar.command, meaning_similar.EXAMPLES),
-    ("table", meaning_table.command, meaning_table.EXAMPLES),
-    ("evaluate", meaning_evaluate.command, meaning_evaluate.EXAMPLES),
+    ("encode", meaning_use.encode, meaning_use.ENCODE_EXAMPLES),
+    ("similar", meaning_use.similar, meaning_use.SIMILAR_EXAMPLES),
+    ("table", meaning_use.table, meaning_use.TABLE_EXAMPLES),
+    ("evaluate", meaning_use.evaluate, meaning_use.EVALUATE_EXAMPLES),
 ):
-    app.command(name, epilog=examples)(with_groups(command))
+    add_command(app, name, command, examples)

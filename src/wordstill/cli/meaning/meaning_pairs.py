@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from wordstill.meaning.translation import RoundTrip
 
 EXAMPLES = """\
-Example: wordstill meaning pairs store --masked ./bert --vectors vectors --out triples.jsonl
-
-Example: wordstill meaning pairs store --masked ./bert --vectors glove.txt --there ./en-de --back ./de-en -o t
-
-Example: wordstill meaning pairs --paraphrases pairs.tsv --masked ./bert --vectors vectors -o t.jsonl"""
+wordstill meaning pairs store --masked ./bert --vectors vectors --out triples.jsonl
+wordstill meaning pairs store --masked ./bert --vectors glove.txt --there ./en-de --back ./de-en -o t
+wordstill meaning pairs --paraphrases pairs.tsv --masked ./bert --vectors vectors -o t.jsonl"""
 
 CHOICE = "Which words and sentences"
 TESTS = "When words have the same meaning"
@@ -113,4 +110,4 @@ def _report(triples: Triples, out: Path, seconds: float, sample: int) -> None:
     step = max(1, len(triples) // max(1, sample))
     for number in range(0, min(len(triples), step * sample), step):
         typer.echo(f"\n{triples[number].shown()}")
-    show_next(f"wordstill meaning train {shlex.quote(str(out))} --out meaning")
+    show_next(("meaning", "train", out, "--out", "meaning"))

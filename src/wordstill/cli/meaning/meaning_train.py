@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from wordstill.cli import options
 from wordstill.cli.failures import needs_models
-from wordstill.cli.options import (
-    Device,
-    Dtype,
-    NewFolder,
-    Overwrite,
-    ShowProgress,
-    argument,
-    flag,
-    option,
-    output_folder,
-    wants_progress,
-)
+from wordstill.cli.options import argument, flag, option
 from wordstill.cli.printing import show_facts, show_next, time_text
 from wordstill.errors import unknown_name
 
@@ -31,26 +20,24 @@ if TYPE_CHECKING:
     from wordstill.meaning.distiller_training import Trained
 
 EXAMPLES = """\
-Example: wordstill meaning train triples.jsonl --out meaning
-
-Example: wordstill meaning train triples.jsonl --no-negatives --states states --out ablation
-
-Example: wordstill meaning train triples.jsonl --preset paper --states states --out paper"""
+wordstill meaning train triples.jsonl --out meaning
+wordstill meaning train triples.jsonl --no-negatives --states states --out ablation
+wordstill meaning train triples.jsonl --preset paper --states states --out paper"""
 
 TRAINING = "Training"
 
 
 def command(
     triples: Annotated[Path, argument("TRIPLES", "A file of meaning pairs.")],
-    out: NewFolder,
+    out: options.NewFolder,
     teacher: Annotated[str | None, option("NAME", "By default the masked model that the triples come from.")] = None,
     other_teacher: Annotated[bool, flag("Allow another teacher than that masked model.", "--other-teacher")] = False,
     layers: Annotated[str, option("LAYERS", "As in top-half, all or 4-6.")] = "top-half",
     states: Annotated[Path | None, option("DIR", "Keep the teacher's states for more trainings.")] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    overwrite: Overwrite = False,
-    progress: ShowProgress = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
     preset: Annotated[
         str,
         option(
@@ -121,13 +108,13 @@ def command(
     _, trained = train_encoder(
         found,
         model,
-        output_folder(out),
+        options.output_folder(out),
         config,
         layers=layers,
         states=states,
         other_teacher=other_teacher,
         overwrite=overwrite,
-        progress=wants_progress(progress),
+        progress=options.wants_progress(progress),
     )
     _report(trained, out, time.monotonic() - start)
 
@@ -143,8 +130,7 @@ def _report(trained: Trained, out: Path, seconds: float) -> None:
             "cosine of contexts": _cosines(seen.context_positive, seen.context_negative, seen.context_others),
         }
     )
-    place = shlex.quote(str(out))
-    show_next(f"wordstill meaning evaluate {place}", f"wordstill meaning encode {place} sentences.txt --out uses")
+    show_next(("meaning", "evaluate", out), ("meaning", "encode", out, "sentences.txt", "--out", "uses"))
 
 
 def _cosines(positives: float, negatives: float, others: float) -> str:

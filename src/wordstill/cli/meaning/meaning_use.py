@@ -1,0 +1,212 @@
+"""``wordstill meaning`` encode, similar, table and evaluate: what can be done with a trained encoder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from wordstill.cli.failures import needs_models
+from wordstill.cli.options import (
+    Device,
+    Dtype,
+    NewFolder,
+    Overwrite,
+    ReportFile,
+    Topn,
+    argument,
+    option,
+    output_folder,
+    refuse_report,
+)
+from wordstill.cli.printing import count_text, show_next
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.evaluation.tasks.in_context import Unit
+    from wordstill.meaning import MeaningEncoder
+
+EncoderPath = Annotated[Path, argument("ENCODER", "A folder that meaning train made.")]
+DEFAULT_KIND = "meaning-centred"
+"""As in ``wordstill.meaning.encoder``, which is slow to import."""
+Kind = Annotated[
+    str,
+    option(
+        "NAME",
+        "meaning, context or raw (the mean of the layers); each also centred, as in meaning-centred, "
+        "without the mean vector of the training; raw-scaled is the mean of the layers as the distillers see them.",
+        "--kind",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """How a trained encoder is opened."""
+
+    teacher: Annotated[str | None, option("NAME", "Path of the teacher, if it has moved.")] = None
+    device: Device = "auto"
+    dtype: Dtype = "auto"
+
+    def load(self, path: Path, kind: str = DEFAULT_KIND) -> MeaningEncoder:
+        """Open an encoder with its teacher."""
+        with needs_models("wordstill meaning"):
+            from wordstill.meaning import MeaningEncoder
+        return MeaningEncoder.load(path, kind=kind, device=self.device, dtype=self.dtype, teacher=self.teacher)
+
+
+ENCODE_EXAMPLES = """\
+wordstill meaning encode meaning sentences.txt --word bank --word shore --out uses
+printf 'They sat on the bank.\\t16:20\\n' | wordstill meaning encode meaning - --out uses"""
+
+
+def encode(
+    *,
+    encoder: EncoderPath,
+    sentences: Annotated[
+        str,
+        argument(
+            "FILE",
+            "A sentence on each line, for every word of it, or a sentence, a tab, and START:END in "
+            "characters or the number of a word; - for the standard input.",
+        ),
+    ],
+    out: NewFolder,
+    word: Annotated[list[str] | None, option("WORD", "Only this word, in lines without a position.")] = None,
+    kind: Kind = DEFAULT_KIND,
+    options: EncoderOptions,
+    overwrite: Overwrite = False,
+) -> None:
+    """Encode uses of words into a folder with their vectors, to search in or to read from Python."""
+    output_folder(out)
+    lines = list(_lines(sentences))
+    model = options.load(encoder, kind)
+    from wordstill.meaning import Occurrence, OccurrenceStore
+
+    placed = OccurrenceStore.build(
+        model, [Occurrence.at(text, read_span(span)) for text, span in lines if span is not None]
+    )
+    whole = OccurrenceStore.from_texts(model, [text for text, span in lines if span is None], word or None)
+    store = placed.followed_by(whole)
+    store.save(out, overwrite=overwrite)
+    typer.echo(f"Encoded {count_text(len(store), 'use')}: {out}")
+    show_next(("meaning", "similar", encoder, out, "They sat on the bank.", "16:20"))
+
+
+def _lines(name: str) -> Iterator[tuple[str, str | None]]:
+    """The text of each line, and its position if there is one."""
+    content = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    for line in content.split("\n"):
+        if line.strip():
+            text, tab, span = line.rstrip("\r").partition("\t")
+            yield text, span if tab else None
+
+
+def read_span(text: str) -> tuple[int, int] | int:
+    """``16:20`` is a span of characters, ``3`` the number of a word."""
+    start, colon, end = text.partition(":")
+    try:
+        return (int(start), int(end)) if colon else int(start)
+    except ValueError:
+        raise UsageError(
+            f"The span {text!r} cannot be read. Expected START:END in characters, such as 16:20, or the "
+            "number of a word, counted from 0."
+        ) from None
+
+
+SIMILAR_EXAMPLES = "wordstill meaning similar meaning uses 'They sat on the bank.' 16:20"
+
+
+def similar(
+    *,
+    encoder: EncoderPath,
+    uses: Annotated[Path, argument("USES", "A folder that meaning encode made.")],
+    sentence: Annotated[str, argument("SENTENCE", "Any text.")],
+    span: Annotated[str, argument("PLACE", "START:END in characters, or the number of a word.")],
+    topn: Topn = 10,
+    kind: Kind = DEFAULT_KIND,
+    options: EncoderOptions,
+) -> None:
+    """Show the uses with the nearest meanings to that of a word in a sentence."""
+    place = read_span(span)
+    model = options.load(encoder, kind)
+    from wordstill.meaning import OccurrenceStore
+
+    for occurrence, cosine in model.most_similar(sentence, place, OccurrenceStore.load(uses), topn):
+        typer.echo(f"{cosine:8.4f}  {occurrence.excerpt()}")
+
+
+TABLE_EXAMPLES = "wordstill meaning table meaning store --out vectors"
+
+
+def table(
+    *,
+    encoder: EncoderPath,
+    store: Annotated[Path, argument("STORE", "A prepared text.")],
+    out: NewFolder,
+    min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5,
+    max_vocab: Annotated[int | None, option("N", "Keep only the N most frequent words.", min=1)] = None,
+    kind: Kind = DEFAULT_KIND,
+    options: EncoderOptions,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a static table: the mean of the meanings of each word in a text."""
+    from wordstill.core.files import refuse_existing
+    from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
+
+    refuse_existing(output_folder(out), overwrite=overwrite)
+    corpus = Corpus.open(store)
+    model = options.load(encoder, kind)
+    from wordstill.meaning import static_table
+
+    vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count, max_size=max_vocab))
+    vectors = static_table(model, corpus, vocabulary)
+    vectors.save(out, overwrite=overwrite)
+    typer.echo(f"Made {len(vectors):,} words x {vectors.dim}: {out}")
+    show_next(("similar", out, vectors.words[0]), ("evaluate", out))
+
+
+EVALUATE_EXAMPLES = """\
+wordstill meaning evaluate meaning
+wordstill meaning evaluate meaning --task usim --task wic --out evaluation.json"""
+
+
+def evaluate(
+    *,
+    encoder: EncoderPath,
+    task: Annotated[
+        list[str] | None,
+        option(
+            "NAME",
+            "usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By default all.",
+        ),
+    ] = None,
+    unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
+    limit: Annotated[int | None, option("N", "Pairs of each sentence task, for a quick look.", min=2)] = None,
+    out: ReportFile = None,
+    options: EncoderOptions,
+    overwrite: Overwrite = False,
+) -> None:
+    """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
+    refuse_report(out, overwrite=overwrite)
+    model = options.load(encoder)
+    from wordstill.evaluation.report.tables import markdown, parts_markdown
+    from wordstill.evaluation.suite import evaluate_in_context
+    from wordstill.meaning.context_encoder import StateEncoder
+
+    found = model.representations()
+    # First, so that the others are compared with it.
+    representations = {"raw": found.pop("raw"), **found}
+    result = evaluate_in_context(
+        StateEncoder(model.reader, representations), task or None, unit=cast("Unit", unit), limit=limit
+    )
+    try:
+        if out is not None:
+            typer.echo(f"Written: {result.save(out, overwrite=overwrite)}", err=True)
+    finally:
+        typer.echo(markdown(result, published=True))
+        typer.echo(parts_markdown(result), nl=False)
