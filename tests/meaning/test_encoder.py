@@ -42,9 +42,9 @@ def test_one_word_by_span_and_by_number(encoder):
 def test_a_teacher_in_bfloat16_gives_nearly_the_same_meanings(tiny_model, tiny_tokenizer, encoder):
     config = TeacherConfig("tiny", "cpu", "bfloat16")
     teacher = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), config)
-    _, vectors = MeaningEncoder(teacher, encoder.distillers).encode_words(TEXT)
+    _, vectors = MeaningEncoder(teacher, encoder.distillers).encode_texts([TEXT])[0]
     assert vectors.dtype == np.float32
-    cosines = (unit_rows(vectors) * unit_rows(encoder.encode_words(TEXT)[1])).sum(axis=1)
+    cosines = (unit_rows(vectors) * unit_rows(encoder.encode_texts([TEXT])[0][1])).sum(axis=1)
     assert cosines.min() > 0.99
 
 
@@ -64,7 +64,7 @@ def test_many_words_are_each_word_alone(encoder):
 def test_every_word_of_texts(encoder):
     found = encoder.encode_texts([TEXT, "", "a \u200b river"])
     assert [len(occurrences) for occurrences, _ in found] == [len(word_spans(TEXT)), 0, 2]
-    occurrences, vectors = encoder.encode_words(TEXT)
+    occurrences, vectors = encoder.encode_texts([TEXT])[0]
     assert occurrences[6].word == "river"
     np.testing.assert_allclose(vectors[6], encoder.encode(TEXT, 6), rtol=1e-3, atol=1e-4)
 
@@ -111,7 +111,7 @@ def test_meanings_are_those_of_the_plain_layer_however_many_words_come(scaling, 
 
 
 def test_sentence_vectors_are_means(encoder):
-    _, vectors = encoder.encode_words(TEXT)
+    _, vectors = encoder.encode_texts([TEXT])[0]
     sentences = encoder.encode_sentences([TEXT, ""])
     np.testing.assert_allclose(sentences[0], vectors.mean(axis=0), rtol=1e-3, atol=1e-4)
     assert not sentences[1].any()

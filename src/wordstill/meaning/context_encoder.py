@@ -20,12 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 class StateEncoder:
-    """A ``ContextEncoder`` of evaluations.
-
-    Args:
-        reader: Reads the texts, once for all representations.
-        representations: Maps from states to vectors, by name.
-    """
+    """A ``ContextEncoder`` of evaluations; texts are read once for all representations."""
 
     def __init__(self, reader: StateReader, representations: Mapping[str, Representation]) -> None:
         self.reader, self.representations = reader, representations
@@ -39,14 +34,14 @@ class StateEncoder:
         """[n, dim] unit vectors of words, and which of them the tokenizer keeps."""
         distinct, rows = _distinct(occurrences)
         spans = Spans.of([[(one.start, one.end)] for one in distinct])
-        vectors, found = self._read([one.text for one in distinct], spans)
+        vectors, found = span_vectors(self.reader, [one.text for one in distinct], spans, self.representations)
         return {name: unit_rows(matrix)[rows] for name, matrix in vectors.items()}, found[rows]
 
     def words(self, texts: Sequence[str]) -> tuple[list[list[str]], Vectors, Ints]:
         """Words of texts that have subwords, their unit vectors, and their offsets [texts + 1]."""
         spans = [word_spans(text) for text in texts]
         by_text = Spans.of(spans)
-        vectors, found = self._read(texts, by_text)
+        vectors, found = span_vectors(self.reader, texts, by_text, self.representations)
         offsets = np.searchsorted(by_text.text[found], np.arange(len(texts) + 1))
         kept = iter(found.tolist())
         words = [[text[slice(*span)] for span in of_text if next(kept)] for text, of_text in zip(texts, spans)]
@@ -66,15 +61,18 @@ class StateEncoder:
         # A mean and a sum have the same direction.
         return {name: unit_rows(total.cpu().numpy())[rows] for name, total in sums.items()}, found[rows]
 
-    def _read(self, texts: Sequence[str], spans: Spans) -> tuple[Vectors, Mask]:
-        width = self.reader.shape[1]
-        vectors = {name: np.zeros((len(spans), width), dtype=np.float32) for name in self.representations}
-        found = np.zeros(len(spans), dtype=np.bool_)
-        for numbers, states in self.reader.read(texts, spans):
-            found[numbers] = True
-            for name, represent in self.representations.items():
-                vectors[name][numbers] = represent(states).float().cpu().numpy()
-        return vectors, found
+
+def span_vectors(
+    reader: StateReader, texts: Sequence[str], spans: Spans, representations: Mapping[str, Representation]
+) -> tuple[Vectors, Mask]:
+    """[n, width] vectors of spans by name, zeros for what the tokenizer drops, and which of them it keeps."""
+    vectors = {name: np.zeros((len(spans), reader.shape[1]), dtype=np.float32) for name in representations}
+    found = np.zeros(len(spans), dtype=np.bool_)
+    for numbers, states in reader.read(texts, spans):
+        found[numbers] = True
+        for name, represent in representations.items():
+            vectors[name][numbers] = represent(states).float().cpu().numpy()
+    return vectors, found
 
 
 def _distinct(things: Sequence[Any]) -> tuple[list[Any], Ints]:

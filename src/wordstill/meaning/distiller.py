@@ -66,11 +66,6 @@ class Distillers(nn.Module):
     What a transformer layer gives has variance one. States that are much smaller can be reconstructed only by
     meanings and contexts that point away from each other, and a layer of much smaller states than the others
     has no part in the reconstruction; ``DistillerConfig.scaling`` is against both.
-
-    Args:
-        layers: How many states a word has.
-        width: Size of a state.
-        config: Shape of each.
     """
 
     centres: Tensor
@@ -98,9 +93,7 @@ class Distillers(nn.Module):
     def representation(self, kind: str) -> Representation:
         """A map from states to vectors of one kind, for use and not for training.
 
-        Args:
-            kind: ``meaning``, ``context`` or ``raw``, each also with ``-centred`` behind it, or
-                ``raw-scaled``.
+        Kinds are ``meaning``, ``context`` and ``raw``, each also with ``-centred`` behind it, and ``raw-scaled``.
         """
         plain = kind.removesuffix(CENTRED)
         maps: dict[str, Representation] = {
@@ -139,11 +132,6 @@ class Distillers(nn.Module):
 
 class Distiller(nn.Module):
     """One transformer layer over a word's states, as a sequence of layers, and the mean of what it gives.
-
-    Args:
-        layers: How many states a word has.
-        width: Size of a state.
-        config: Its shape.
 
     Raises:
         UsageError: The width cannot be divided among the heads.

@@ -22,7 +22,7 @@ from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
-from wordstill.meaning.state_cache import DeviceStates, TripleStates
+from wordstill.meaning.state_cache import DeviceStates, StateCache
 from wordstill.teacher.device import to_arrays, to_tensors
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -170,7 +170,7 @@ class Trained:
 
 
 def train(
-    states: TripleStates,
+    states: StateCache,
     config: TrainConfig | None = None,
     *,
     device: torch.device | str = "cpu",
@@ -187,7 +187,7 @@ def train(
         device: Where to train.
         checkpoint: File to save the training in, and to resume from if it is there.
         every: Seconds between two savings.
-        seconds: Stop after so much time at the latest; None trains on while the loss falls.
+        seconds: Stop after so much time at the latest.
         progress: Show a progress bar with the validation loss.
 
     Raises:
@@ -205,7 +205,7 @@ def train(
 
 
 class _Run:
-    def __init__(self, states: TripleStates, config: TrainConfig, device: torch.device) -> None:
+    def __init__(self, states: StateCache, config: TrainConfig, device: torch.device) -> None:
         self.config, self.states = config, DeviceStates(states, device)
         order = np.random.default_rng(config.seed).permutation(len(states))
         held_out = min(config.validation, len(states) // 10)

@@ -26,6 +26,7 @@ from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign,
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
+from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.teacher import Teacher, TeacherConfig
@@ -38,6 +39,19 @@ if TYPE_CHECKING:
 
 FORMAT, SCHEMA = "wordstill-meaning", 1
 WEIGHTS, CONFIG, CARD = "distillers.safetensors", "config.json", "README.md"
+CARD_TEXT = """# Word meaning in context
+
+Two distillers over a frozen language model (Arase & Kajiwara 2021), made by wordstill.
+
+FACTS
+
+```python
+from wordstill.meaning import MeaningEncoder
+
+encoder = MeaningEncoder.load("this folder")
+encoder.encode("They sat on the bank.", (16, 20))
+```
+"""
 Vectors = NDArray[np.float32]
 ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
 DEFAULT_KIND = f"meaning{CENTRED}"
@@ -102,14 +116,9 @@ class MeaningEncoder:
         dtype: str = "auto",
         teacher: str | Path | Teacher | None = None,
     ) -> MeaningEncoder:
-        """Open a folder that ``save`` wrote, and load its teacher.
+        """Open a folder that ``save`` wrote, and load its teacher from where it was.
 
-        Args:
-            path: The folder.
-            kind: Which vectors to give.
-            device: Where the teacher runs.
-            dtype: What it calculates in.
-            teacher: Where the teacher is now, or the teacher itself; None looks where it was.
+        A teacher that is somewhere else now is given by its place, or as it is.
 
         Raises:
             FormatError: The folder is not such an encoder, or is damaged.
@@ -136,9 +145,7 @@ class MeaningEncoder:
         path = Path(path)
         refuse_existing(path, overwrite=overwrite)
         refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
-        weights = {
-            name: weight.float().cpu().contiguous().numpy() for name, weight in self.distillers.state_dict().items()
-        }
+        weights = {name: _array(weight.contiguous()) for name, weight in self.distillers.state_dict().items()}
         with atomic_folder(path, overwrite=overwrite) as folder:
             write_tensors(folder / WEIGHTS, weights, {"format": FORMAT})
             config = {
@@ -201,27 +208,18 @@ class MeaningEncoder:
             )
         return _array(self.represent(states))
 
-    def encode_words(self, text: str) -> tuple[list[Occurrence], Vectors]:
-        """Every word of a text that has subwords, and the meanings of all."""
-        return self.encode_texts([text])[0]
-
     def encode_texts(
         self, texts: Sequence[str], words: Sequence[str] | None = None
     ) -> list[tuple[list[Occurrence], Vectors]]:
-        """For each text, its words and their meanings.
+        """For each text of any length, its words that have subwords and their meanings.
 
-        Args:
-            texts: Of any length.
-            words: Only these words, whatever their case; a text without any of them is not read.
+        Given some words, only these, whatever their case; a text without any of them is not read.
         """
         wanted = None if words is None else {word.casefold() for word in words}
         spans = [_wanted_spans(text, wanted) for text in texts]
         by_text = Spans.of(spans)
-        vectors = np.zeros((len(by_text), self.dim), dtype=np.float32)
-        found = np.zeros(len(by_text), dtype=np.bool_)
-        for numbers, states in self.reader.read(texts, by_text):
-            vectors[numbers] = _array(self.represent(states))
-            found[numbers] = True
+        read, found = span_vectors(self.reader, texts, by_text, {self.kind: self.represent})
+        vectors = read[self.kind]
         bounds = np.searchsorted(by_text.text, np.arange(len(texts) + 1))
         return [
             (
@@ -257,7 +255,7 @@ class MeaningEncoder:
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(f"{self.teacher.identity} {self.reader.layers} {self.kind}".encode())
         for name, weight in sorted(self.distillers.state_dict().items()):
-            digest.update(name.encode() + weight.float().cpu().contiguous().numpy().tobytes())
+            digest.update(name.encode() + _array(weight).tobytes())
         return digest.hexdigest()
 
 
@@ -311,20 +309,4 @@ def _card(config: dict[str, Any]) -> str:
         f"- layers: {', '.join(map(str, config['layers']))}; width {config['width']}",
     ]
     facts += [f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in provenance.items()]
-    return "\n".join(
-        [
-            "# Word meaning in context",
-            "",
-            "Two distillers over a frozen language model (Arase & Kajiwara 2021), made by wordstill.",
-            "",
-            *facts,
-            "",
-            "```python",
-            "from wordstill.meaning import MeaningEncoder",
-            "",
-            'encoder = MeaningEncoder.load("this folder")',
-            'encoder.encode("They sat on the bank.", (16, 20))',
-            "```",
-            "",
-        ]
-    )
+    return CARD_TEXT.replace("FACTS", "\n".join(facts))

@@ -72,11 +72,7 @@ def train_encoder(
 
 
 def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
-    """Raise if triples were made with another masked language model than a teacher.
-
-    Raises:
-        DataError: They were.
-    """
+    """Raise if triples were made with another masked language model than a teacher."""
     made_with: Mapping[str, Any] = triples.header.get("masked_model", {})
     if made_with.get("fingerprint") != reader.teacher.identity:
         raise DataError(

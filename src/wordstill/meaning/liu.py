@@ -31,22 +31,14 @@ OCCURRENCES = 100
 
 
 class LiuTransform:
-    """A linear map of contextual vectors; a representation.
-
-    Args:
-        matrix: [width, width], applied from the right to unit vectors.
-    """
+    """A linear map of contextual vectors; a representation. Its matrix is applied from the right to unit vectors."""
 
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix
 
     @classmethod
     def fit(cls, contextual: Tensor, static: Tensor) -> LiuTransform:
-        """Learn the map from vectors of the same words.
-
-        Args:
-            contextual: [words, width].
-            static: [words, other width].
+        """Learn the map from vectors of the same words, contextual ones [n, width] and static ones [n, other width].
 
         Raises:
             DataError: There are fewer words than dimensions, so that there are many such maps.

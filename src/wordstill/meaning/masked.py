@@ -41,13 +41,6 @@ class MaskedModel:
     released code of paper 002 glues predictions for several masks together rank by rank, which seldom makes
     words.
 
-    Args:
-        model: A transformers model for masked language modelling.
-        tokenizer: Its fast tokenizer.
-        name: For messages.
-        device: Where to run.
-        dtype: What to calculate in.
-
     Attributes:
         fingerprint: Hash of the weights below the head and of the tokenizer: that of the model as a teacher.
 
@@ -86,14 +79,9 @@ class MaskedModel:
     def predict(
         self, occurrences: Sequence[Occurrence], top: int = 100, least: float = 0.0
     ) -> list[list[Candidate] | None]:
-        """For each occurrence, whole words that fit its place, the most probable first.
+        """For each occurrence, at most ``top`` whole words of more than the least probability, the most probable first.
 
         None where the tokenizer drops the word, or the text is over the model's limit.
-
-        Args:
-            occurrences: Words in texts.
-            top: Most words for each.
-            least: Only words of a higher probability.
         """
         ids, places = self._masked(occurrences)
         found: list[list[Candidate] | None] = [None] * len(occurrences)

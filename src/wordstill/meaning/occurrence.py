@@ -22,11 +22,7 @@ class Occurrence:
 
     @classmethod
     def at(cls, text: str, span: Span | int) -> Occurrence:
-        """Check a place that a user gave.
-
-        Args:
-            text: A sentence or a longer text.
-            span: Character offsets (start, end), or the number of a word, from 0 on.
+        """Check a place that a user gave: character offsets (start, end), or the number of a word, from 0 on.
 
         Raises:
             UsageError: The place is outside the text, holds no characters, or cuts a word.

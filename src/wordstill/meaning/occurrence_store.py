@@ -30,13 +30,7 @@ VECTORS, OCCURRENCES, CONFIG = "vectors.safetensors", "uses.jsonl", "config.json
 
 
 class OccurrenceStore:
-    """Uses and their vectors.
-
-    Args:
-        occurrences: Where the words stand.
-        vectors: [occurrences, dim].
-        encoder: Fingerprint of the encoder that gave them.
-    """
+    """Occurrences, their vectors [occurrences, dim], and the fingerprint of the encoder that gave them."""
 
     def __init__(self, occurrences: Sequence[Occurrence], vectors: NDArray[np.float32], encoder: str) -> None:
         if len(occurrences) != len(vectors):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,11 +28,7 @@ BLOCK = 8192
 
 
 class StateCache:
-    """States of triples on disk.
-
-    Args:
-        folder: Where they are.
-        record: What ``cache.json`` says.
+    """States of triples on disk, and what ``cache.json`` says of them.
 
     Attributes:
         dropped: Triples with a word that the tokenizer drops; they are not among the rows.
@@ -130,35 +126,10 @@ GPU_SHARE = 0.5
 """Part of the free GPU memory that the states of all triples may take."""
 
 
-class TripleStates(Protocol):
-    """States of triples, such as a :class:`wordstill.meaning.state_cache.StateCache`."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Layers and width."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all states."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def rows(self, numbers: NDArray[np.int64] | slice) -> Tensor:
-        """[n, 3, layers, width] states of some triples."""
-        ...
-
-
 class DeviceStates:
-    """Gives states on a device.
+    """Gives states on a device. A GPU keeps all that fit, so that no step waits for the disk."""
 
-    Args:
-        source: Of all triples.
-        device: Where they are wanted. A GPU keeps all that fit, so that no step waits for the disk.
-    """
-
-    def __init__(self, source: TripleStates, device: torch.device) -> None:
+    def __init__(self, source: StateCache, device: torch.device) -> None:
         self.source, self.device = source, device
         fits = device.type == "cuda" and source.nbytes <= GPU_SHARE * torch.cuda.mem_get_info(device)[0]
         self._all = source.rows(slice(None)).to(device) if fits else None

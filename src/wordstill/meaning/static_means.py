@@ -15,10 +15,7 @@ from wordstill.vectors import WordVectors
 def static_table(encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary) -> WordVectors:
     """One vector for each word of a vocabulary that a text shows.
 
-    Args:
-        encoder: Gives the meanings.
-        corpus: The text; whole paragraphs are read, split at sentence ends where they are too long.
-        vocabulary: Which words.
+    Whole paragraphs are read, split at sentence ends where they are too long.
     """
     teacher, layers = encoder.teacher, encoder.reader.layers
     batches = TextBatches(

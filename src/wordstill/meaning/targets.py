@@ -76,12 +76,7 @@ class Sources:
 
 
 def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Occurrence]:
-    """Choose targets in the sentences of a corpus.
-
-    Args:
-        corpus: The text.
-        count: How many; fewer if there are not so many.
-        config: Which.
+    """Choose targets in the sentences of a corpus; fewer if there are not so many.
 
     Raises:
         DataError: No sentence has a word that can be a target.
@@ -148,13 +143,7 @@ def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
 def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
     """Take candidates so that no word comes again before every other one has come, as far as that can be.
 
-    Args:
-        candidates: Rows (sentence, place of the word in it, word) [n, 3].
-        count: How many to take; each sentence is taken once.
-        seed: Of the order.
-
-    Returns:
-        The rows taken, in the order in which they were.
+    Candidates are rows (sentence, place of the word in it, word) [n, 3]; each sentence is taken once.
     """
     generator = np.random.default_rng(seed)
     shuffled = candidates[generator.permutation(len(candidates))]

@@ -36,15 +36,7 @@ class Paraphraser(Protocol):
 
 
 class Translator:
-    """Any sequence-to-sequence model of transformers.
-
-    Args:
-        model: Translates.
-        tokenizer: Its tokenizer.
-        name: For messages.
-        device: Where to run.
-        dtype: What to calculate in.
-        beams: Width of the search; 1 is greedy and fastest.
+    """Any sequence-to-sequence model of transformers; a search with one beam is greedy and fastest.
 
     Attributes:
         languages: Source and target, where the model says them, else None.
@@ -102,7 +94,7 @@ class Translator:
         rows = [torch.tensor(row) for row in ids]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._pad)
         mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
-        most = [longest_translation(len(row), self.limit) for row in ids]
+        most = [min(self.limit - 1, len(row) * 3 // 2 + 10) for row in ids]
         output = self.model.generate(
             input_ids=padded.to(self.device),
             attention_mask=mask.long().to(self.device),
@@ -118,11 +110,7 @@ class Translator:
 
 
 class RoundTrip:
-    """Translates into another language and back.
-
-    Args:
-        there: From the language of the text.
-        back: Into it again.
+    """Translates from the language of the text into another one and back.
 
     Raises:
         UsageError: The two do not belong together.
@@ -160,11 +148,6 @@ class RoundTrip:
                 f"{sentences[0][:60]!r} came {found[0][:60]!r}. Is one of them for another language, or are "
                 "they in the wrong order?"
             )
-
-
-def longest_translation(length: int, limit: int) -> int:
-    """How many subwords the translation of a sentence may have."""
-    return min(limit - 1, length * 3 // 2 + 10)
 
 
 def _surviving(sentence: str, other: str) -> float:

@@ -54,12 +54,7 @@ class BuildConfig(Config):
 
 
 class TripleBuilder:
-    """Builds triples.
-
-    Args:
-        cosines: Compares words by a static table.
-        config: Thresholds.
-    """
+    """Builds triples by the cosines of a static table."""
 
     def __init__(self, cosines: WordCosines, config: BuildConfig | None = None) -> None:
         self.cosines, self.config = cosines, config or BuildConfig()
@@ -144,11 +139,7 @@ class TripleBuilder:
 
 
 class WordCosines:
-    """Looks words up in a table as they are written, else in lower case.
-
-    Args:
-        vectors: Any table.
-    """
+    """Looks words up in any table as they are written, else in lower case."""
 
     def __init__(self, vectors: WordVectors) -> None:
         self._unit = vectors.unit
@@ -180,12 +171,7 @@ class WordCosines:
 
 
 def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
-    """The number of the target's match, or None.
-
-    Args:
-        cosines: Between the words of the sentence and those of its paraphrase [n, m].
-        target: Number of the target word.
-        threshold: Least cosine of a match, the paper's λ.
+    """The number of the target's match by cosines with the paraphrase [n, m] of at least the paper's λ, or None.
 
     >>> cosines = np.array([[1.0, 0.1], [0.2, 0.7]], dtype=np.float32)
     >>> align_target(cosines, 1, 0.6), align_target(cosines, 1, 0.8)

@@ -20,13 +20,10 @@ Array: TypeAlias = Any
 
 
 class HostArrays:
-    """Arrays of numpy.
-
-    Attributes:
-        xp: The module with the operations that numpy and torch have by the same names.
-    """
+    """Arrays of numpy."""
 
     xp: Any = np
+    """The module with the operations that numpy and torch have by the same names."""
 
     def send(self, *arrays: NDArray[np.integer]) -> tuple[Array, ...]:
         """Arrays of numpy, as arrays of this kind."""
@@ -62,11 +59,7 @@ class HostArrays:
 
 
 class DeviceArrays(HostArrays):
-    """Tensors on a device. On a GPU they have a stream of their own, and the host waits for none of them.
-
-    Args:
-        device: Where they are.
-    """
+    """Tensors on a device. On a GPU they have a stream of their own, and the host waits for none of them."""
 
     xp = torch
 

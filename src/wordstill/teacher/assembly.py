@@ -45,13 +45,7 @@ class Assembler:
             )
 
     def assemble(self, table: SubwordTable, word_ids: Array, source_ids: Ints) -> Batch:
-        """Make a batch, with arrays of the kind of the table's.
-
-        Args:
-            table: The texts.
-            word_ids: Vocabulary id of each running word [W].
-            source_ids: What each text is [B].
-        """
+        """A batch of the texts of a table, with the vocabulary id of each word [W] and what each text is [B]."""
         xp = self.arrays.xp
         lengths = np.minimum(table.text_lengths, self.room) + self.specials
         before, sizes, offsets = self.arrays.send(offsets_of(table.text_lengths)[:-1], lengths, offsets_of(lengths))

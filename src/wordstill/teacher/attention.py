@@ -67,11 +67,7 @@ def packed(packing: Packing) -> Iterator[None]:
 
 
 def register(*, compiled: bool = False) -> str:
-    """Make the kind of attention known to transformers; returns its name there.
-
-    Args:
-        compiled: For a model that is compiled: attention is left out of it.
-    """
+    """Make the kind of attention known to transformers; returns its name there. A compiled model leaves it out."""
     from transformers import AttentionInterface
 
     if not compiled:
@@ -146,15 +142,10 @@ def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causa
 def attend_texts(
     query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float, *, causal: bool = False
 ) -> Tensor:
-    """[P, heads, d] attention in which each text sees itself and nothing else.
+    """[P, heads, d] attention in which each text sees itself and nothing else; causal, what comes before it only.
 
-    Args:
-        query: [heads, P, d].
-        key: Likewise, or with a fraction of the heads, each of which serves several.
-        value: Likewise.
-        lengths: Subwords of each text, P together.
-        scale: Factor of the scores.
-        causal: A subword sees only those before it, and itself.
+    Queries are [heads, P, d]; keys and values may have a fraction of the heads, each of which serves several.
+    The lengths of the texts are P together.
     """
     if not causal and amx_can_attend(query, key, value, scale):
         return attend_with_amx(query, key, value, lengths, scale)

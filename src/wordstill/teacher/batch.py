@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -69,19 +69,8 @@ class Batch:
         return np.diff(self.text_offsets)
 
 
-FIELDS = (
-    "subwords",
-    "text_offsets",
-    "word_ids",
-    "word_start",
-    "word_end",
-    "word_sentence",
-    "sentence_start",
-    "sentence_end",
-    "sentence_text",
-    "phrase_start",
-    "phrase_end",
-)
+FIELDS = tuple(field.name for field in fields(Batch) if field.name not in ("n_words", "source_ids", "n_truncated"))
+"""What a device has of a batch."""
 
 
 @dataclass(frozen=True)
@@ -168,14 +157,7 @@ class DeviceLoader:
 
 
 def made_on_device(batch: Batch, lengths: Ints, max_subword: int, stream: Any) -> DeviceBatch:
-    """A batch whose arrays are tensors of a device already, made in a stream of their own.
-
-    Args:
-        batch: The tensors.
-        lengths: Subwords of each text, special tokens counted [B].
-        max_subword: No subword has a higher id.
-        stream: The GPU's stream, which is the current one; None on a CPU.
-    """
+    """A batch whose arrays are tensors of a device already, made in the current stream (None on a CPU)."""
     tensors: dict[str, Any] = {field: getattr(batch, field) for field in FIELDS}
     tensors["word_ids"] = arriving = tensors["word_ids"].long()
     if stream is not None:

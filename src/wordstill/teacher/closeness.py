@@ -20,14 +20,7 @@ PROBE_TEXT = "The old still stands in the small house by the river, and nobody h
 
 
 def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> Any:
-    """The model in bfloat16, or in float32 with a warning where bfloat16 changes its states too much.
-
-    Args:
-        model: A model on the CPU.
-        subwords: Subwords of a short text [n].
-        depth: Number of its last layer.
-        name: The teacher's name, for the warning.
-    """
+    """A model on the CPU in bfloat16, or in float32 with a warning where that changes the states of a text [n]."""
     full = model.to(torch.float32)
     try:
         half = copy.deepcopy(full).to(torch.bfloat16)
@@ -38,7 +31,7 @@ def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> An
     if cosine >= CLOSE_ENOUGH:
         return half
     warnings.warn(
-        f"{name} stays in float32, which is slower: {reason}. Set dtype bfloat16 to use it anyway.", stacklevel=5
+        f"{name} stays in float32, which is slower: {reason}. Set dtype bfloat16 to use it anyway.", stacklevel=4
     )
     return full
 
@@ -46,11 +39,13 @@ def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> An
 @torch.inference_mode()
 def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
     """Mean cosine between the last states that two models give for a text."""
-    first, second = (
-        wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth][0].float()
-        for model in (one, other)
-    )
+    first, second = (last_states(model, subwords, depth)[0].float() for model in (one, other))
     return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
+
+
+def last_states(model: Any, subwords: Tensor, depth: int) -> Tensor:
+    """[1, n, d] of a text [n]."""
+    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]
 
 
 def relative_difference(one: Tensor, other: Tensor) -> float:

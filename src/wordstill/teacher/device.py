@@ -55,8 +55,11 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
         return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bfloat16() else torch.float32
     if wanted not in PRECISIONS:
         raise unknown_name("dtype", wanted, ("auto", *PRECISIONS))
-    if wanted == "bfloat16" and device.type == "cpu":
-        _refuse_deadly_bfloat16()
+    if wanted == "bfloat16" and device.type == "cpu" and amx_announced() and not bfloat16_is_safe():
+        raise UsageError(
+            "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
+            f"Set {ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment before the start, or use float32."
+        )
     return PRECISIONS[wanted]
 
 
@@ -154,12 +157,7 @@ def avoid_broken_amx() -> None:
     It listens only before its first product in a process.
     """
     if amx_announced() and not cpu_multiplies_bfloat16():
-        avoid_amx()
-
-
-def avoid_amx() -> None:
-    """Tell oneDNN to leave matrix tiles alone; it listens only before its first product in a process."""
-    os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_AMX)
+        os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_AMX)
 
 
 def _bfloat16_product() -> None:
@@ -182,11 +180,3 @@ def _try(product: Callable[[], object], seconds: int) -> NoReturn:
         status = 0
     finally:
         os._exit(status)
-
-
-def _refuse_deadly_bfloat16() -> None:
-    if amx_announced() and not bfloat16_is_safe():
-        raise UsageError(
-            "dtype bfloat16 would kill this process: the processor's matrix tiles (AMX) do not work. "
-            f"Set {ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment before the start, or use float32."
-        )

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from wordstill.teacher.amx import AmxUnavailable, with_amx
-from wordstill.teacher.closeness import TOLERANCE, bfloat16_if_close, relative_difference
+from wordstill.teacher.closeness import TOLERANCE, bfloat16_if_close, last_states, relative_difference
 from wordstill.teacher.device import avoid_broken_amx, choose_precision
-from wordstill.teacher.layers import blocks_of, copy_of, wanted_states
+from wordstill.teacher.layers import blocks_of, copy_of
 
 WITH_AMX = ("auto", "bfloat16")
 """Precisions for which matrix tiles are tried on a CPU, before what torch has."""
@@ -41,11 +41,6 @@ def in_precision(model: Any, wanted: str, device: torch.device, probe: Tensor, d
     if device.type == "cpu" and wanted in WITH_AMX:
         with suppress(AmxUnavailable):
             return with_amx(model, probe, depth)
-    return _by_torch(model, wanted, device, probe, depth, teacher)
-
-
-def _by_torch(model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str) -> Any:
-    """The model with the products that torch has."""
     dtype = choose_precision(wanted, device)
     if wanted == "auto" and device.type == "cpu" and dtype is torch.bfloat16:
         model = bfloat16_if_close(model, probe, depth, teacher)
@@ -56,13 +51,7 @@ def _by_torch(model: Any, wanted: str, device: torch.device, probe: Tensor, dept
 
 @torch.inference_mode()
 def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
-    """The model with sorted weights in its blocks; the same model where its states would change.
-
-    Args:
-        model: A model on a CPU; it is not changed.
-        subwords: Subwords of a short text [n].
-        depth: Number of its last layer.
-    """
+    """A copy of a model on a CPU with sorted weights in its blocks; the model where the states of a text [n] differ."""
     avoid_broken_amx()
     if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
         return model
@@ -70,7 +59,7 @@ def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
     try:
         for name, layer in _linear_layers(changed, depth).items():
             changed.set_submodule(name, SortedLinear(layer))
-        one, other = (_states(each, subwords, depth) for each in (model, changed))
+        one, other = (last_states(each, subwords, depth) for each in (model, changed))
         same = relative_difference(other, one) <= TOLERANCE[one.dtype]
     except Exception:  # Some models look at a layer's weights while they run.
         same = False
@@ -78,11 +67,7 @@ def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
 
 
 class SortedLinear(nn.Module):
-    """What a linear layer gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back.
-
-    Args:
-        linear: The layer, on a CPU.
-    """
+    """What a linear layer on a CPU gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -107,7 +92,3 @@ def _linear_layers(model: Any, depth: int) -> dict[str, nn.Linear]:
         for name, module in model.named_modules()
         if type(module) is nn.Linear and id(module) in inside and module.weight.dtype in TOLERANCE
     }
-
-
-def _states(model: Any, subwords: Tensor, depth: int) -> Tensor:
-    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]

@@ -144,13 +144,9 @@ class Forward:
 
 
 def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.device) -> str | None:
-    """Let a model read packed texts if that gives what padded ones give; else the reason why not.
+    """Let a model that reads padded texts pack them if that gives the same; else the reason why not.
 
-    Args:
-        forward: Runs the model; padded when this is called.
-        subwords: Subwords of a short text, with its special tokens [n].
-        limit: Longest text; the trial has more subwords, so that no table of positions hides a fault.
-        device: Where the model is.
+    The trial repeats a short text [n] beyond the limit, so that no table of positions hides a fault.
     """
     batch = DeviceLoader(device)(trial_batch(subwords, limit))
     batch.await_arrival()

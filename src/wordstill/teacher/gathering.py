@@ -75,13 +75,9 @@ class FormTable(NamedTuple):
     def read(
         self, passage: Passage, texts: Ints, totals: Ints | None = None, arrays: HostArrays = HOST
     ) -> SubwordTable:
-        """Subwords of texts, gathered from those of their forms.
+        """Subwords of texts, rows (first sentence, sentence after the last) of a passage [B, 2], gathered by form.
 
-        Args:
-            passage: Where the texts are.
-            texts: Rows (first sentence, sentence after the last) [B, 2].
-            totals: Subwords of each text [B]; None counts them, on the host only.
-            arrays: The kind of the arrays of the table and the passage.
+        The subwords of each text [B] need not be given on the host, where they can be counted.
         """
         run = SentenceRuns(passage, texts, arrays)
         lengths = self.lengths[run.forms]
@@ -126,10 +122,7 @@ class Passage(NamedTuple):
 class SentenceRuns:
     """Forms and words of some texts in reading order, and the bounds of texts and sentences among the forms.
 
-    Args:
-        passage: Where the texts are.
-        texts: Rows (first sentence, sentence after the last).
-        arrays: The kind of the passage's arrays.
+    Texts are rows (first sentence, sentence after the last) of a passage.
     """
 
     def __init__(self, passage: Passage, texts: Ints, arrays: HostArrays = HOST) -> None:

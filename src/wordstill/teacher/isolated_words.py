@@ -103,8 +103,7 @@ class TeacherBackoff:
         states = np.asarray(self.read(words), dtype=np.float64)
         if states.ndim != 2 or len(states) != len(words) or not np.isfinite(states).all():
             raise UsageError(
-                f"The teacher of the back-off returned an array of shape {states.shape} for {len(words)} "
-                "words; "
+                f"The teacher of the back-off returned an array of shape {states.shape} for {len(words)} words; "
                 "expected finite numbers, one row for each word."
             )
         return states
@@ -144,11 +143,9 @@ class TeacherBackoff:
 
 
 class WordsAlone:
-    """Gives words the mean state of their subwords; the model is loaded when the first are asked for.
+    """Gives words the mean state of their subwords in a layer, the last if none is given.
 
-    Args:
-        teacher: A teacher, or its folder or name.
-        layer: Which layer's states; None takes the last.
+    A teacher that is given by folder or name is loaded when the first words are asked for.
     """
 
     def __init__(self, teacher: str | Teacher, layer: int | None = None) -> None:
@@ -157,11 +154,9 @@ class WordsAlone:
     @cached_property
     def teacher(self) -> Teacher:
         """The teacher."""
-        if not isinstance(self._given, str):
-            return self._given
         from wordstill.teacher import Teacher
 
-        return Teacher.from_pretrained(self._given)
+        return Teacher.from_pretrained(self._given) if isinstance(self._given, str) else self._given
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
         """The states (words, width), zeros for words without subwords."""

@@ -19,9 +19,7 @@ from wordstill.errors import TeacherError, UsageError
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
     """Turn ``last``, ``all``, ``top-half``, a number or a list such as ``0-3,-1`` into layer numbers.
 
-    Args:
-        wanted: The request; negative numbers count from the last layer.
-        depth: Number of blocks of the teacher.
+    Negative numbers count from the last layer, ``depth``.
 
     >>> resolve_layers("top-half", 6), resolve_layers("0-2,-1", 6)
     ((4, 5, 6), (0, 1, 2, 6))
@@ -37,13 +35,7 @@ def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
 
 
 def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -> dict[int, Tensor]:
-    """The states of the wanted layers [texts, subwords, d] each; layer 0 is the embedding.
-
-    Args:
-        output: What the model gave.
-        layers: Numbers of layers, 0 to ``depth``.
-        depth: Number of the model's last layer.
-        name: The teacher's name, for messages.
+    """The states of the wanted layers [texts, subwords, d] each; layer 0 is the embedding, ``depth`` the last one.
 
     Raises:
         TeacherError: The model gave no hidden states, or not one for each layer.
@@ -55,8 +47,7 @@ def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -
     if hidden is None or len(hidden) != depth + 1:
         given = "none" if hidden is None else f"{len(hidden)} layers of them"
         raise TeacherError(
-            f"The teacher {name} returns no hidden states to distil: expected {depth + 1} layers, got "
-            f"{given} "
+            f"The teacher {name} returns no hidden states to distil: expected {depth + 1} layers, got {given} "
             f"in its {type(output).__name__}. Use the bare model (AutoModel), not one for a task."
         )
     return {layer: hidden[layer] for layer in layers}
@@ -81,9 +72,6 @@ class LayerHooks:
 
     Hooks stay on the blocks from the first look to `remove`, since a thread that adds or removes one would
     disturb the others; each notes what is wanted in its own thread.
-
-    Args:
-        blocks: The model's blocks.
     """
 
     def __init__(self, blocks: Sequence[nn.Module]) -> None:

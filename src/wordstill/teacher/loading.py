@@ -164,12 +164,9 @@ def _cached_models() -> list[str]:
 
 
 def fingerprint(model: Any, tokenizer_definition: str, *, exact: bool = True) -> str:
-    """A hash of every weight that states depend on and of the tokenizer.
+    """A hash of every weight that states depend on and of the tokenizer as JSON.
 
-    Args:
-        model: Gives states.
-        tokenizer_definition: The tokenizer as JSON.
-        exact: False takes weights in bfloat16, so that the hash is the same in whatever precision they are.
+    If it is not exact, weights are taken in bfloat16, so that it is the same in whatever precision they are.
     """
     digest = hashlib.sha256(tokenizer_definition.encode())
     for name, weight in sorted(model.state_dict().items()):

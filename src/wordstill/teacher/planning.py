@@ -54,16 +54,10 @@ def plan_texts(lengths: Ints, bounds: Ints, first_paragraph: int, room: int, mea
 def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -> list[Ints]:
     """Numbers of the texts of each batch, from long to short; texts without subwords are left out.
 
-    Texts of like length are read together: so little is padded, and packed attention has even work.
-
-    Args:
-        lengths: Subwords of each text without special tokens.
-        room: Where a longer text is cut.
-        specials: Special tokens of each text.
-        config: Size of the batches.
+    Texts of like length are read together: so little is padded, and packed attention has even work. Lengths are
+    without the special tokens of each text; a text longer than the room is cut.
     """
-    order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 0]
+    order = _long_to_short(lengths)
     whole = np.minimum(lengths[order], room) + specials
     cut = within_sum if config.packed else within_budget
     return [order[chosen] for chosen in cut(whole, config.budget)]
@@ -72,12 +66,9 @@ def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -
 def batches_by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
     """Numbers of the sequences of each batch, from long to short; those of length 0 are left out.
 
-    Args:
-        lengths: Of each sequence [n].
-        budget: Most that a batch has when padded to its longest; a longer sequence is a batch of its own.
+    The budget holds for a batch that is padded to its longest; a longer sequence is a batch of its own.
     """
-    order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 0]
+    order = _long_to_short(lengths)
     return (order[chosen] for chosen in within_budget(lengths[order], budget))
 
 
@@ -106,12 +97,7 @@ def within_sum(lengths: Ints, budget: int) -> Iterator[slice]:
 
 
 def usual_budget(device: torch.device, width: int) -> int:
-    """What suits a device; less on a GPU with little free memory, with a warning.
-
-    Args:
-        device: Where the teacher is.
-        width: Size of a state.
-    """
+    """What suits a device and states of a width; less on a GPU with little free memory, with a warning."""
     if device.type != "cuda":
         return ON_CPU
     free = torch.cuda.mem_get_info(device)[0]
@@ -126,6 +112,12 @@ def usual_budget(device: torch.device, width: int) -> int:
         stacklevel=3,
     )
     return fits
+
+
+def _long_to_short(lengths: Ints) -> Ints:
+    """Numbers of the sequences that are not empty."""
+    order = np.argsort(-lengths, kind="stable")
+    return order[lengths[order] > 0]
 
 
 def _greedy_texts(lengths: Ints, row: Ints, base: int, room: int) -> Ints:

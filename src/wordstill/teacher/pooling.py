@@ -29,19 +29,15 @@ class RangeMeans:
         self._sums: Tensor | None = None
 
     def __call__(self, start: Tensor, end: Tensor, *, sums: bool = False) -> Tensor:
-        """[R, d] float32 means of the rows ``start`` to ``end``; zeros for an empty range.
-
-        Args:
-            start: [R].
-            end: [R].
-            sums: Give the sums instead.
-        """
+        """[R, d] float32 means, or sums, of the rows ``start`` to ``end`` [R]; zeros for an empty range."""
         if self._kernel is not None:
             return self._kernel(self._values, start, end, sums)
         lengths = end - start
         rows = int(lengths.sum())
         if rows <= self._most_rows:
-            return _range_sums(self._values, start, lengths, rows, "sum" if sums else "mean")
+            indices = _rows_of(start, lengths, rows)
+            begins = lengths.cumsum(0) - lengths
+            return embedding_bag(indices, self._values, begins, mode="sum" if sums else "mean")
         if self._sums is None:
             self._sums = prefix_sums(self._values)
         total = self._sums[end] - self._sums[start]
@@ -63,12 +59,6 @@ def range_extremes(values: Tensor, start: Tensor, end: Tensor, pooling: Pooling)
     result = torch.zeros(len(start), values.shape[1], device=values.device)
     index = owner[:, None].expand_as(rows)
     return result.scatter_reduce_(0, index, rows, "amax" if pooling == "max" else "amin", include_self=False)
-
-
-def _range_sums(values: Tensor, start: Tensor, lengths: Tensor, rows: int, mode: str) -> Tensor:
-    """[R, d] of ranges that have so many rows together."""
-    indices = _rows_of(start, lengths, rows)
-    return embedding_bag(indices, values, lengths.cumsum(0) - lengths, mode=mode)
 
 
 def _rows_of(start: Tensor, lengths: Tensor, rows: int) -> Tensor:

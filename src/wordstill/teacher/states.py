@@ -71,12 +71,8 @@ class WordStates:
     def windows(self, layer: int, left: int, right: int, *, include_self: bool, chosen: Tensor | None = None) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 
-        Args:
-            layer: Which layer.
-            left: Words before it, at most.
-            right: Words after it, at most.
-            include_self: Whether the word itself, or every word of the phrase, takes part.
-            chosen: Numbers of the words that it is wanted for [n], which gives [n, d]; None takes all.
+        At most ``left`` words before it and ``right`` words after it take part, and the word itself, or every word
+        of the phrase, if it is included. For the ``chosen`` words [n] alone, it is [n, d].
         """
         batch, n_words = self.batch, self.batch.n_words
         every = torch.arange(n_words, device=self.device)

@@ -183,12 +183,9 @@ def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str], together: i
 def _encode_runs(
     tokenizer: SubwordTokenizer, texts: Sequence[str], apart: NDArray[np.bool_]
 ) -> tuple[EncodedTexts, NDArray[np.bool_]]:
-    """Subwords of texts, and which texts lie in a run where it is not sure whose they are.
+    """Subwords of T texts, and which lie in a run where it is not sure whose they are.
 
-    Args:
-        tokenizer: The tokenizer.
-        texts: T texts.
-        apart: Which of them are not joined to the one before [T].
+    Those that are ``apart`` [T] are not joined to the one before.
     """
     begins = np.flatnonzero(apart)
     bounds = np.append(begins, len(texts))

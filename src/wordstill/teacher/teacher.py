@@ -52,13 +52,9 @@ class TeacherConfig:
 class Teacher:
     """Any Hugging Face encoder or decoder with a fast tokenizer.
 
-    Args:
-        model: A transformers model that gives hidden states; it is taken over, not copied.
-        tokenizer: Its fast tokenizer.
-        config: How to run it.
+    Its model gives hidden states, and is taken over, not copied.
 
     Attributes:
-        tokenizer: Its tokenizer.
         limit: Longest text in subwords, special tokens counted.
         depth: Number of its last layer; layer 0 is the embedding.
         width: Size of a state.
@@ -147,9 +143,7 @@ class Teacher:
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
         """Compile the model, if the settings say so or so many words are worth it.
 
-        Args:
-            words: How many will be read.
-            layers: Which layers will be wanted; states between blocks cannot be had from compiled ones.
+        States between blocks cannot be had from compiled ones, so that only the last layer may be wanted.
         """
         wanted = self.config.compiled
         if wanted is None:
@@ -202,8 +196,7 @@ class Teacher:
     def _refuse_unknown_subwords(self, highest: int) -> None:
         if highest >= self._n_embeddings:
             raise TeacherError(
-                f"The tokenizer of {self.config.name} produced the subword {highest}, but the model knows "
-                "only "
+                f"The tokenizer of {self.config.name} produced the subword {highest}, but the model knows only "
                 f"{self._n_embeddings}. The tokenizer belongs to another model."
             )
 

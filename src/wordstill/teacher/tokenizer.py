@@ -56,10 +56,7 @@ class EncodedTexts:
     def align(self, text: Ints, start: NDArray[np.integer] | int, end: NDArray[np.integer]) -> tuple[Ints, Ints]:
         """Half-open ranges of subwords of spans, counted from the first text's first; empty where dropped.
 
-        Args:
-            text: Number of each span's text [N], ascending.
-            start: Where each begins, in characters of its text [N].
-            end: Where it ends [N].
+        Spans [N] are by text, ascending, and in characters of their own text.
         """
         base = offsets_of(self.characters)
         of_subword, of_span = base[owners(np.diff(self.offsets))], base[text]
@@ -126,8 +123,13 @@ class SubwordTokenizer:
         return replace(subwords, ends=np.where(np.isin(subwords.ids, self._space_ids), subwords.starts, subwords.ends))
 
     def splits_at_spaces(self) -> bool:
-        """Whether this tokenizer never joins characters across a single space."""
-        return splits_at_spaces(self.backend)
+        """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
+        definition = json.loads(self.backend.to_str())
+        return (
+            any(map(_splits, _steps(definition["pre_tokenizer"])))
+            and not any(map(_reaches_over_spaces, definition["added_tokens"]))
+            and _neighbors_stay_apart(self.backend)
+        )
 
 
 def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
@@ -252,16 +254,6 @@ def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
 
 def _hidden(subword: str, names: set[str]) -> str:
     return HIDDEN + subword if subword in names else subword
-
-
-def splits_at_spaces(backend: Tokenizer) -> bool:
-    """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
-    definition = json.loads(backend.to_str())
-    return (
-        any(map(_splits, _steps(definition["pre_tokenizer"])))
-        and not any(map(_reaches_over_spaces, definition["added_tokens"]))
-        and _neighbors_stay_apart(backend)
-    )
 
 
 def _steps(pre_tokenizer: dict[str, Any] | None) -> list[dict[str, Any]]:

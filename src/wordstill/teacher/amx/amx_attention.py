@@ -12,14 +12,7 @@ from wordstill.teacher.amx.amx_library import STEP, AmxUnavailable, kernel, shar
 
 
 def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
-    """Whether this attention, which must not be causal, can be had from `attend_with_amx`.
-
-    Args:
-        query: [heads, P, width].
-        key: Likewise.
-        value: Likewise.
-        scale: Factor of the scores.
-    """
+    """Whether this attention over [heads, P, width], which must not be causal, can be had from `attend_with_amx`."""
     given = (query, key, value)
     if any(tensor.dtype is not torch.bfloat16 or tensor.device.type != "cpu" for tensor in given):
         return False
@@ -37,12 +30,7 @@ def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> b
 def attend_with_amx(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float) -> Tensor:
     """[P, heads, width] attention in which each text sees itself and nothing else.
 
-    Args:
-        query: [heads, P, width], as in the others with a width in one block that is a multiple of 32.
-        key: Likewise.
-        value: Likewise.
-        lengths: Subwords of each text, P together.
-        scale: Factor of the scores, above 0.
+    Query, key and value are [heads, P, width], with a width in one block that is a multiple of 32.
 
     Raises:
         ValueError: The lengths are not P together.

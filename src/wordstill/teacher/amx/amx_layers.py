@@ -23,12 +23,9 @@ MOST_OF_IT = 0.9
 
 @torch.no_grad()
 def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
-    """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles.
+    """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles; tried on a short text [n].
 
-    Args:
-        model: A model on the CPU; it comes to be in float32.
-        subwords: Subwords of a short text [n].
-        depth: Number of its last layer.
+    The model itself comes to be in float32.
 
     Raises:
         AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.

@@ -63,12 +63,9 @@ def kernel() -> Kernel:
 
 
 def share(count: int, step: int, work: Callable[[slice], None]) -> None:
-    """Do some work, in parts at the same time where the calling thread may use several cores.
+    """Do some work without Python's lock, in parts at the same time where the calling thread may use several cores.
 
-    Args:
-        count: How much there is of it.
-        step: Parts begin at multiples of this.
-        work: Does a part, without Python's lock.
+    Parts begin at multiples of the step.
     """
     steps = -(-count // step)
     parts = min(torch.get_num_threads(), steps // LEAST_STEPS)
@@ -83,11 +80,7 @@ def share(count: int, step: int, work: Callable[[slice], None]) -> None:
 
 
 class Kernel:
-    """The functions of the library; they let go of Python's lock, so that threads run side by side.
-
-    Args:
-        library: The compiled source.
-    """
+    """The functions of the library; they let go of Python's lock, so that threads run side by side."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         pointer, number, heads = ctypes.c_void_p, ctypes.c_long, ctypes.POINTER(Heads)
@@ -110,14 +103,9 @@ class Kernel:
             raise AmxUnavailable("the operating system does not give this process matrix tiles")
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, y: Tensor, *, gelu: bool) -> None:
-        """Write into y [m, N] what a layer gives for x [m, K]; both lie in one block.
+        """Write into y [m, N] what a layer gives for x [m, K], or the exact ``gelu`` of it; both lie in one block.
 
-        Args:
-            x: Inputs in bfloat16.
-            weight: In the order of tiles, see `linear`.
-            bias: [N] in float32.
-            y: Outputs in bfloat16.
-            gelu: Whether to apply the exact ``gelu`` to them.
+        All are in bfloat16 but for the bias [N] in float32; the weight is in the order of tiles, see `linear`.
         """
         rows, inputs = x.shape
         pointers = (tensor.data_ptr() for tensor in (x, weight, bias, y))
@@ -126,26 +114,15 @@ class Kernel:
     def norm(self, values: Tensor, added: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> None:
         """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one block.
 
-        Args:
-            values: In bfloat16; N is a multiple of 32 and at most 8,192.
-            added: Likewise.
-            weight: [N] in float32.
-            bias: Likewise.
-            epsilon: Added to the variance.
+        They are in bfloat16, weight and bias [N] in float32; N is a multiple of 32 and at most 8,192.
         """
         pointers = (tensor.data_ptr() for tensor in (values, added, weight, bias, values))
         self._norm(*pointers, *values.shape, epsilon)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float) -> None:
-        """Write attention into out; all are [heads, P, width] in bfloat16.
+        """Write attention into out; all are [heads, P, width] in bfloat16, with a width in one block.
 
-        Args:
-            query: Its width lies in one block, as in the others.
-            key: Likewise.
-            value: Likewise.
-            out: Likewise.
-            lengths: Subwords of each text in int64, P together.
-            scale: Factor of the scores, above 0.
+        The texts' lengths, in int64, are P together; the scale is above 0.
         """
         heads, _, width = query.shape
         given = (Heads.of(tensor) for tensor in (query, key, value))
