@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -42,21 +41,13 @@ class ArrayWriter:
         self._file.write(numbers.data)
         self.length += len(numbers)
 
-    def close(self) -> None:
-        """Write the final length."""
-        self._write_header()
-        self._file.close()
-
     def __enter__(self) -> ArrayWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self.close()
-        else:
-            self._file.close()
+            self._write_header()
+        self._file.close()
 
     def _write_header(self) -> None:
         # numpy pads the header for an axis of any length, so that it can be written again in place.

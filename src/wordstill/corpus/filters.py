@@ -44,14 +44,7 @@ def get_filter(name: str) -> Filter:
 class LanguageTest:
     """Language identification: whether a text is in one language, reliable from some 120 characters on.
 
-    Text without letters is in no language.
-
-    Args:
-        code: ISO 639-1 code of the language, such as ``en``.
-
-    Raises:
-        MissingExtra: lingua is not installed.
-        UsageError: lingua does not know the code.
+    Text without letters is in no language. The code is that of ISO 639-1, such as ``en``.
     """
 
     def __init__(self, code: str) -> None:

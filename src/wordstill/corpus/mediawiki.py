@@ -38,11 +38,7 @@ _SENTENCE_END = re.compile(r"[.!?…:。！？：।॥؟۔][\"'”’»›)\]�
 
 
 def read_pages(stream: Stream) -> Iterator[str]:
-    """The markup of every article of a dump; redirects and other namespaces are skipped.
-
-    Raises:
-        DataError: The XML is broken or cut short.
-    """
+    """The markup of every article of a dump; redirects and other namespaces are skipped."""
     if find_spec("mwparserfromhell") is None:
         raise MissingExtra("mwparserfromhell", "distill", "Reading MediaWiki dumps")
     try:

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,6 @@ MAX_FORMS = 1 << 32
 
 def merge_shards(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> tuple[int, int]:
     """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
-    sizes = _merge_forms(shards, store, segmenter)
-    _join_text(shards, store)
-    return sizes
-
-
-def _merge_forms(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> tuple[int, int]:
     maps = _IdMaps(shards)
     with _FormTable(store, segmenter) as table:
         entries = merge_runs([shard.forms for shard in shards])
@@ -41,6 +34,7 @@ def _merge_forms(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> 
                 maps.append(shard, table.length)
             table.add(form, total)
     maps.flush()
+    _join_text(shards, store)
     return table.length, table.words
 
 
@@ -70,9 +64,7 @@ class _FormTable:
     def __enter__(self) -> _FormTable:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._stack:
             if kind is None:
                 self._flush()

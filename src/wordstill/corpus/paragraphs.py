@@ -73,11 +73,7 @@ def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
 
 
 def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
-    """The paragraphs of a block; without ``sentences_per_line`` each is one line. Lines can be empty.
-
-    Raises:
-        DataError: Bytes that are not text, or JSON that is not as expected, with file and line.
-    """
+    """The paragraphs of a block; without ``sentences_per_line`` each is one line. Lines can be empty."""
     for part in block.parts:
         for lines in _TEXTS[part.kind](part, config):
             if config.sentences_per_line:

@@ -18,8 +18,7 @@ Matches = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 class PhraseTable:
     """A trie over word ids, in arrays: all positions of a text descend it together.
 
-    Args:
-        phrases: The id of each phrase by its word ids, of which there are at least two.
+    It is made of the id of each phrase by its word ids, of which there are at least two.
     """
 
     def __init__(self, phrases: Mapping[tuple[int, ...], int]) -> None:
@@ -90,11 +89,8 @@ def count_phrases(
 ) -> dict[int, tuple[int, str]]:
     """Count of every phrase that occurs, and its most frequent spelling.
 
-    Args:
-        corpus: Text to scan.
-        word_ids: Id of every word of every form, -1 for unknown words [N].
-        table: The phrases.
-        scan_forms: Forms of the text to scan at once.
+    ``word_ids`` has the id of every word of every form, -1 for unknown words [N]; ``scan_forms`` forms of the text
+    are scanned at once.
     """
     spellings: dict[int, Counter[str]] = {}
     for first, last in sentence_ranges(corpus.sentences, scan_forms):

@@ -79,7 +79,8 @@ def prepare(
         raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
     config = config or PrepareConfig()
     sources = find_sources(inputs)
-    splitter = splitter or _default_splitter(config)
+    if splitter is None:
+        splitter = LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
     segmenter = segmenter or WordSegmenter()
     settings = _content_settings(config, splitter, segmenter)
     reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
@@ -90,16 +91,17 @@ def prepare(
         tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder)
         store = _write_store(folder, tallies, segmenter, settings, sources)
-        _publish(store, out)
+        sync_folder(store)
+        if out.exists():
+            remove(out)
+        store.replace(out)
     return Corpus.open(out)
 
 
 def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Corpus:
     """The text of a run: a store is opened and checked, other text is prepared into one in ``work``.
 
-    Raises:
-        UsageError: The text came from the standard input, and a stopped run has prepared it already.
-        DataError: The run that is resumed was started with other text or settings of it.
+    A resumed run must have the same text and settings, and none from the standard input.
     """
     paths = as_list(inputs)
     if is_one_store(paths):
@@ -140,10 +142,6 @@ def _refuse_foreign(out: Path) -> None:
     empty = out.is_dir() and not any(out.iterdir())
     if out.exists() and not empty and not (out / META_FILE).is_file():
         raise UsageError(f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output.")
-
-
-def _default_splitter(config: PrepareConfig) -> Splitter:
-    return LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
 
 
 def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segmenter) -> dict[str, Any]:
@@ -221,20 +219,10 @@ def _write_store(
     return store
 
 
-def _publish(store: Path, out: Path) -> None:
-    sync_folder(store)
-    if out.exists():
-        remove(out)
-    store.replace(out)
-
-
 def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Generator[Result]:
     """Make the shards of all blocks, in no particular order of completion.
 
     When the run is stopped, blocks under way are given up at once; after an error they are finished first.
-
-    Raises:
-        WordstillError: A block cannot be read, or a process died.
     """
     if workers == 1:
         for block in blocks:
@@ -248,7 +236,9 @@ def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Gene
     except (KeyboardInterrupt, GeneratorExit):
         lifeline[1].close()
         pool.shutdown(cancel_futures=True)
-        _remove_unfinished(make.folder)
+        # What processes were writing when they were ended.
+        for path in make.folder.glob(".*.tmp-*"):
+            path.unlink(missing_ok=True)
         raise
     except BrokenProcessPool as error:
         raise WordstillError(
@@ -294,12 +284,6 @@ def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
     while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
         pass
     os._exit(1)
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """Delete what processes were writing when they were ended."""
-    for path in folder.glob(".*.tmp-*"):
-        path.unlink(missing_ok=True)
 
 
 def _work(block: Block) -> Tally:

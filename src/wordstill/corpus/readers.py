@@ -22,11 +22,7 @@ KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parqu
 
 
 def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
-    """The content of all sources in order, in parts of about ``part_bytes`` that end at line ends.
-
-    Raises:
-        DataError: A file is broken, binary, or not of the kind it is said to be.
-    """
+    """The content of all sources in order, in parts of about ``part_bytes`` that end at line ends."""
     before = 0
     for source in sources:
         with source.open() as stream:
@@ -37,11 +33,7 @@ def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int
 
 
 def detect_kind(stream: Stream) -> str:
-    """The kind of a file by its first bytes and its name.
-
-    Raises:
-        DataError: It is a JSON array, which cannot be read as a stream.
-    """
+    """The kind of a file by its first bytes and its name; a JSON array cannot be read as a stream."""
     head = stream.head
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
@@ -160,11 +152,7 @@ def _paragraph_cut(held: bytes) -> int:
 
 
 def read_column(stream: Stream, column: str) -> Iterator[str]:
-    """The texts of a column in order; rows without a value are left out.
-
-    Raises:
-        DataError: The file is not Parquet, is broken, or has no such column of text.
-    """
+    """The texts of a column in order; rows without a value are left out."""
     try:
         import pyarrow as arrow
         import pyarrow.parquet as parquet

@@ -57,11 +57,7 @@ class Stream:
         return self._reader.consumed if self.position is None else self.position
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
-        """Up to ``size`` bytes; none at the end.
-
-        Raises:
-            DataError: Compressed data are broken or end too early.
-        """
+        """Up to ``size`` bytes; none at the end."""
         if self._pending:
             data, self._pending = self._pending[:size], self._pending[size:]
             return data
@@ -72,9 +68,6 @@ def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
     """The files behind names of files, of folders (with all that is in them), glob patterns and ``-``.
 
     Files of a folder and of a pattern come in the order of their names; hidden ones are left out.
-
-    Raises:
-        DataError: A name leads to no file.
     """
     sources: list[Source] = []
     for given in [inputs] if isinstance(inputs, str | Path) else inputs:

@@ -23,9 +23,9 @@ from wordstill.errors import DataError
 
 SCHEMA = 1
 META_FILE = "meta.json"
-ARRAYS = (
-    "tokens", "sentences", "paragraphs",
-    "form_offsets", "form_lengths", "form_counts", "form_words", "word_starts", "word_ends",
+FILES = (
+    "forms.bin", "tokens.npy", "sentences.npy", "paragraphs.npy", "form_offsets.npy", "form_lengths.npy",
+    "form_counts.npy", "form_words.npy", "word_starts.npy", "word_ends.npy",
 )  # fmt: skip
 FORM_CACHE = 1 << 17
 
@@ -84,15 +84,7 @@ class Corpus:
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Corpus:
-        """Open a store.
-
-        Args:
-            path: Folder that :func:`wordstill.corpus.prepare` wrote.
-            verify: Read all files and compare their SHA-256 with the recorded ones.
-
-        Raises:
-            DataError: There is no store, it is of another version, or a file is missing or changed.
-        """
+        """Open a store; ``verify`` reads all files and compares their SHA-256 with the recorded ones."""
         folder = Path(path)
         meta = _read_meta(folder)
         for name, record in meta["files"].items():
@@ -231,8 +223,7 @@ def write_meta(
     store: Path, *, settings: dict[str, Any], counts: dict[str, int], glued: int, sources: list[str]
 ) -> None:
     """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
-    names = ["forms.bin", *(f"{name}.npy" for name in ARRAYS)]
-    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names}
+    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in FILES}
     content = {"schema": SCHEMA, "settings": settings, "files": sorted(str(file["sha256"]) for file in files.values())}
     meta = {
         "schema": SCHEMA,
@@ -253,8 +244,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     try:
         meta: dict[str, Any] = json.loads(path.read_bytes())
         schema = meta["schema"]
-        needed = {"forms.bin", *(f"{name}.npy" for name in ARRAYS)}
-        complete = needed <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
+        complete = set(FILES) <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
     except (ValueError, KeyError, TypeError) as error:
         raise _broken(path, f"{type(error).__name__}: {error}") from error
     if schema != SCHEMA:

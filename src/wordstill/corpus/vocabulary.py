@@ -81,17 +81,7 @@ class Vocabulary:
     def build(
         cls, corpus: Corpus, config: VocabularyConfig | None = None, *, segmenter: Segmenter | None = None
     ) -> Vocabulary:
-        """Build the vocabulary of a corpus from its counts.
-
-        Args:
-            corpus: A prepared text.
-            config: The settings; None means the defaults.
-            segmenter: The one that prepared the corpus; None means the default.
-
-        Raises:
-            DataError: No word is frequent enough.
-            UsageError: The corpus was prepared with another segmenter.
-        """
+        """Build the vocabulary of a corpus from its counts, with the segmenter that prepared it."""
         config = config or VocabularyConfig()
         segmenter = segmenter or WordSegmenter()
         if corpus.meta["settings"]["segmenter"] != segmenter.name:
@@ -103,11 +93,7 @@ class Vocabulary:
 
     @staticmethod
     def read_word_list(path: str | Path) -> tuple[str, ...]:
-        """The words or phrases of a UTF-8 file with one on each line; empty lines are skipped.
-
-        Raises:
-            DataError: The file cannot be read, or has no words.
-        """
+        """The words or phrases of a UTF-8 file with one on each line; empty lines are skipped."""
         return tuple(" ".join(word.split()) for word in read_word_list(Path(path)))
 
     def __len__(self) -> int:
@@ -117,11 +103,7 @@ class Vocabulary:
         return self._key(word) in self._ids
 
     def id(self, word: str) -> int:
-        """The id of a word or phrase, whatever its case if keys are in lower case.
-
-        Raises:
-            KeyError: It is not in the vocabulary.
-        """
+        """The id of a word or phrase, whatever its case if keys are in lower case, or a `KeyError`."""
         return self._ids[self._key(word)]
 
     def keep_probability(self, t: float) -> NDArray[np.float64]:

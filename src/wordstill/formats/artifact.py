@@ -29,7 +29,7 @@ from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.card import card
 from wordstill.formats.fasttext import NgramTable
-from wordstill.formats.floret import MAX_HASHES, FloretTable
+from wordstill.formats.floret import LARGEST, FloretTable
 from wordstill.formats.quantized import dequantize, quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
@@ -38,7 +38,6 @@ from wordstill.vectors.table import Matrix, WordVectors
 
 SUBWORDS = "subwords.safetensors"
 KINDS: dict[str, type[NgramTable] | type[FloretTable]] = {"fasttext": NgramTable, "floret": FloretTable}
-LIMITS = {"minn": 100, "maxn": 100, "hash_count": MAX_HASHES, "hash_seed": (1 << 32) - 1}
 SCHEMA = 1
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
 HASHED = (TENSORS, WORDS)
@@ -53,13 +52,7 @@ FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": d
 
 
 def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> WordVectors:
-    """Open the folder.
-
-    Args:
-        path: The folder.
-        options: What to do about faults.
-        verify: Whether to read everything and compare it with the recorded SHA-256; sizes are always checked.
-    """
+    """Open the folder; ``verify`` reads everything and compares the SHA-256, while sizes are always checked."""
     if path.is_file():
         raise not_this(path, head(path), "a folder with vectors")
     for name in (CONFIG, *HASHED):
@@ -99,11 +92,6 @@ def write_int8(vectors: WordVectors, path: Path) -> None:
 def recognizes(path: Path) -> bool:
     """Whether the folder has one of the files that only ours have."""
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
-
-
-def keeps_subwords(vectors: WordVectors) -> bool:
-    """Whether the table has sub-words of a kind that can be written."""
-    return isinstance(vectors.subwords, tuple(KINDS.values()))
 
 
 def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -> None:
@@ -228,7 +216,7 @@ def _read_subwords(path: Path, dim: int) -> SubwordVectors:
     if set(settings) != wanted:
         raise FormatError(f"{path} has the settings {sorted(settings)}, expected {sorted(wanted)}.")
     for name, value in settings.items():
-        limit = LIMITS.get(name)
+        limit = LARGEST.get(name)
         sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
         if not sound:
             raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
@@ -245,5 +233,5 @@ ARTIFACT = Format(
     records=True,
     float16=True,
     write_int8=write_int8,
-    keeps_subwords=keeps_subwords,
+    keeps_subwords=lambda vectors: isinstance(vectors.subwords, tuple(KINDS.values())),
 )

@@ -184,14 +184,7 @@ def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
             f"The vector of {vectors.words[row]!r} has a number beyond {np.finfo(dtype).max}, the largest "
             f"that {np.dtype(dtype)} can hold. Scale the vectors, or write float32."
         )
-    return WordVectors(
-        vectors.words,
-        matrix,
-        counts=vectors.counts,
-        provenance=vectors.provenance,
-        subwords=vectors.subwords,
-        distinct=True,
-    )
+    return vectors.replace(matrix=matrix)
 
 
 def to_float(matrix: NDArray[Any]) -> Matrix:
@@ -219,8 +212,4 @@ def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, options: ReadO
         error = FormatError(f"{path}: the vector of {words[row]!r} (row {row}) has NaN or infinity.")
         options.fault("rows with NaN or infinity were left out", error)
     first = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
-    return np.array([row for word, row in sorted(first.items(), key=_row) if finite[row]], dtype=np.int64)
-
-
-def _row(item: tuple[str, int]) -> int:
-    return item[1]
+    return np.array(sorted(row for row in first.values() if finite[row]), dtype=np.int64)

@@ -65,9 +65,9 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     with path.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
         file = _File(path, data)
         settings = _settings(file)
-        words, counts, entries = _dictionary(file, options)
-        rows = _rows(file, settings, entries)
-    subwords = NgramTable(rows[entries:], settings.minn, settings.maxn)
+        words, counts = _dictionary(file, options)
+        rows = _rows(file, settings, len(words))
+    subwords = NgramTable(rows[len(words) :], settings.minn, settings.maxn)
     matrix = _word_vectors(words, rows, subwords)
     provenance = {"fasttext": asdict(settings)}
     return make_table(path, words, matrix, options, counts=counts, provenance=provenance, subwords=subwords)
@@ -127,7 +127,11 @@ def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tupl
         if size >= minn:
             found.append(hashes[begins] % np.uint32(buckets))
             places.append(owners[begins])
-    return _by_word(found, places)
+    if not found:
+        return EMPTY, EMPTY
+    owners = np.concatenate(places)
+    order = np.argsort(owners, kind="stable")
+    return np.concatenate(found).astype(np.int64)[order], owners[order]
 
 
 class _File:
@@ -164,8 +168,8 @@ def _settings(file: _File) -> Settings:
     return Settings(dim, window, epochs, least, negatives, words, *names, buckets, minn, maxn, sampling)
 
 
-def _dictionary(file: _File, options: ReadOptions) -> tuple[list[str], NDArray[np.int64], int]:
-    """The words with their counts, and how many rows words have; labels, which come after, are passed."""
+def _dictionary(file: _File, options: ReadOptions) -> tuple[list[str], NDArray[np.int64]]:
+    """The words with their counts; labels, which come after, are passed."""
     size, number, labels, _, pruned = file.take(SIZES, "the sizes of the dictionary")
     if number < 0 or labels < 0 or size != number + labels:
         raise file.error(f"{size} entries that are {number} words and {labels} labels make no sense")
@@ -184,7 +188,7 @@ def _dictionary(file: _File, options: ReadOptions) -> tuple[list[str], NDArray[n
             counts.append(max(0, count))
     if len(words) != number:
         raise file.error(f"{len(words)} words, expected {number}")
-    return words, np.array(counts, dtype=np.int64), number
+    return words, np.array(counts, dtype=np.int64)
 
 
 def _decoded(file: _File, encoded: bytes, options: ReadOptions) -> str:
@@ -246,16 +250,6 @@ def _lengthen(
         has = widths > byte
         rows = begins[has]
         hashes[rows] = (hashes[rows] ^ signed[starts[has] + byte]) * PRIME
-
-
-def _by_word(
-    found: list[NDArray[np.uint32]], places: list[NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if not found:
-        return EMPTY, EMPTY
-    owners = np.concatenate(places)
-    order = np.argsort(owners, kind="stable")
-    return np.concatenate(found).astype(np.int64)[order], owners[order]
 
 
 FASTTEXT_BINARY = Format("fasttext-binary", (), read, None, recognizes)

@@ -20,7 +20,8 @@ from wordstill.formats.sniff import Header, head, not_this
 from wordstill.formats.text import DECIMAL, TextTable
 from wordstill.vectors.table import Matrix, WordVectors
 
-MAX_HASHES = 4
+LARGEST = {"minn": 100, "maxn": 100, "hash_count": 4, "hash_seed": (1 << 32) - 1}
+"""The largest value of each setting that is a number."""
 NUMBERS = 6
 MASK = (1 << 64) - 1
 FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F

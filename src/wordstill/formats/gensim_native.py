@@ -133,11 +133,7 @@ def _counts(path: Path, counts: Any, rows: int) -> NDArray[np.int64]:
 
 
 def load(path: Path) -> Inert:
-    """The attributes of the one object in a pickle.
-
-    Raises:
-        FormatError: It is damaged, or it holds anything but words, numbers and arrays of a table of vectors.
-    """
+    """The attributes of the one object in a pickle, which may hold only words, numbers and arrays."""
     stream = io.BytesIO(path.read_bytes())
     try:
         value = _Unpickler(stream).load()
@@ -208,11 +204,8 @@ def _nothing(*_: Any) -> None:
 
 STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
     ("gensim.models.keyedvectors", "KeyedVectors"): Inert,
-    ("numpy", "ndarray"): _nothing,
     ("numpy", "dtype"): _Type,
-    ("numpy", "float32"): _nothing,
-    ("numpy", "float64"): _nothing,
-    ("numpy", "float16"): _nothing,
+    **{("numpy", name): _nothing for name in ("ndarray", "float16", "float32", "float64")},
     **{(f"numpy.{core}.multiarray", "_reconstruct"): Array for core in ("core", "_core")},
     **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
 }

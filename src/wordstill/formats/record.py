@@ -32,12 +32,17 @@ def provenance_text(vectors: WordVectors) -> str:
     return json_text(vectors.provenance, "The provenance")
 
 
-def parse_object(text: bytes | str, where: object) -> dict[str, Any]:
-    """A JSON object; ``where`` is the file, or the part of one, that errors name."""
+def parse_json(text: bytes | str, where: object) -> Any:
+    """Any JSON; ``where`` is the file, or the part of one, that errors name."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{where} is not JSON ({error}).") from None
+
+
+def parse_object(text: bytes | str, where: object) -> dict[str, Any]:
+    """A JSON object."""
+    value = parse_json(text, where)
     if not isinstance(value, dict):
         raise FormatError(f"{where} is a JSON {type(value).__name__}, expected an object.")
     return value
@@ -53,11 +58,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def write_record(folder: Path, vectors: WordVectors, *, counts: bool = True, always: bool = False) -> None:
     """Write the provenance and the counts into the folder of another tool.
 
-    Args:
-        folder: The folder.
-        vectors: The table.
-        counts: Whether counts are wanted here.
-        always: Write the file even if there is nothing to say, as a sign that the folder is ours.
+    ``always`` writes the file even if there is nothing to say, as a sign that the folder is ours.
     """
     record: dict[str, Any] = {}
     if counts and vectors.counts is not None:

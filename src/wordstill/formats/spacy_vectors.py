@@ -12,7 +12,6 @@ for reading too.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,13 @@ from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra, UsageError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
-from wordstill.formats.floret import MAX_HASHES, FloretTable
-from wordstill.formats.record import RECORD, read_object, read_record, write_record
+from wordstill.formats.floret import LARGEST, FloretTable
+from wordstill.formats.record import RECORD, parse_json, read_object, read_record, write_record
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors
 
 STRINGS, KEYS, VECTORS, SETTINGS, LOOKUPS = "strings.json", "key2row", "vectors", "vectors.cfg", "lookups.bin"
 FLORET = "floret"
-NUMBERS = {"minn": 100, "maxn": 100, "hash_count": MAX_HASHES, "hash_seed": (1 << 32) - 1}
-"""Settings of floret's tables, and the largest value of each."""
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
@@ -67,7 +64,7 @@ def write(vectors: WordVectors, path: Path) -> None:
             raise UsageError(f"The word '' (row {row}) is empty, which a spaCy vocabulary cannot store.")
     keys = [vocab.strings.add(word) for word in vectors.words]
     if not keys and isinstance(table, FloretTable):
-        floret = {name: getattr(table, name) for name in NUMBERS}
+        floret = {name: getattr(table, name) for name in LARGEST}
         data = np.array(table.rows, dtype=np.float32)
         vocab.vectors = spacy.vectors.Vectors(
             strings=vocab.strings, data=data, mode=FLORET, bow=table.begin, eow=table.end, **floret
@@ -102,12 +99,9 @@ def _spacy() -> Any:
 def _words(folder: Path, rows: int) -> tuple[list[str], NDArray[np.int64]]:
     """The words that have a vector, in the order of their rows, and these rows."""
     numbers = _key_rows(folder / KEYS, rows)
-    try:
-        strings = json.loads((folder / STRINGS).read_bytes())
-    except FileNotFoundError:
-        raise FormatError(f"{folder / STRINGS} is missing; without it the words are not known.") from None
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{folder / STRINGS} is not JSON ({error}).") from None
+    if not (folder / STRINGS).exists():
+        raise FormatError(f"{folder / STRINGS} is missing; without it the words are not known.")
+    strings = parse_json((folder / STRINGS).read_bytes(), folder / STRINGS)
     if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
         raise FormatError(f"{folder / STRINGS} is not a list of strings.")
     store = _spacy().strings.StringStore(string for string in strings if string)
@@ -138,13 +132,13 @@ def _key_rows(path: Path, rows: int) -> dict[int, int]:
 
 
 def _floret(path: Path, rows: NDArray[Any], settings: dict[str, Any]) -> FloretTable:
-    for name, largest in NUMBERS.items():
+    for name, largest in LARGEST.items():
         if type(settings.get(name)) is not int or not 0 <= settings[name] <= largest:
             raise FormatError(f"{path}: {name!r} is {settings.get(name)!r}, expected 0 to {largest}.")
     marks = [settings.get("bow", "<"), settings.get("eow", ">")]
     if not all(isinstance(mark, str) for mark in marks) or not len(rows):
         raise FormatError(f"{path}: {len(rows)} rows and the marks {marks} are not a floret table.")
-    return FloretTable(to_float(rows), *(settings[name] for name in NUMBERS), *marks)
+    return FloretTable(to_float(rows), *(settings[name] for name in LARGEST), *marks)
 
 
 SPACY = Format("spacy", (".spacy",), read, write, recognizes, records=True, folder=True, keeps_subwords=_keeps_subwords)

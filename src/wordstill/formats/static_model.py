@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from wordstill.formats.card import card
 from wordstill.formats.record import (
     RECORD,
     json_text,
+    parse_json,
     parse_object,
     provenance_text,
     read_object,
@@ -38,7 +40,6 @@ from wordstill.vectors.table import Matrix, WordVectors
 
 TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
 KIND = "StaticEmbedding"
-
 
 TOKENIZER = "tokenizer.json"
 UNKNOWN = "[UNK]"
@@ -56,10 +57,11 @@ class Layout:
     config: str
     folder: str
     """The folder of tokenizer and numbers, inside that of the model; empty for the same."""
+    float16: bool
 
     def settings(self, vectors: WordVectors) -> dict[str, Any]:
         """What its configuration says."""
-        if self.tool == "model2vec":
+        if self is MODEL2VEC_LAYOUT:
             return {
                 "model_type": "model2vec",
                 "architectures": ["StaticModel"],
@@ -70,15 +72,13 @@ class Layout:
         return {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine", "prompts": {}}
 
 
-LAYOUTS = {
-    "model2vec": Layout("model2vec", "embeddings", "config.json", ""),
-    "sentence-transformers": Layout(
-        "sentence-transformers", "embedding.weight", "config_sentence_transformers.json", "0_StaticEmbedding"
-    ),
-}
+MODEL2VEC_LAYOUT = Layout("model2vec", "embeddings", "config.json", "", float16=True)
+SENTENCES_LAYOUT = Layout(
+    "sentence-transformers", "embedding.weight", "config_sentence_transformers.json", "0_StaticEmbedding", float16=False
+)
 
 
-def _read(path: Path, options: ReadOptions, layout: Layout) -> WordVectors:
+def _read(path: Path, options: ReadOptions = STRICT, *, layout: Layout) -> WordVectors:
     if path.is_file():
         raise not_this(path, head(path), f"a folder of {layout.tool}")
     inner = _inner(path)
@@ -94,7 +94,7 @@ def _read(path: Path, options: ReadOptions, layout: Layout) -> WordVectors:
     return make_table(inner / TOKENIZER, tokens, matrix, options, counts=counts, provenance=provenance)
 
 
-def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
+def _write(vectors: WordVectors, path: Path, *, layout: Layout) -> None:
     refuse_foreign(path, (TENSORS, MODULES, CARD, TOKENIZER, layout.config, RECORD))
     provenance = parse_object(provenance_text(vectors), "The provenance")
     with atomic_folder(path, overwrite=True) as folder:
@@ -103,7 +103,7 @@ def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
         _write_tokenizer(inner, vectors)
         zeros = np.zeros((1, vectors.dim), dtype=vectors.matrix.dtype)
         matrix = np.concatenate([vectors.matrix, zeros])
-        if layout.tool != "model2vec":
+        if not layout.float16:
             matrix = matrix.astype(np.float32, copy=False)
         write_tensors(inner / TENSORS, {layout.tensor: matrix}, {"format": "pt"})
         module = {"idx": 0, "name": "0", "path": layout.folder or ".", "type": f"sentence_transformers.models.{KIND}"}
@@ -114,7 +114,7 @@ def _write(vectors: WordVectors, path: Path, layout: Layout) -> None:
         write_record(folder, vectors, always=True)
 
 
-def _recognizes(path: Path, layout: Layout) -> bool:
+def _recognizes(path: Path, *, layout: Layout) -> bool:
     if not path.is_dir():
         return False
     try:
@@ -128,10 +128,7 @@ def _inner(path: Path) -> Path:
     """The folder that the list of modules gives for the embedding; without a list, the folder itself."""
     if not (path / MODULES).is_file():
         return path
-    try:
-        modules = json.loads((path / MODULES).read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path / MODULES} is not JSON ({error}).") from None
+    modules = parse_json((path / MODULES).read_bytes(), path / MODULES)
     for module in modules if isinstance(modules, list) else ():
         if isinstance(module, Mapping) and str(module.get("type")).endswith(f".{KIND}"):
             name = str(module.get("path", ""))
@@ -144,7 +141,9 @@ def _inner(path: Path) -> Path:
 def _matrix(path: Path, tokens: int) -> Matrix:
     """A row for each token: those stored, chosen by a mapping and multiplied by weights if there are any."""
     tensors, _ = map_tensors(path)
-    matrix = next((tensors[layout.tensor] for layout in LAYOUTS.values() if layout.tensor in tensors), None)
+    matrix = next(
+        (tensors[name] for name in (MODEL2VEC_LAYOUT.tensor, SENTENCES_LAYOUT.tensor) if name in tensors), None
+    )
     if matrix is None or matrix.ndim != 2:
         raise FormatError(f"{path} has the arrays {', '.join(tensors) or 'none'}, expected a matrix of embeddings.")
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
@@ -167,8 +166,8 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
     return mapping
 
 
-def _write_tokenizer(folder: Path, vectors: WordVectors) -> str:
-    """Write the words, and after them the name that unknown pieces get; give that name."""
+def _write_tokenizer(folder: Path, vectors: WordVectors) -> None:
+    """Write the words, and after them the name that unknown pieces get."""
     for row, word in enumerate(vectors.words):
         encode_word(word, row)
     unknown = UNKNOWN
@@ -188,7 +187,6 @@ def _write_tokenizer(folder: Path, vectors: WordVectors) -> str:
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
     }
     (folder / TOKENIZER).write_bytes(json_text(settings, TOKENIZER).encode("utf-8"))
-    return unknown
 
 
 def _read_tokens(path: Path) -> list[str]:
@@ -235,20 +233,10 @@ def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
     return [token for token in tokens if token is not None]
 
 
-def _format(name: str, suffix: str, *, float16: bool) -> Format:
-    layout = LAYOUTS[name]
-
-    def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-        return _read(path, options, layout)
-
-    def write(vectors: WordVectors, path: Path) -> None:
-        _write(vectors, path, layout)
-
-    def recognizes(path: Path) -> bool:
-        return _recognizes(path, layout)
-
-    return Format(name, (suffix,), read, write, recognizes, records=True, folder=True, float16=float16)
+def _format(layout: Layout) -> Format:
+    read, write = partial(_read, layout=layout), partial(_write, layout=layout)
+    recognizes, suffixes = partial(_recognizes, layout=layout), (f".{layout.tool}",)
+    return Format(layout.tool, suffixes, read, write, recognizes, records=True, folder=True, float16=layout.float16)
 
 
-MODEL2VEC = _format("model2vec", ".model2vec", float16=True)
-SENTENCE_TRANSFORMERS = _format("sentence-transformers", ".sentence-transformers", float16=False)
+MODEL2VEC, SENTENCE_TRANSFORMERS = _format(MODEL2VEC_LAYOUT), _format(SENTENCES_LAYOUT)

@@ -98,22 +98,11 @@ def follows_header(rest: bytes, declared: Header) -> bool:
 
 
 class TextTable:
-    """The rows read so far, and the checks on each block of lines.
-
-    Args:
-        path: The file, for messages.
-        dim: How many numbers each row must have.
-        declared: What the header says, or None.
-        first_line: The number of the first line that is a row.
-        options: What to do about faults.
-    """
+    """The rows read so far, and the checks on each block of lines; ``first_line`` is that of the first row."""
 
     def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int, options: ReadOptions) -> None:
-        self.path = path
-        self.options = options
-        self.dim = dim
-        self.declared = declared
-        self.first_line = first_line
+        self.path, self.options, self.dim = path, options, dim
+        self.declared, self.first_line = declared, first_line
         self.blank_line = 0
         self.words: list[str] = []
         self.matrix = GrowingMatrix(dim)

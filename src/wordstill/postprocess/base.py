@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +22,22 @@ DIGEST_LETTERS = 16
 WORDS_AT_ONCE = 1 << 16
 
 
+@dataclasses.dataclass(frozen=True)
+class NoConfig:
+    """The settings of a transform that has none."""
+
+
 class Transform(Configurable, ABC):
-    """One step from table to table.
+    """One step from table to table; ``state`` is what was learnt, by name, and None before `fit`."""
 
-    Args:
-        config: The settings; None takes the defaults.
-
-    Attributes:
-        state: What was learnt, by name; None before `fit`.
-    """
+    config_type: ClassVar[type[Any]] = NoConfig
 
     def __init__(self, config: Any = None) -> None:
         self.config = self.config_type() if config is None else config
         self.state: Mapping[str, NDArray[Any]] | None = None
 
     def fit(self, vectors: WordVectors) -> Self:
-        """Learn from a table.
-
-        Raises:
-            UsageError: The settings do not suit the table.
-        """
+        """Learn from a table."""
         if not len(vectors):
             raise UsageError(f"{self.short_name} cannot learn from a table without words.")
         vectors.check_finite()
@@ -49,14 +45,10 @@ class Transform(Configurable, ABC):
         return self
 
     def transform(self, vectors: WordVectors) -> WordVectors:
-        """The new table, with this step at the end of its record.
-
-        Raises:
-            UsageError: Nothing was learnt yet, or the table has another dimension than the one learnt from.
-        """
+        """The new table, with this step at the end of its record."""
         table = self._apply(vectors, self.learnt)
         record = [*record_of(vectors), self.entry()]
-        return _with_provenance(table, {**vectors.provenance, **table.provenance, RECORD: record})
+        return table.replace(provenance={**vectors.provenance, **table.provenance, RECORD: record})
 
     def fit_transform(self, vectors: WordVectors) -> WordVectors:
         """Learn from a table and give the new one."""
@@ -91,9 +83,9 @@ class Transform(Configurable, ABC):
             raise UsageError(f"{self.short_name} has learnt nothing yet: call fit first.")
         return self.state
 
-    @abstractmethod
     def _learn(self, vectors: WordVectors) -> Mapping[str, NDArray[Any]]:
-        """What the step needs to know, as arrays of at least one dimension."""
+        """What the step needs to know, as arrays of at least one dimension; nothing by default."""
+        return {}
 
     @abstractmethod
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
@@ -103,13 +95,7 @@ class Transform(Configurable, ABC):
 def with_rows(
     vectors: WordVectors, change: Callable[[NDArray[np.float64]], NDArray[np.floating]], dim: int | None = None
 ) -> WordVectors:
-    """The same words with other rows, made block by block.
-
-    Args:
-        vectors: The table.
-        change: Gets a block of rows as float64 and gives the new rows.
-        dim: Length of the new rows; None keeps it.
-    """
+    """The same words with other rows, made block by block as float64; ``dim`` is their length if it changes."""
     matrix = np.empty((len(vectors), vectors.dim if dim is None else dim), dtype=np.float32)
     start = 0
     for block in vectors.blocks():
@@ -122,7 +108,7 @@ def with_rows(
 
 def with_matrix(vectors: WordVectors, matrix: Matrix) -> WordVectors:
     """The same words, counts and provenance with another matrix, to which parts of words do not belong."""
-    return WordVectors(vectors.words, matrix, counts=vectors.counts, provenance=vectors.provenance, distinct=True)
+    return vectors.replace(matrix=matrix, subwords=None)
 
 
 def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
@@ -144,9 +130,3 @@ def record_of(vectors: WordVectors) -> list[Any]:
     """What was done to a table, in order."""
     record = vectors.provenance.get(RECORD, [])
     return list(record) if isinstance(record, list) else [record]
-
-
-def _with_provenance(table: WordVectors, provenance: Mapping[str, Any]) -> WordVectors:
-    return WordVectors(
-        table.words, table.matrix, counts=table.counts, provenance=provenance, subwords=table.subwords, distinct=True
-    )

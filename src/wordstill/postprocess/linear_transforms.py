@@ -49,16 +49,10 @@ class Center(Transform):
         return with_rows(vectors, lambda block: block - state["mean"])
 
 
-@dataclass(frozen=True)
-class UnitConfig:
-    """`Unit` has no settings."""
-
-
 class Unit(Transform):
     r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros."""
 
     name: ClassVar[str] = "unit.v1"
-    config_type: ClassVar[type[UnitConfig]] = UnitConfig
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
         # Kept only because the digest in the provenance covers them.

@@ -25,9 +25,6 @@ CHAIN = "chain"
 class Pipeline:
     """A chain of transforms, each fitted on what the one before it makes.
 
-    Args:
-        transforms: The steps.
-
     Example:
         >>> pipeline = Pipeline.from_spec("centre,whiten:exponent=0.3,pca:dim=200")  # doctest: +SKIP
         >>> better = pipeline.fit_transform(vectors)  # doctest: +SKIP
@@ -38,11 +35,7 @@ class Pipeline:
 
     @classmethod
     def from_spec(cls, text: str) -> Pipeline:
-        """Read a chain such as ``centre,whiten:exponent=0.3,pca:dim=200``.
-
-        Raises:
-            UsageError: A name, setting or value is unknown.
-        """
+        """Read a chain such as ``centre,whiten:exponent=0.3,pca:dim=200``."""
         return cls([configure(spec, TRANSFORMS.find(spec.name)).build() for spec in Spec.parse_chain(text)])
 
     def __len__(self) -> int:
@@ -89,11 +82,7 @@ class Pipeline:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Pipeline:
-        """Read what `save` wrote.
-
-        Raises:
-            FormatError: The file is something else, or damaged.
-        """
+        """Read what `save` wrote."""
         path = Path(path)
         if not path.is_file():
             raise FormatError(f"There is no file {path} with fitted transforms.")

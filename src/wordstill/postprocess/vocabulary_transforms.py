@@ -55,11 +55,6 @@ class Trim(Transform):
         return vectors if len(rows) == len(vectors) else vectors.select(rows)
 
 
-@dataclass(frozen=True)
-class MergeCaseConfig:
-    """`MergeCase` has no settings."""
-
-
 class MergeCase(Transform):
     r"""Make one word of words that differ in case only: lower case, with the mean of their vectors.
 
@@ -70,10 +65,6 @@ class MergeCase(Transform):
     """
 
     name: ClassVar[str] = "merge-case.v1"
-    config_type: ClassVar[type[MergeCaseConfig]] = MergeCaseConfig
-
-    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
-        return {}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         places: dict[str, int] = {}
@@ -99,11 +90,6 @@ def _weights(counts: NDArray[np.int64] | None, owner: NDArray[np.int64]) -> NDAr
     return shares
 
 
-@dataclass(frozen=True)
-class QuantizeConfig:
-    """`Quantize` has no settings."""
-
-
 class Quantize(Transform):
     r"""Round each vector to whole numbers from -127 to 127 times a scale of its own.
 
@@ -114,10 +100,6 @@ class Quantize(Transform):
     """
 
     name: ClassVar[str] = "quantise.v1"
-    config_type: ClassVar[type[QuantizeConfig]] = QuantizeConfig
-
-    def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
-        return {}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         return with_matrix(vectors, dequantize(*quantize(vectors.matrix)))

@@ -38,7 +38,12 @@ SMALLEST_BLOCK = 1024
 
 
 def analogies(
-    table: WordVectors, questions: Sequence[Question], topn: int, rule: Rule, *, score_bytes: int = SCORE_BYTES
+    table: WordVectors,
+    questions: Sequence[Question],
+    topn: int = 10,
+    rule: Rule = "3cosadd",
+    *,
+    score_bytes: int = SCORE_BYTES,
 ) -> list[Scored]:
     """The best answers to each question (a, b, c), none of them one of its own words.
 
@@ -49,9 +54,6 @@ def analogies(
       between 0 and 1 (Levy and Goldberg 2014).
     - ``3cosavg``: a and b may be lists of words that stand in the same relation; the words nearest to
       mean(b) - mean(a) + c (Drozd et al. 2016). Of one pair it is 3cosadd.
-
-    Raises:
-        UsageError: The rule is unknown, or a question has not the words that the rule needs.
     """
     if rule not in RULES:
         raise unknown_name("rule for analogies", rule, RULES)

@@ -211,10 +211,7 @@ BACKOFFS: dict[str, Callable[[WordVectors], Backoff]] = {
 class NgramIndex:
     """Groups of letters of words, without regard to case, and the words that have them.
 
-    Args:
-        words: The words; a row is a place in this list.
-        sizes: How many letters a group has, the edges of a word counted.
-        block_words: Words that are taken apart at once.
+    ``sizes`` are the numbers of letters in a group, the edges of a word counted.
     """
 
     def __init__(

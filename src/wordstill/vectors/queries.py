@@ -42,12 +42,7 @@ class Resolved:
 
 
 def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
-    """Look up words and check vectors.
-
-    Raises:
-        UnknownWord: The table does not have a word, and no back-off of it does.
-        UsageError: A vector has another size than those of the table, or numbers that are not finite.
-    """
+    """Look up words, in the table and by its back-offs, and check vectors."""
     rows = np.full(len(items), NO_ROW, dtype=np.int64)
     are_words = np.fromiter((isinstance(item, str) for item in items), dtype=np.bool_, count=len(items))
     vectors = np.empty((len(items), table.dim), dtype=np.float32)
@@ -66,8 +61,11 @@ def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
     return Resolved(rows, vectors, are_words)
 
 
-def most_similar(table: WordVectors, positive: Sequence[Items], negative: Sequence[Items], topn: int) -> list[Scored]:
+def most_similar(
+    table: WordVectors, positive: Sequence[Items], negative: Sequence[Items] | None = None, topn: int = 10
+) -> list[Scored]:
     """For each query the words nearest to the sum of its positive items less its negative ones."""
+    negative = [()] * len(positive) if negative is None else negative
     if len(positive) != len(negative):
         raise UsageError(
             f"There are {len(positive)} positive and {len(negative)} negative lists; expected one of each "
@@ -94,10 +92,8 @@ def doesnt_match(table: WordVectors, groups: Sequence[Sequence[str]]) -> list[st
     units = resolve(table, list(chain.from_iterable(groups))).units()
     means = unit_rows(grouped_sums(units, sizes))
     closeness = np.einsum("ij,ij->i", units, np.repeat(means, sizes, axis=0))
-    odd = []
-    for words, scores in zip(groups, np.split(closeness, np.cumsum(sizes)[:-1])):
-        odd.append(min(zip(scores.tolist(), words))[1])
-    return odd
+    scores = np.split(closeness, np.cumsum(sizes)[:-1])
+    return [min(zip(some.tolist(), words))[1] for words, some in zip(groups, scores)]
 
 
 def n_similarity(table: WordVectors, pairs: Sequence[tuple[Items, Items]]) -> NDArray[np.float32]:

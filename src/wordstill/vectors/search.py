@@ -73,15 +73,9 @@ def best_rows(
     query_block: int = 512,
     score_bytes: int = SCORE_BYTES,
 ) -> Iterator[Found]:
-    """The rows with the largest score for each query, in bounded memory; see `nearest`.
+    """The rows with the largest score for each query, in bounded memory; the rest is as in `nearest`.
 
-    Args:
-        score: Gives the scores of a block of queries for a block of rows.
-        shape: How many queries and rows there are.
-        topn: How many rows to give for each query.
-        exclude: For each query, the rows it must not be given.
-        query_block: Queries that are answered at once.
-        score_bytes: Scores that are held at once.
+    ``shape`` is the number of queries and of rows.
     """
     queries, rows = shape
     for first in range(0, queries, query_block):

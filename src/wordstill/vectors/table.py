@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import DataError, UsageError
 from wordstill.vectors import queries
-from wordstill.vectors.analogies import Question, Rule, analogies
+from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
@@ -51,7 +51,7 @@ class WordVectors:
         self.matrix: Matrix = checked_matrix(matrix, len(self.words))
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
-        self.subwords = subwords
+        self.subwords: SubwordVectors | None = subwords
         self.backoffs: tuple[Backoff, ...] = ()
         self._unchecked = isinstance(matrix, np.memmap)
         if not self._unchecked:
@@ -131,33 +131,18 @@ class WordVectors:
 
     def similarity(self, a: Item, b: Item) -> float:
         """The cosine of two words or vectors; 0 if either is all zeros."""
-        return float(self.similarity_batch([(a, b)])[0])
-
-    def similarity_batch(self, pairs: Sequence[tuple[Item, Item]]) -> NDArray[np.float32]:
-        """`similarity` of many pairs, (pairs,)."""
-        return queries.n_similarity(self, pairs)
+        return self.n_similarity(a, b)
 
     def n_similarity(self, first: Items, second: Items) -> float:
         """The cosine between the mean vectors of two sets of words."""
         return float(self.n_similarity_batch([(first, second)])[0])
-
-    def n_similarity_batch(self, pairs: Sequence[tuple[Items, Items]]) -> NDArray[np.float32]:
-        """`n_similarity` of many pairs of sets, (pairs,)."""
-        return queries.n_similarity(self, pairs)
 
     def most_similar(self, positive: Items | None = None, negative: Items | None = None, topn: int = 10) -> Scored:
         """The words nearest in cosine to the sum of ``positive`` minus ``negative``, without these words.
 
         As in gensim, a word counts with its unit vector, and a vector as it is given.
         """
-        return queries.most_similar(self, [as_list(positive)], [as_list(negative)], topn)[0]
-
-    def most_similar_batch(
-        self, positive: Sequence[Items], negative: Sequence[Items] | None = None, topn: int = 10
-    ) -> list[Scored]:
-        """`most_similar` for many queries: of each its positive and its negative items."""
-        none: Sequence[Items] = [()] * len(positive)
-        return queries.most_similar(self, positive, none if negative is None else negative, topn)
+        return self.most_similar_batch([as_list(positive)], [as_list(negative)], topn)[0]
 
     def similar_by_vector(self, vector: NDArray[np.floating], topn: int = 10) -> Scored:
         """The words nearest in cosine to a vector."""
@@ -177,19 +162,17 @@ class WordVectors:
 
     def analogy(self, a: Items, b: Items, c: Item, topn: int = 10, rule: Rule = "3cosadd") -> Scored:
         """``a`` is to ``b`` as ``c`` is to what, by a rule of `wordstill.vectors.analogies`."""
-        return analogies(self, [(a, b, c)], topn, rule)[0]
-
-    def analogy_batch(self, questions: Sequence[Question], topn: int = 10, rule: Rule = "3cosadd") -> list[Scored]:
-        """`analogy` for many questions (a, b, c)."""
-        return analogies(self, questions, topn, rule)
+        return self.analogy_batch([(a, b, c)], topn, rule)[0]
 
     def doesnt_match(self, words: Sequence[str]) -> str:
         """The word that is least like the mean of all."""
-        return queries.doesnt_match(self, [words])[0]
+        return self.doesnt_match_batch([words])[0]
 
-    def doesnt_match_batch(self, groups: Sequence[Sequence[str]]) -> list[str]:
-        """`doesnt_match` for many groups of words."""
-        return queries.doesnt_match(self, groups)
+    # For many at once, the functions themselves are the methods.
+    similarity_batch = n_similarity_batch = queries.n_similarity
+    most_similar_batch = queries.most_similar
+    analogy_batch = analogies
+    doesnt_match_batch = queries.doesnt_match
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
@@ -205,6 +188,11 @@ class WordVectors:
             provenance=self.provenance,
             subwords=self.subwords,
         )
+
+    def replace(self, **changes: Any) -> WordVectors:
+        """The same table with other arguments of the constructor; the words are known to be distinct."""
+        names = ("words", "matrix", "counts", "provenance", "subwords")
+        return WordVectors(**{name: getattr(self, name) for name in names} | changes, distinct=True)
 
     def save(
         self, path: AnyPath, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None

@@ -16,11 +16,8 @@ def trim(
 ) -> WordVectors:
     """Keep some words and numbers of a table, and note that in its provenance.
 
-    Args:
-        vectors: The table.
-        top: Keep so many words: the most frequent, or the first if there are no counts.
-        dim: Keep so many numbers of each vector, the first ones.
-        words: Keep these words, in this order; sub-words of the table give vectors to unknown ones.
+    ``top`` keeps the most frequent words, or the first if there are no counts; ``dim`` the first numbers of each
+    vector; ``words`` these words, in this order, where subwords of the table give vectors to unknown ones.
     """
     if dim is not None and dim > vectors.dim:
         raise UsageError(f"dim must be at most {vectors.dim}, that of the table; got {dim}.")

@@ -37,14 +37,7 @@ class Graph:
 
     @classmethod
     def of(cls, lexicon: Lexicon, vectors: WordVectors, case: Case = "fallback") -> Graph:
-        """Look the words of a lexicon up in a table.
-
-        Args:
-            lexicon: The links.
-            vectors: The table.
-            case: ``fallback`` looks a word up as the lexicon has it, then in lower case; ``exact`` only as
-                the lexicon has it.
-        """
+        """Look the words of a lexicon up in a table; ``fallback`` tries a word as it is, then in lower case."""
         place = _places(lexicon, vectors, case)
         first, second = place[lexicon.first], place[lexicon.second]
         known = (first != ABSENT) & (second != ABSENT) & (first != second)
@@ -57,9 +50,6 @@ class Graph:
         rows, nodes = np.unique(np.concatenate([first[known], second[known]]), return_inverse=True)
         ends = nodes.reshape(2, -1)
         return cls(rows, _symmetric(ends, lexicon.weights[known], len(rows)))
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +78,6 @@ class LinkDistances:
     Nodes move one after the other by number, or all at once. One after the other, a node sees its later
     neighbours at their positions of the last pass. So only distances to earlier neighbours are computed when
     it moves; those to later ones follow after the pass.
-
-    Args:
-        kind: Which positions to measure between.
-        weights: The links, (nodes, nodes), symmetric.
-        original: The initial positions, (nodes, dim).
-        pool: Threads that compute.
     """
 
     def __init__(self, kind: Distances, weights: Csr, original: Floats, pool: Executor) -> None:

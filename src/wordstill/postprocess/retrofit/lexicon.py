@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
 Link = tuple[str, str, float]
-LexiconFormat = Literal["neighbours", "groups", "pairs"]
 
 PAIR_SUFFIXES = (".csv", ".tsv")
 TABS, SPACES = re.compile(r"\t"), re.compile(r"[ \t]+")
@@ -88,11 +87,12 @@ def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
     """
     by_name = "pairs" if without_suffix(path.name).lower().endswith(PAIR_SUFFIXES) else "neighbours"
     chosen = format or by_name
-    if chosen not in get_args(LexiconFormat):
-        raise unknown_name("format of a lexicon", chosen, get_args(LexiconFormat))
-    lexicon = Lexicon.from_links(_READERS[chosen](path))
+    if chosen not in _FORMATS:
+        raise unknown_name("format of a lexicon", chosen, _FORMATS)
+    links, expected = _FORMATS[chosen]
+    lexicon = Lexicon.from_links(links(path))
     if not len(lexicon):
-        raise DataError(f"{path} links no words. Expected {_EXPECTED[chosen]}.")
+        raise DataError(f"{path} links no words. Expected lines of {expected}.")
     origin = {"file": path.name, "sha256": sha256_of(path), "format": chosen, "links": len(lexicon)}
     return Lexicon(lexicon.words, lexicon.first, lexicon.second, lexicon.weights, origin)
 
@@ -180,13 +180,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_READERS: Mapping[str, Callable[[Path], Iterator[Link]]] = {
-    "neighbours": _neighbors,
-    "groups": _groups,
-    "pairs": _pairs,
-}
-_EXPECTED: Mapping[str, str] = {
-    "neighbours": "lines of a word and its neighbours",
-    "groups": "lines of words that belong together",
-    "pairs": "lines of two words and perhaps a weight",
+_FORMATS: Mapping[str, tuple[Callable[[Path], Iterator[Link]], str]] = {
+    "neighbours": (_neighbors, "a word and its neighbours"),
+    "groups": (_groups, "words that belong together"),
+    "pairs": (_pairs, "two words and perhaps a weight"),
 }

@@ -66,9 +66,7 @@ class LexiconUpdate(Transform):
     def _moved(self, vectors: WordVectors, matrix: Floats) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
         """The rows that move, their new vectors in a new array, and the objective of each pass.
 
-        Args:
-            vectors: The table, for its words.
-            matrix: Its vectors, of length one if the settings say so; read-only.
+        ``matrix`` has the table's vectors, of length one if the settings say so; it is read-only.
         """
 
     def _learn(self, vectors: WordVectors) -> dict[str, NDArray[Any]]:
@@ -88,7 +86,10 @@ class LexiconUpdate(Transform):
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
         require_dim(vectors, state[SHIFTS].shape[1], self.short_name)
-        _require_same(vectors, state, self.short_name)
+        if not np.array_equal(words_digest(vectors.words), state[WORDS]):
+            raise UsageError(
+                f"{self.short_name} moves single words, and this table has other words than it has learnt from."
+            )
         matrix = np.array(vectors.unit if LENGTHS in state else vectors.matrix, dtype=np.float32)
         for block in _blocks(state[ROWS]):
             matrix[state[ROWS][block]] += state[SHIFTS][block]
@@ -98,11 +99,6 @@ class LexiconUpdate(Transform):
 def _blocks(rows: NDArray[np.int64]) -> list[slice]:
     """Blocks of rows that fit the cache: one copy of all rows is slow."""
     return [slice(start, start + CACHED_ROWS) for start in range(0, len(rows), CACHED_ROWS)]
-
-
-def _require_same(vectors: WordVectors, state: Mapping[str, NDArray[Any]], name: str) -> None:
-    if not np.array_equal(words_digest(vectors.words), state[WORDS]):
-        raise UsageError(f"{name} moves single words, and this table has other words than it has learnt from.")
 
 
 def _lengths(vectors: WordVectors) -> NDArray[np.float32]:

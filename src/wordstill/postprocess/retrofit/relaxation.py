@@ -60,24 +60,12 @@ class Rule(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Relaxed:
-    """The final positions, and the objective before the first pass and after each."""
+def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Order) -> tuple[Floats, tuple[float, ...]]:
+    """The final positions of the nodes, and the objective before the first pass and after each.
 
-    matrix: Floats
-    objective: tuple[float, ...]
-
-
-def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Order) -> Relaxed:
-    """Move every node ``passes`` times.
-
-    Args:
-        original: The initial positions, (nodes, dim).
-        weights: The links, (nodes, nodes), symmetric.
-        rule: How strongly neighbours pull.
-        passes: Moves of each node.
-        order: ``jacobi`` moves all nodes at once, from the positions of the last pass; ``gauss-seidel`` one
-            after the other in row order, each from the others' current positions.
+    Positions are (nodes, dim), links (nodes, nodes) and symmetric. The order ``jacobi`` moves all nodes at once,
+    from the positions of the last pass; ``gauss-seidel`` one after the other in row order, each from the others'
+    current positions.
     """
     in_turn = order == "gauss-seidel"
     current = original.copy()
@@ -95,7 +83,7 @@ def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Ord
             for distances in (between,) if needed in (None, between) else (between, needed):
                 distances.update(current, in_turn=in_turn)
             values.append(objective.at(current, pool))
-    return Relaxed(current, tuple(values))
+    return current, tuple(values)
 
 
 def in_row_order(weights: Csr) -> list[NDArray[np.int64]]:

@@ -18,7 +18,6 @@ from wordstill.postprocess.retrofit.lexicon_update import LexiconUpdate
 from wordstill.postprocess.retrofit.relaxation import Order, Pull, relax
 from wordstill.vectors import WordVectors
 
-Divisor = Literal["sum", "count"]
 POSITIVE = Range(0, LARGEST, above=True)
 Positive: TypeAlias = Annotated[float, POSITIVE]
 LARGEST_NU = 1_000_000
@@ -65,15 +64,10 @@ class FaruquiConfig(RetrofitConfig):
     """How strongly one neighbour pulls; None is the paper's 1 / degree, a total of 1 split among
     the neighbours by their weights."""
 
-    @property
-    def convex(self) -> bool:
-        """The objective never rises."""
-        return True
-
-    @property
-    def distances(self) -> None:
-        """The weights do not depend on the vectors."""
-        return None
+    convex: ClassVar[bool] = True
+    """The objective never rises."""
+    distances: ClassVar[None] = None
+    """The weights do not depend on the vectors."""
 
     def __call__(self, links: Links, squared: NDArray[np.float64] | None) -> Pull:
         """The pull on some nodes."""
@@ -125,7 +119,7 @@ class ContextGraphConfig(RetrofitConfig):
     distances: Distances = "original"
     """Between initial vectors (``original``), current ones (``current``), or the initial vector of a word and
     the current ones of its neighbours (``mixed``)."""
-    divisor: Divisor = "sum"
+    divisor: Literal["sum", "count"] = "sum"
     """``sum`` of the weights, or ``count`` of the neighbours."""
 
     @property
@@ -169,8 +163,8 @@ class _Retrofit(LexiconUpdate):
     def _moved(self, vectors: WordVectors, matrix: Floats) -> tuple[NDArray[np.int64], Floats, tuple[float, ...]]:
         graph = Graph.of(self.lexicon("lexicon"), vectors, self.config.case)
         config = self.config
-        relaxed = relax(matrix[graph.rows], graph.links, config, passes=config.passes, order=config.order)
-        return graph.rows, relaxed.matrix, relaxed.objective
+        moved, objective = relax(matrix[graph.rows], graph.links, config, passes=config.passes, order=config.order)
+        return graph.rows, moved, objective
 
 
 class Faruqui(_Retrofit):
@@ -192,13 +186,7 @@ class ContextGraph(_Retrofit):
 
 
 def retrofitter(method: str, lexicon: str | Lexicon, **settings: Any) -> Faruqui | ContextGraph:
-    """The transform of a method by its name.
-
-    Args:
-        method: A name of ``PRESETS``.
-        lexicon: The lexicon, or a source for `open_lexicon`.
-        settings: Fields that differ from the preset.
-    """
+    """The transform of a method by its name in ``PRESETS``; ``settings`` are fields that differ from the preset."""
     if method not in PRESETS:
         raise unknown_name("method of retrofitting", method, PRESETS)
     preset = PRESETS[method]

@@ -24,6 +24,8 @@ WN = "wn:"
 FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 HYPERNYMS = ("@", "@i")
 ANTONYM = "!"
+RELATED = {"hypernyms": ("hypernym", "instance_hypernym"), "antonyms": ("antonym",)}
+"""Their names in the package ``wn``."""
 SATELLITE = "s"
 MARKER = re.compile(r"\((a|p|ip)\)$")
 """Syntactic marker after an adjective."""
@@ -72,12 +74,7 @@ def read_wordnet(folder: Path, relations: Sequence[str] = ("synonyms",)) -> Lexi
 
 
 def read_wn(name: str, relations: Sequence[str] = ("synonyms",)) -> Lexicon:
-    """Read a wordnet of any language, as in `read_wordnet`.
-
-    Args:
-        name: Its name in ``wn``, such as ``oewn:2024``; it must be downloaded or added already.
-        relations: Some of ``synonyms``, ``hypernyms`` and ``antonyms``.
-    """
+    """Read a wordnet of any language by its name in ``wn``, such as ``oewn:2024``; see `read_wordnet`."""
     chosen = _checked_relations(relations)
     try:
         import wn
@@ -182,32 +179,24 @@ def _end(synset: _Synset, number: int) -> tuple[str, ...]:
 
 
 def _package_links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link]:
-    lemmas = _LemmaCache()
+    known: dict[str, list[str]] = {}
+
+    def lemmas(synset: Any) -> list[str]:
+        # Looked up once each, because every lookup is a database query.
+        if synset.id not in known:
+            known[synset.id] = [_with_spaces(lemma) for lemma in synset.lemmas()]
+        return known[synset.id]
+
     for synset in wordnet.synsets():
         if "synonyms" in relations:
-            yield from _all_pairs(lemmas.of(synset))
-        if "hypernyms" in relations:
-            for above in synset.get_related("hypernym", "instance_hypernym"):
-                yield from _cross_pairs(lemmas.of(synset), lemmas.of(above))
-        if "antonyms" in relations:
-            for opposite in synset.get_related("antonym"):
-                yield from _cross_pairs(lemmas.of(synset), lemmas.of(opposite))
+            yield from _all_pairs(lemmas(synset))
+        for names in (names for relation, names in RELATED.items() if relation in relations):
+            for other in synset.get_related(*names):
+                yield from _cross_pairs(lemmas(synset), lemmas(other))
     if "antonyms" in relations:
         for sense in wordnet.senses():
             for opposite in sense.get_related("antonym"):
                 yield _with_spaces(sense.word().lemma()), _with_spaces(opposite.word().lemma()), 1.0
-
-
-class _LemmaCache:
-    """The lemmas of synsets, looked up once each, because every lookup is a database query."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, list[str]] = {}
-
-    def of(self, synset: Any) -> list[str]:
-        if synset.id not in self._known:
-            self._known[synset.id] = [_with_spaces(lemma) for lemma in synset.lemmas()]
-        return self._known[synset.id]
 
 
 def _checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
