@@ -28,6 +28,11 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The demo comes first: it takes minutes, in which other processes of pytest-xdist run the other tests."""
+    items.sort(key=lambda item: item.path.name != "test_demo.py")
+
+
 @pytest.fixture(scope="session")
 def tiny_teachers() -> ModuleType:
     """The module that makes them, loaded only where it is wanted: it needs torch and transformers."""

@@ -35,15 +35,21 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text, teacher, tmp_path):
+    """And no other run may write the same output meanwhile."""
     settings = ("distill", more_text, "--teacher", teacher, "--min-count", "1", "--budget", "128")
     arguments = (*settings, "--checkpoint-minutes", "0")
     out, checkpoint = tmp_path / "out", tmp_path / "out.partial" / "checkpoint.safetensors"
 
     killed = start(*arguments, "--out", out)
     wait_for_checkpoints(killed, checkpoint, 3)
+    for more in ((), ("--resume",), ("--overwrite",)):
+        second = cli(*arguments, "--out", out, *more)
+        assert (second.code, second.out) == (2, "")
+        assert second.err == f"error: Another run is writing {out}. Wait for it, or choose another output.\n"
+    assert killed.poll() is None
     killed.send_signal(signal.SIGKILL)
     killed.wait(timeout=PATIENCE)
-    assert not out.exists()
+    assert (checkpoint.parent / "lock").exists() and not out.exists()
 
     ended = start(*arguments, "--out", out)
     wait_for_checkpoints(ended, checkpoint, 3)
@@ -56,27 +62,10 @@ def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text,
     assert hint == ["wordstill", *map(str, arguments), "--out", str(out)]
     assert not out.exists()
 
-    assert cli(*hint[1:]).code == 0
-    assert not checkpoint.parent.exists()
+    assert cli(*hint[1:], "--resume").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert cli(*settings, "--out", tmp_path / "undisturbed").code == 0
     assert files_of(out) == files_of(tmp_path / "undisturbed")
-
-
-def test_a_second_run_on_the_same_output_is_refused(start, cli, more_text, teacher, tmp_path):
-    out, work = tmp_path / "out", tmp_path / "out.partial"
-    arguments = ("distill", more_text, "--teacher", teacher, "--budget", "128", "--min-count", "1")
-    arguments = (*arguments, "--out", out, "--checkpoint-minutes", "0")
-    first = start(*arguments)
-    wait_for_checkpoints(first, work / "checkpoint.safetensors", 2)
-    for more in ((), ("--resume",), ("--overwrite",)):
-        second = cli(*arguments, *more)
-        assert (second.code, second.out) == (2, "")
-        assert second.err == f"error: Another run is writing {out}. Wait for it, or choose another output.\n"
-    first.send_signal(signal.SIGKILL)
-    first.wait(timeout=PATIENCE)
-    assert (work / "lock").exists()
-    assert cli(*arguments, "--resume").code == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_training_that_runs_away_says_what_is_left(cli, store, teacher, tmp_path):

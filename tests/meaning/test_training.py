@@ -38,6 +38,12 @@ def triples(toy_states):
     return InMemory(toy_states(400))
 
 
+@pytest.fixture(scope="module")
+def whole(triples):
+    """A training that nothing disturbs."""
+    return train(triples, QUICK)
+
+
 def weights(trained):
     return torch.cat([weight.flatten() for weight in trained.distillers.state_dict().values()])
 
@@ -68,11 +74,11 @@ def test_without_negatives_both_distillers_learn_the_same(toy_states):
     assert not train(InMemory(states), LONGER).diagnosis.degenerate
 
 
-def test_the_same_seed_gives_the_same_bits(triples):
-    first, second = train(triples, QUICK), train(triples, QUICK)
-    assert torch.equal(weights(first), weights(second))
-    assert first.history == second.history
-    assert not torch.equal(weights(first), weights(train(triples, replace(QUICK, seed=1))))
+def test_the_same_seed_gives_the_same_bits(triples, whole):
+    again = train(triples, QUICK)
+    assert torch.equal(weights(whole), weights(again))
+    assert whole.history == again.history
+    assert not torch.equal(weights(whole), weights(train(triples, replace(QUICK, seed=1))))
 
 
 def test_the_callers_random_numbers_are_left_alone(triples):
@@ -84,8 +90,7 @@ def test_the_callers_random_numbers_are_left_alone(triples):
 
 
 @pytest.mark.parametrize("after", [3, 17, 40])
-def test_a_stopped_training_goes_on_with_the_same_bits(triples, tmp_path, after):
-    whole = train(triples, QUICK)
+def test_a_stopped_training_goes_on_with_the_same_bits(triples, whole, tmp_path, after):
     stopped = InMemory(triples.states)
     stopped.stop_after = after
     file = tmp_path / "training.safetensors"

@@ -91,8 +91,10 @@ def test_what_others_may_have_written_is_not_loaded():
 
 
 def test_two_processes_at_once():
-    load = "from wordstill.teacher.amx.amx_library import load_library"
-    code = f"{load}; print(bool(load_library().amx_linear))"
+    code = (
+        f"from wordstill.teacher.amx import amx_library; amx_library.FLAGS = {amx_library.FLAGS}; "
+        "print(bool(amx_library.load_library().amx_linear))"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     runs = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
