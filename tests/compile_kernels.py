@@ -14,7 +14,7 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
+from wordstill.methods.kernels.pair_kernels import PairStep
 from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
 from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
@@ -93,8 +93,8 @@ def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:
     counts, loss = torch.zeros(4, dtype=torch.int64), torch.zeros((), dtype=torch.float64)
     for offsets, weights, gradient in ((None, None, None), (torch.zeros(4), coefficients, queries.clone())):
         rule = PairwiseRule(0.1, True, per_window=weights is not None)
-        for kind, negatives in ((SharedStep, torch.tensor([3, 0])), (OwnStep, ROWS)):
-            step = kind(kernels, counts, offsets, rule, torch.zeros(()), loss)
+        for negatives in (torch.tensor([3, 0]), ROWS):
+            step = PairStep(kernels, counts, offsets, rule, torch.zeros(()), loss)
             yield lambda step=step, negatives=negatives, weights=weights, gradient=gradient: step(
                 queries, ROWS, negatives, weights, gradient
             )

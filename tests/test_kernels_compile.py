@@ -14,7 +14,7 @@ import wordstill
 
 pytest.importorskip("triton", reason="needs triton")
 KERNEL = re.compile(r"^@triton\.jit\ndef (\w+)", re.MULTILINE)
-HELPERS = {"_softplus", "_met", "_attract"}
+HELPERS = {"_softplus", "_met", "_attract", "_without_hits"}
 """Functions of kernels, which are compiled with them."""
 
 

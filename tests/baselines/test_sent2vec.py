@@ -28,7 +28,8 @@ def flat(sentences):
 def bags_of(sentences, longest=2, dropped=0, seed=0):
     words, owner = flat(sentences)
     noise = torch.rand(longest * len(words), generator=torch.Generator().manual_seed(seed))
-    return make_bags(words, owner, longest=longest, first=WORDS, buckets=BUCKETS, dropped=dropped, noise=noise)
+    config = Sent2vecConfig(ngrams=longest, buckets=BUCKETS, dropped=dropped)
+    return make_bags(words, owner, WORDS, config, noise)
 
 
 def ngrams(sentence, longest):

@@ -68,18 +68,24 @@ class Baseline(Configurable, ABC):
             TrainingError: The loss is not finite any more.
         """
 
-    def meter(self, total: int, unit: str) -> Meter:
+    def meter(self, total: int, unit: str, rate: float | None = None) -> Meter:
         """The progress bar of this training."""
-        return Meter(self.name.partition(".")[0], total, unit, show=self.training.progress)
+        return Meter(self.name.partition(".")[0], total, unit, rate, show=self.training.progress)
 
 
 class Meter:
-    """The progress of a training: a count out of the total of all epochs, and a bar with the mean loss."""
+    """The progress of a training: a count out of the total of all epochs, and a bar with the mean loss.
 
-    def __init__(self, title: str, total: int, unit: str, *, show: bool) -> None:
+    With a learning rate, a loss that is not finite is refused.
+    """
+
+    def __init__(self, title: str, total: int, unit: str, rate: float | None, *, show: bool) -> None:
         self._bar = count_bar(title, total, unit, show=show)
         self._reported = time.monotonic()
+        self.title, self.unit, self.rate = title, unit, rate
         self.done, self.total = 0, total
+        self._loss: Any = 0.0
+        self._examples = 0
 
     def __enter__(self) -> Meter:
         return self
@@ -94,27 +100,26 @@ class Meter:
         """Fraction of the training that is done, from 0 to 1."""
         return min(1.0, self.done / max(1, self.total))
 
-    def advance(self, amount: int) -> None:
-        """Count more."""
+    def advance(self, amount: int, loss: Any = 0.0, examples: int = 0) -> None:
+        """Count more, and show the mean loss of the latest examples from time to time: that waits for a GPU.
+
+        Raises:
+            TrainingError: The loss is not finite any more.
+        """
         self.done += amount
         self._bar.update(amount)
-
-    def due(self) -> bool:
-        """Whether to report the loss again; reading it waits for a GPU."""
-        if time.monotonic() - self._reported < SECONDS_BETWEEN_REPORTS:
-            return False
-        self._reported = time.monotonic()
-        return True
-
-    def show(self, loss: float) -> None:
-        """Show the mean loss of the latest examples."""
-        self._bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
-
-
-def refuse_divergence(loss: float, *, setting: str, value: float, where: str) -> None:
-    """Raise a `TrainingError` if the loss is not finite; its message proposes another value."""
-    if not math.isfinite(loss):
-        raise TrainingError(
-            f"The loss is no longer finite at {where}: the training has diverged. Start again with a "
-            f"smaller {setting} (it is {value:g}), for example {value / 10:g}."
-        )
+        self._loss, self._examples = self._loss + loss, self._examples + examples
+        due = time.monotonic() - self._reported >= SECONDS_BETWEEN_REPORTS or self.done == self.total
+        if not due or not self._examples:
+            return
+        mean = float(self._loss) / self._examples
+        if self.rate is not None and not math.isfinite(mean):
+            raise TrainingError(
+                f"The loss is no longer finite at {self.done:,} of {self.total:,} {self.unit}: the training has "
+                f"diverged. Start again with a smaller {self.title}:rate (it is {self.rate:g}), for example "
+                f"{self.rate / 10:g}."
+            )
+        if mean:
+            # gensim gives no loss for some models.
+            self._bar.set_postfix_str(f"loss {mean:.4f}", refresh=False)
+        self._loss, self._examples, self._reported = 0.0, 0, time.monotonic()

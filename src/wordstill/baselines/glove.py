@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained, refuse_divergence
+from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained
 from wordstill.baselines.word_stream import Stretch, WordText
 from wordstill.core.files import disk_errors
 from wordstill.core.settings import LARGEST, Config, Range
@@ -87,25 +87,17 @@ class Glove(Baseline):
             cells = Cooccurrences(text, self.config.window, Path(folder), seed=self.training.seed)
             if not cells.cells:
                 return Trained(model.vectors().cpu().numpy(), np.zeros(len(text.vocabulary), dtype=bool))
-            with self.meter(cells.cells * self.config.epochs, "cells") as meter:
+            with self.meter(cells.cells * self.config.epochs, "cells", self.config.rate) as meter:
                 self._train(model, cells, meter)
         return Trained(model.vectors().cpu().numpy(), text.occurring)
 
     def _train(self, model: GloveModel, cells: Cooccurrences, meter: Meter) -> None:
         usual = GPU_BATCH if model.device.type == "cuda" else CPU_BATCH
         size = self.config.batch or min(usual, max(MIN_BATCH, cells.cells // MIN_STEPS))
-        loss, seen = torch.zeros((), dtype=torch.float64, device=model.device), 0
         with closing(prefetch(self._parts(cells, model.device), depth=1)) as parts:
-            for first, second, counts in (batch for part in parts for batch in _batches(part, size)):
-                loss += model.step(first, second, counts)
-                seen += len(first)
-                meter.advance(len(first))
-                if meter.due() or meter.done == meter.total:
-                    where = f"{meter.done:,} of {meter.total:,} cells"
-                    mean = float(loss) / seen
-                    refuse_divergence(mean, setting="glove:rate", value=self.config.rate, where=where)
-                    meter.show(mean)
-                    loss, seen = torch.zeros_like(loss), 0
+            for part in parts:
+                for batch in zip(*(torch.split(tensor, size) for tensor in part)):
+                    meter.advance(len(batch[0]), model.step(*batch).double(), len(batch[0]))
 
     def _parts(self, cells: Cooccurrences, device: torch.device) -> Iterator[Batch]:
         """All cells in each epoch, part by part, shuffled on the device."""
@@ -136,13 +128,7 @@ class GloveModel:
         self.squares = torch.ones(shape, device=device), torch.ones(shape, device=device)
 
     def step(self, first: Tensor, second: Tensor, counts: Tensor) -> Tensor:
-        """Learn from cells in both directions, and return the summed loss.
-
-        Args:
-            first: First words [B].
-            second: Second words [B].
-            counts: Their co-occurrence counts [B].
-        """
+        """Learn from cells in both directions, given as in a `Batch`, and return the summed loss."""
         mirrored = first != second
         left = torch.cat([first, second[mirrored]])
         right = torch.cat([second, first[mirrored]])
@@ -190,10 +176,6 @@ def gradients_of(left: Tensor, right: Tensor, counts: Tensor, config: GloveConfi
     # The derivative by a bias is the slope itself.
     by_left[:, -1:] = by_right[:, -1:] = slopes
     return Gradients((0.5 * weights * errors.square()).sum(), by_left, by_right)
-
-
-def _batches(part: Batch, size: int) -> Iterator[Batch]:
-    yield from zip(*(torch.split(tensor, size) for tensor in part))
 
 
 class Cells(NamedTuple):
@@ -251,9 +233,10 @@ class Cooccurrences:
         return [*runs, _summed(held)] if held else runs
 
     def _spilled(self, run: Run, number: int) -> Run:
-        path = self.folder / f"run-{number}"
-        _save(path, run)
-        return _load(path)
+        stem = self.folder / f"run-{number}"
+        for what, numbers in zip(("keys", "values"), run):
+            np.save(_file(stem, what), numbers)
+        return _load(stem)
 
     def _merge(self, runs: list[Run], rng: np.random.Generator, limit: int) -> int:
         """Sum the runs, one range of keys at a time, and assign the cells to parts at random."""
@@ -313,11 +296,6 @@ def _ranges(runs: list[Run], limit: int) -> Iterator[Run]:
 
 def _file(stem: Path, what: str) -> Path:
     return stem.with_name(f"{stem.name}-{what}.npy")
-
-
-def _save(stem: Path, run: Run) -> None:
-    for what, numbers in zip(("keys", "values"), run):
-        np.save(_file(stem, what), numbers)
 
 
 def _load(stem: Path) -> Run:

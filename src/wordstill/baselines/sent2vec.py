@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, refuse_divergence
+from wordstill.baselines.base import Baseline, Dim, Epochs, Trained
 from wordstill.baselines.word_stream import Stretch, WordText
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.methods.learning.objectives import pairwise
@@ -88,20 +88,13 @@ class Sent2vec(Baseline):
         device = choose_device(self.training.device)
         model = Sent2vecModel(self.config, text, device, self.training.seed)
         size = self.config.batch or (GPU_BATCH if device.type == "cuda" else CPU_BATCH)
-        loss, targets = torch.zeros((), dtype=torch.float64, device=device), 0
-        with self.meter(text.words * self.config.epochs, "words") as meter:
+        with self.meter(text.words * self.config.epochs, "words", self.config.rate) as meter:
             for words, sentence in self._batches(text, size):
                 examples = model.examples(words.to(device), sentence.to(device))
+                loss: Tensor | float = 0.0
                 if len(examples.targets):
-                    loss += model.step(examples, self.config.rate * (1 - meter.share))
-                    targets += len(examples.targets)
-                meter.advance(len(words))
-                if targets and (meter.due() or meter.done == meter.total):
-                    mean = float(loss) / targets
-                    where = f"{meter.done:,} of {meter.total:,} words"
-                    refuse_divergence(mean, setting="sent2vec:rate", value=self.config.rate, where=where)
-                    meter.show(mean)
-                    loss, targets = torch.zeros_like(loss), 0
+                    loss = model.step(examples, self.config.rate * (1 - meter.share)).double()
+                meter.advance(len(words), loss, len(examples.targets))
         vectors = model.sources.weights[: len(text.vocabulary)].cpu().numpy()
         return Trained(vectors, text.occurring)
 
@@ -134,16 +127,7 @@ class Sent2vecModel:
 
     def examples(self, words: Tensor, sentence: Tensor) -> Examples:
         """Sample targets and negatives of words [W], given the sentence of each, from 0 [W]."""
-        config = self.config
-        bags = make_bags(
-            words,
-            sentence,
-            longest=config.ngrams,
-            first=self.words,
-            buckets=config.buckets,
-            dropped=config.dropped,
-            noise=self._random(config.ngrams * len(words)),
-        )
+        bags = make_bags(words, sentence, self.words, self.config, self._random(self.config.ngrams * len(words)))
         # A word alone in its sentence has an empty context.
         has_context = torch.bincount(sentence)[sentence] > 1
         positions = torch.nonzero(has_context & (self._random(len(words)) < self.keep[words])).flatten()
@@ -206,23 +190,19 @@ class Examples(NamedTuple):
     """Ids of negatives [T, N]."""
 
 
-def make_bags(
-    words: Tensor, sentence: Tensor, *, longest: int, first: int, buckets: int, dropped: int, noise: Tensor
-) -> Bags:
+def make_bags(words: Tensor, sentence: Tensor, first: int, config: Sent2vecConfig, noise: Tensor) -> Bags:
     """Words and n-grams of some sentences.
 
     Args:
         words: Word ids in reading order [W].
         sentence: Of each word, from 0, ascending [W].
-        longest: Words of the longest n-gram; 1 for none.
         first: Row of the first n-gram, after the rows of words.
-        buckets: Rows that n-grams share by a hash.
-        dropped: N-grams that each sentence loses at random; one is always kept.
-        noise: Random numbers that choose them, one for each n-gram [at least (longest - 1) W].
+        config: Which n-grams there are.
+        noise: Random numbers that choose those that are dropped [at least (ngrams - 1) W].
     """
-    device, count = words.device, len(words)
-    starts, lengths, rows = _ngrams(words, sentence, longest, buckets)
-    kept = _survivors(sentence[starts], noise[: len(starts)], dropped)
+    device, count, longest = words.device, len(words), config.ngrams
+    starts, lengths, rows = _ngrams(words, sentence, longest, config.buckets)
+    kept = _survivors(sentence[starts], noise[: len(starts)], config.dropped)
     starts, lengths, rows = starts[kept], lengths[kept], rows[kept]
     # Index in the bag of the n-gram of each length that begins at each word, -1 for none.
     place = torch.full((longest + 1, count), -1, dtype=torch.int64, device=device)

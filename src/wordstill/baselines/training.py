@@ -144,14 +144,7 @@ def _train_all(
 def train_on_corpus(
     corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training
 ) -> WordVectors:
-    """Train one baseline on a prepared text.
-
-    Args:
-        corpus: The text.
-        vocabulary: Which words get a vector.
-        spec: Of `read_baselines`.
-        training: Seed, workers and device.
-    """
+    """Train one baseline, as `read_baselines` gives it, on a prepared text."""
     text = WordText(corpus, vocabulary)
     if not text.words:
         raise DataError(
@@ -176,10 +169,7 @@ def read_baselines(
 ) -> list[Configured[Baseline]]:
     """What the user asked for, such as ``glove`` or ``skipgram:window=10,dim=100``.
 
-    Args:
-        texts: The methods with their settings.
-        dim: Size of the vectors of all of them; None leaves it to each.
-        epochs: How often all of them read the text; None leaves it to each.
+    ``dim`` and ``epochs`` are those of all of them; None leaves it to each.
 
     Raises:
         UsageError: A name, setting or value is unknown, or the same is asked for twice.

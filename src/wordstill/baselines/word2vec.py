@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
@@ -83,6 +84,7 @@ class Skipgram(Baseline):
     name: ClassVar[str] = "skipgram.v1"
     config_type: ClassVar[type[SkipgramConfig]] = SkipgramConfig
     package: ClassVar[str] = "gensim"
+    trainer: ClassVar[str] = "Word2Vec"
     config: SkipgramConfig
 
     def fit(self, text: WordText) -> Trained:
@@ -100,12 +102,16 @@ class Skipgram(Baseline):
         return self.trained(text, model)
 
     def model(self, text: WordText) -> Any:
-        """The untrained model, with the vocabulary."""
+        """The untrained model, with the vocabulary and its counts, so that gensim does not count again."""
         try:
-            from gensim.models import Word2Vec
+            models = import_module("gensim.models")
         except ModuleNotFoundError as error:
             raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
-        return _with_words(Word2Vec(**self.settings()), text)
+        model = getattr(models, self.trainer)(**self.settings())
+        counts = text.vocabulary.counts.tolist()
+        frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}
+        model.build_vocab_from_freq(frequencies, corpus_count=len(text.corpus.sentences) - 1)
+        return model
 
     def settings(self) -> dict[str, Any]:
         """The settings by gensim's names."""
@@ -164,16 +170,13 @@ class Fasttext(Skipgram):
 
     name: ClassVar[str] = "fasttext.v1"
     config_type: ClassVar[type[FasttextConfig]] = FasttextConfig
+    trainer: ClassVar[str] = "FastText"
     config: FasttextConfig
 
-    def model(self, text: WordText) -> Any:
-        """The untrained model, with the vocabulary."""
-        try:
-            from gensim.models import FastText
-        except ModuleNotFoundError as error:
-            raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
+    def settings(self) -> dict[str, Any]:
+        """The settings by gensim's names."""
         grams = {"min_n": self.config.shortest, "max_n": self.config.longest, "bucket": self.config.buckets}
-        return _with_words(FastText(**self.settings(), **grams), text)
+        return super().settings() | grams
 
     def trained(self, text: WordText, model: Any) -> Trained:
         """The vectors in the order of the vocabulary, of every word that has an n-gram."""
@@ -188,18 +191,12 @@ class Fasttext(Skipgram):
 def report_progress(model: Any, meter: Meter) -> None:
     """Make a model advance the meter and show its loss per word."""
     train = model._do_train_job
-    losses, words = 0.0, 0
 
     def train_and_report(*job: Any) -> Any:
-        nonlocal losses, words
         # gensim sums the loss in float32, which loses precision over a long training.
         model.running_training_loss = 0.0
         trained, read = train(*job)
-        losses, words = losses + model.running_training_loss, words + trained
-        meter.advance(read)
-        if losses and words and meter.due():
-            meter.show(losses / words)
-            losses, words = 0.0, 0
+        meter.advance(read, model.running_training_loss, trained)
         return trained, read
 
     model._do_train_job = train_and_report
@@ -219,14 +216,6 @@ class GensimSentences:
             for start, end in pairwise(bounds):
                 for first in range(start, end, MAX_SENTENCE_WORDS):
                     yield words[first : min(first + MAX_SENTENCE_WORDS, end)]
-
-
-def _with_words(model: Any, text: WordText) -> Any:
-    """Set the vocabulary with its counts, so that gensim does not count again."""
-    counts = text.vocabulary.counts.tolist()
-    frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}
-    model.build_vocab_from_freq(frequencies, corpus_count=len(text.corpus.sentences) - 1)
-    return model
 
 
 def _has_ngram(model: Any, key: str) -> bool:

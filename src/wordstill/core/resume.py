@@ -201,17 +201,13 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield f"{prefix}{key} was {old!r}, now {new!r}"
 
 
+@dataclass(frozen=True)
 class CheckpointFile:
-    """One file with arrays and how far a run has come; replaced as a whole, so that it is always complete.
+    """One file with arrays and how far a run has come; replaced as a whole, so that it is always complete."""
 
-    Args:
-        path: Where it is.
-        recipe: What determines the result, as JSON; a checkpoint of another recipe is refused.
-    """
-
-    def __init__(self, path: Path, recipe: str) -> None:
-        self.path = path
-        self.recipe = recipe
+    path: Path
+    recipe: str
+    """What determines the result, as JSON; a checkpoint of another recipe is refused."""
 
     def save(self, progress: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the state, then take the place of the last one."""

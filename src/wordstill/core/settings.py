@@ -52,11 +52,7 @@ class Range(NamedTuple):
     """Leave the upper bound out."""
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a value that is not a number of this range.
-
-        Raises:
-            UsageError: It is not.
-        """
+        """Refuse, with a `UsageError`, a value that is not a number of this range."""
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or not self._holds(value):
             raise UsageError(f"{name} must be {self}; got {value!r}.")
@@ -110,11 +106,7 @@ class FieldKind(NamedTuple):
         return cls(first, (), allowed, optional)
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a value that is not among the choices or outside the range.
-
-        Raises:
-            UsageError: It is.
-        """
+        """Refuse, with a `UsageError`, a value that is not among the choices or outside the range."""
         if value is None and self.optional:
             return
         if self.choices and value not in self.choices:
@@ -128,12 +120,7 @@ class FieldKind(NamedTuple):
                 self.allowed.check(f"every number of {name}", number)
 
     def read(self, text: str, where: str, none: str = "none") -> Any:
-        """The value that a text stands for.
-
-        Args:
-            text: What the user wrote.
-            where: The setting, for messages.
-            none: The word for None, in any case.
+        """The value that a text stands for; ``where`` names the setting in messages, ``none`` stands for None.
 
         Raises:
             UsageError: The text is no such value.
@@ -169,13 +156,7 @@ def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
 
 
 def read_settings(config_type: type[Any], given: Mapping[str, str], where: str, none: str = "none") -> dict[str, Any]:
-    """Settings given as texts, in the order of the config's fields.
-
-    Args:
-        config_type: Of what.
-        given: The texts by field.
-        where: What they belong to, for messages.
-        none: The word for None.
+    """Settings given as texts by field, in the order of the config's fields, as `FieldKind.read` reads them.
 
     Raises:
         UsageError: A field or a value is unknown.
@@ -197,11 +178,7 @@ class Spec(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, lists: Collection[str] = ()) -> Spec:
-        """Read ``name`` or ``name:key=value,key=value``.
-
-        Args:
-            text: What the user wrote.
-            lists: Settings whose values may have commas.
+        """Read ``name`` or ``name:key=value,key=value``; values of the settings in ``lists`` may have commas.
 
         Raises:
             UsageError: It cannot be read, or a setting is there twice.
@@ -279,10 +256,7 @@ class Configured(Generic[Kind]):
 def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:
     """A class with the settings of a spec, which have the last word over those of its preset.
 
-    Args:
-        spec: What the user wrote.
-        kind: The class of that name.
-        fixed: More settings, which are not in the label.
+    The ``fixed`` settings are added to them, but not to the label.
 
     Raises:
         UsageError: A setting or a value is unknown or out of range, or they do not go together.
@@ -311,12 +285,7 @@ Found = TypeVar("Found", bound=Configured[Any])
 def configure_all(
     asked: Sequence[Asked], table: Registry[Any], read: Callable[[Asked], Iterable[Found]]
 ) -> list[Found]:
-    """What several texts ask for.
-
-    Args:
-        asked: At least one text.
-        table: Where the names are looked up.
-        read: What one text asks for.
+    """What several texts ask for, each read by itself; the table is where their names are looked up.
 
     Raises:
         UsageError: There is no text, one is wrong, or two results would have the same label.

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from wordstill.core.progress import NullProfiler, Profiler, count_bar, trim_heap
@@ -42,32 +42,21 @@ class Progress:
         return cls(position=(window, done), **counts)
 
 
+@dataclass(eq=False)
 class Engine:
-    """Runs stages one after another, with checkpoints.
+    """Runs stages one after another, with checkpoints."""
 
-    Args:
-        teacher: Reads the batches.
-        methods: All methods by label; their states are saved.
-        stages: What to read, in order.
-        checkpoint: Where to save the state; None saves nothing.
-        every: Seconds between two checkpoints.
-        status_every: Seconds between two looks at the methods' status, for which a GPU is waited for.
-        profiler: Measures where the time goes; None does not.
-    """
-
-    def __init__(
-        self,
-        teacher: Teacher,
-        methods: Mapping[str, Method],
-        stages: list[Stage],
-        checkpoint: CheckpointFile | None = None,
-        every: float = 120.0,
-        profiler: Profiler | None = None,
-        status_every: float = 2.0,
-    ) -> None:
-        self.teacher, self.methods, self.stages = teacher, methods, stages
-        self.checkpoint, self.every, self.status_every = checkpoint, every, status_every
-        self.profiler = profiler or NullProfiler()
+    teacher: Teacher
+    methods: Mapping[str, Method]
+    """All methods by label; their states are saved."""
+    stages: list[Stage]
+    checkpoint: CheckpointFile | None = None
+    """Where to save the state; None saves nothing."""
+    every: float = 120.0
+    """Seconds between two checkpoints."""
+    profiler: Profiler = field(default_factory=NullProfiler)
+    status_every: float = 2.0
+    """Seconds between two looks at the methods' status, for which a GPU is waited for."""
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
         """Read everything that has not been read yet, and save; returns the final count.

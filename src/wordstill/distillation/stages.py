@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -37,31 +38,23 @@ class Batches(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class Stage:
-    """Batches of one kind, and the methods that observe them.
+    """Batches of one kind, and the methods that observe them."""
 
-    Args:
-        title: What the progress bar says.
-        batches: Where the batches come from.
-        methods: Who observes them.
-        isolated: Whether the batches are isolated words rather than running text.
-        words: How many words they hold, for the time left.
-        should_stop: Early stopping: asked when the stage is done, and True skips the stages after it.
-    """
+    title: str
+    """What the progress bar says."""
+    batches: Batches
+    methods: Sequence[Method]
+    isolated: bool = field(kw_only=True)
+    """Whether the batches are isolated words rather than running text."""
+    words: int = field(kw_only=True)
+    """How many words they hold, for the time left."""
+    should_stop: Callable[[], bool] = lambda: False
+    """Early stopping: asked when the stage is done, and True skips the stages after it."""
 
-    def __init__(
-        self,
-        title: str,
-        batches: Batches,
-        methods: Sequence[Method],
-        *,
-        isolated: bool,
-        words: int,
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.title, self.batches, self.methods, self.words = title, batches, methods, words
-        self.isolated, self.should_stop = isolated, should_stop
-        self.layers = tuple(sorted({layer for method in methods for layer in method.layers}))
+    def __post_init__(self) -> None:
+        self.layers = tuple(sorted({layer for method in self.methods for layer in method.layers}))
 
     def observe(self, states: WordStates, profiler: Profiler) -> None:
         """Show a batch's states to every method."""

@@ -39,12 +39,8 @@ class MethodRequest(Configured[Method]):
 def read_specs(texts: Sequence[str], methods: Registry[type[Method]], depth: int) -> list[MethodSpec]:
     """Read what the user asked for; a setting ``layer`` with several layers gives one method for each.
 
-    Labels are fit for names of folders: ``still``, ``ase-subword-max-layer-2``.
-
-    Args:
-        texts: For example ``["still", "ase:layer=0-2"]``.
-        methods: The table of methods.
-        depth: Number of the teacher's last layer.
+    Labels are fit for names of folders: ``still``, ``ase-subword-max-layer-2``. The teacher's last layer has
+    the number ``depth``.
 
     Raises:
         UsageError: A name, setting or value is unknown, or the same is asked for twice.

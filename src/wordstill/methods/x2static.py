@@ -17,7 +17,6 @@ from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import joined
-from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.sums import occurrences
 from wordstill.teacher.states import WordStates
 
@@ -100,16 +99,11 @@ class X2Static(Learner):
 
     def __init__(self, config: X2StaticConfig, run: RunContext) -> None:
         super().__init__(config, run)
-        shape = (len(run.vocabulary), run.width)
-        initial = torch.zeros(shape, device=run.device)
+        initial = torch.zeros(len(run.vocabulary), run.width, device=run.device)
         if config.start == "uniform":
             initial.uniform_(-1 / run.width, 1 / run.width, generator=self._generator())
-        self.rows = self.row_table(initial)
-        self.parts["rows"] = self.rows
-        self.whitener: RunningWhitener | None = None
-        if config.whiten is not None:
-            self.whitener = RunningWhitener(run.width, config.whiten, run.device)
-            self.parts["whitener"] = self.whitener
+        self.rows = self.parts["rows"] = self.row_table(initial)
+        self.add_whitener(config.whiten)
         step = self.pair_step()
         self.kernel_step = None if step is None else self.replayed(step)
 
@@ -119,7 +113,7 @@ class X2Static(Learner):
         config = self.config
         self._whiten(states)
         contexts = sentence_contexts(states, targets, config.layer, config.averaged, leave_out=config.leave_out)
-        queries, words = self._transform(contexts), states.word_ids[targets]
+        queries, words = self.whitened(contexts), states.word_ids[targets]
         parts = list(zip(*(torch.split(each, config.batch) for each in (queries, words))))
         sizes = [len(chosen) for _, chosen in parts]
         for (asking, chosen), negatives in zip(parts, self.draws(sizes, config.negatives, generator)):
@@ -158,19 +152,11 @@ class X2Static(Learner):
         if change is not None:
             self.rows.weights.copy_(self.rows.weights @ change)
 
-    def _transform(self, contexts: Tensor) -> Tensor:
-        return contexts if self.whitener is None else self.whitener.transform(contexts)
-
 
 def sentence_contexts(states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool) -> Tensor:
     """[n, d] contexts of words, given by their numbers in the batch [n].
 
-    Args:
-        states: What the teacher said.
-        words: Whose contexts.
-        layer: Which layer's states.
-        averaged: What the mean is over.
-        leave_out: Leave out the word itself; its context is zeros where nothing is left.
+    A context without the word itself is zeros where nothing is left.
     """
     if averaged == "words":
         everything = len(states.word_ids)

@@ -141,7 +141,7 @@ def test_steps_of_windows_equal_autograd(build, spec):
     method.rows.weights = torch.randn(len(COUNTS), DIM, dtype=torch.float64, generator=generator)
     width = method.projection.weights.shape[1]
     method.projection.weights = 0.3 * torch.randn(DIM, width, dtype=torch.float64, generator=generator)
-    inputs = torch.randn(CENTERS, method.inputs_width, dtype=torch.float64, generator=generator)
+    inputs = torch.randn(CENTERS, width, dtype=torch.float64, generator=generator)
     examples = random_examples(generator)
     negatives = next(method.draws([CENTERS], method.config.negatives, generator))
     step = method.gradients(inputs, examples, negatives)

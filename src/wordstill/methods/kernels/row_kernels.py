@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from wordstill.methods.learning.rows import RowTable
 
 NOBODY = 2**31 - 1
-SGD, ADAGRAD, ADAM = 0, 1, 2
-KINDS = {"sgd": SGD, "adagrad": ADAGRAD, "adam": ADAM}
+KINDS = {"sgd": 0, "adagrad": 1, "adam": 2}
 
 
 class KernelStep:
@@ -76,34 +75,25 @@ class KernelStep:
             BLOCK=self.block,
         )
 
-    def update(self, rows: Tensor, others: Tensor, learning_rate: float | Tensor) -> None:
-        """Update every row that slots of ``rows``, and after them those of ``others``, have named."""
-        self._launch(self.gradients, rows, others, rows.numel(), rows.numel() + others.numel(), learning_rate)
-
     def apply_all(self, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update all rows with their gradients [rows, dim]."""
         # Nothing names them, so any addresses will do.
-        self._launch(gradients.contiguous(), self.steps, self.steps, 0, len(self.weights), learning_rate, every=True)
+        self.update(self.steps, self.steps[:0], learning_rate, gradients.contiguous())
 
-    def _launch(
-        self,
-        gradients: Tensor,
-        rows: Tensor,
-        others: Tensor,
-        count: int,
-        programs: int,
-        learning_rate: float | Tensor,
-        every: bool = False,
-    ) -> None:
+    def update(self, rows: Tensor, others: Tensor, learning_rate: float | Tensor, every: Tensor | None = None) -> None:
+        """Update every row that slots of ``rows``, and after them those of ``others``, have named.
+
+        With ``every``, the gradients of all rows, each is updated with its own, whatever is named.
+        """
         optimiser = self.optimiser
         if not isinstance(learning_rate, Tensor):
             learning_rate = torch.full((), learning_rate, device=self.weights.device)
-        _update[(programs,)](
+        _update[(rows.numel() + others.numel(),)](
             rows,
             others,
-            count,
+            rows.numel(),
             self.owners,
-            gradients,
+            self.gradients if every is None else every,
             self.weights,
             self.rates,
             self.steps,
@@ -114,7 +104,7 @@ class KernelStep:
             optimiser.beta2,
             optimiser.epsilon,
             KIND=KINDS[optimiser.kind],
-            EVERY=every,
+            EVERY=every is not None,
             DIM=self.dim,
             BLOCK=self.block,
         )

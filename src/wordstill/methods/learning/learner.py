@@ -20,6 +20,7 @@ from wordstill.methods.kernels.replay import Replayed
 from wordstill.methods.learning.negatives import NegativeSampler, NoiseSource
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import OptimizerKind, RowOptimizer, RowTable
+from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.sums import Unmergeable
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.vectors import WordVectors
@@ -91,10 +92,11 @@ class Learner(Method):
             run.vocabulary, config.noise_power, config.noise_source, config.subsample, run.device
         )
         self.score_offsets = self.sampler.offsets(config.negatives) if config.corrected else None
-        self.clock = Clock()
-        self.positives = Positives(len(run.vocabulary), run.device)
+        self.clock = Counts(3, torch.device("cpu"))
+        self.positives = Counts(len(run.vocabulary), run.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
+        self.whitener: RunningWhitener | None = None
         self._monitor = NonFiniteMonitor[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=run.device), 0
         self.learning_rate = torch.full((), config.rate, device=run.device)
@@ -116,10 +118,18 @@ class Learner(Method):
     def row_table(self, initial: Tensor) -> RowTable:
         """A table of the vocabulary's words with the settings' optimiser."""
         if self.run.keeps_best:
-            self.best = Best(initial)
-            self.parts["best"] = self.best
+            self.best = self.parts["best"] = Best(initial)
         positives = (self.sampler.expected_positives * self.run.epochs).clamp(min=1)
         return RowTable(initial, RowOptimizer(self.config.optimiser), positives**-self.config.balance)
+
+    def add_whitener(self, exponent: float | None) -> None:
+        """Whiten what is learnt from by the states that are seen; None leaves it as it is."""
+        if exponent is not None:
+            self.whitener = self.parts["whitener"] = RunningWhitener(self.run.width, exponent, self.run.device)
+
+    def whitened(self, values: Tensor) -> Tensor:
+        """[n, width] values as they are learnt from."""
+        return values if self.whitener is None else self.whitener.transform(values)
 
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text.
@@ -227,10 +237,10 @@ class Learner(Method):
         kernels = self.rows.kernels
         if kernels is None or not self.is_pairwise:
             return None
-        from wordstill.methods.kernels.pair_kernels import OwnStep, SharedStep
+        from wordstill.methods.kernels.pair_kernels import PairStep
 
-        kind, rule = SharedStep if self.config.shared else OwnStep, self.pairwise_rule()
-        return kind(kernels, self.positives.counts, self.score_offsets, rule, self.learning_rate, self.loss)
+        counts, rule = self.positives.counts, self.pairwise_rule()
+        return PairStep(kernels, counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     def replayed(self, step: Callable[..., None]) -> Callable[..., None]:
         """A step as a CUDA graph; it must not hold the learner, or neither is ever freed."""
@@ -274,22 +284,14 @@ class Moment(NamedTuple):
     rate: float
 
 
-class Clock(Unmergeable):
-    """Counters of batches, words and steps, on the host: reading them never waits for a GPU."""
+class Counts(Unmergeable):
+    """Counters: how often each word was a positive, or the batches, words and steps so far.
 
-    def __init__(self) -> None:
-        self.counts = torch.zeros(3, dtype=torch.int64)
+    The latter are on the host, where reading them never waits for a GPU.
+    """
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """The counts [3]."""
-        return {"counts": self.counts}
-
-
-class Positives(Unmergeable):
-    """How often each word was a positive; words that never were have no vector."""
-
-    def __init__(self, rows: int, device: torch.device) -> None:
-        self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.counts = torch.zeros(size, dtype=torch.int64, device=device)
 
     def add(self, rows: Tensor, present: Tensor | None = None) -> None:
         """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
@@ -297,7 +299,7 @@ class Positives(Unmergeable):
         self.counts.index_add_(0, rows.flatten(), times.flatten())
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The counts [rows]."""
+        """The counts [size]."""
         return {"counts": self.counts}
 
 

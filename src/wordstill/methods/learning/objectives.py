@@ -59,12 +59,8 @@ def pairwise(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor)
         present: Weight of each positive slot [B, P], 0 where it is empty.
         drawn: Weight of each negative slot [B, N], 0 where it is empty.
     """
-    return Losses(
-        (present * softplus(-positive)).sum(),
-        (drawn * softplus(negative)).sum(),
-        -present * torch.sigmoid(-positive),
-        drawn * torch.sigmoid(negative),
-    )
+    attraction = (present * softplus(-positive)).sum()
+    return _with_negatives(attraction, -present * torch.sigmoid(-positive), negative, drawn)
 
 
 def summed(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
@@ -74,12 +70,8 @@ def summed(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -
     """
     score = (present * positive).sum(dim=1, keepdim=True)
     any_present = (present != 0).any(dim=1, keepdim=True).to(score.dtype)
-    return Losses(
-        (any_present * softplus(-score)).sum(),
-        (drawn * softplus(negative)).sum(),
-        -present * torch.sigmoid(-score),
-        drawn * torch.sigmoid(negative),
-    )
+    attraction = (any_present * softplus(-score)).sum()
+    return _with_negatives(attraction, -present * torch.sigmoid(-score), negative, drawn)
 
 
 def attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
@@ -97,9 +89,9 @@ def attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor)
     weights = torch.where(any_present, masked, 0.0).softmax(dim=1) * any_present
     score = (weights * positive).sum(dim=1, keepdim=True)
     through_weights = weights * (positive - score)
-    return Losses(
-        (any_present * softplus(-score)).sum(),
-        (drawn * softplus(negative)).sum(),
-        -torch.sigmoid(-score) * (weights + through_weights),
-        drawn * torch.sigmoid(negative),
-    )
+    attraction = (any_present * softplus(-score)).sum()
+    return _with_negatives(attraction, -torch.sigmoid(-score) * (weights + through_weights), negative, drawn)
+
+
+def _with_negatives(attraction: Tensor, positive: Tensor, negative: Tensor, drawn: Tensor) -> Losses:
+    return Losses(attraction, (drawn * softplus(negative)).sum(), positive, drawn * torch.sigmoid(negative))

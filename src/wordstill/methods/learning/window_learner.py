@@ -16,7 +16,6 @@ from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
 from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
 from wordstill.methods.learning.rows import EVERY, OptimizerKind, RowOptimizer, RowTable, joined, merged_gradients
-from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.learning.windows import Examples, Windows
 from wordstill.teacher.states import WordStates
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 Start = Literal["orthogonal", "xavier"]
 Objective = Literal["pairwise", "summed", "attended"]
+OBJECTIVES = {"pairwise": pairwise, "summed": summed, "attended": attended}
 DrawnFor = Literal["centre", "window"]
 
 
@@ -129,7 +129,6 @@ class WindowLearner(Learner):
         device = run.device
         self.rows = self.row_table(torch.zeros(len(run.vocabulary), dim, device=device))
         self.windows = Windows(config, self.sampler, device)
-        self.inputs_width = self.parts_of_input * run.width
         factor = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
         self.projection = RowTable(
             self._first_projection(dim),
@@ -137,10 +136,7 @@ class WindowLearner(Learner):
             torch.full((dim,), factor, device=device),
         )
         self.parts |= {"rows": self.rows, "projection": self.projection}
-        self.whitener: RunningWhitener | None = None
-        if config.whiten is not None:
-            self.whitener = RunningWhitener(run.width, config.whiten, device)
-            self.parts["whitener"] = self.whitener
+        self.add_whitener(config.whiten)
         step = self.pair_step()
         self.kernel_step = None if step is None else self.replayed(projected(step, self.projection))
 
@@ -198,7 +194,7 @@ class WindowLearner(Learner):
         positive = self.scores(self.rows, queries, examples.rows)
         negative = self.scores(self.rows, queries, negatives)
         drawn = self._drawn(examples, negatives)
-        losses = self._losses(positive, negative, examples.weights, drawn)
+        losses = OBJECTIVES[self.config.objective](positive, negative, examples.weights, drawn)
         losses = self.adjust(losses, negative, drawn)
         total = losses.total
         gradient = self.rows.query_gradients(examples.rows, losses.positive)
@@ -229,7 +225,7 @@ class WindowLearner(Learner):
         self.projection.apply(EVERY, step.projection * scale, self.learning_rate)
 
     def _first_projection(self, dim: int) -> Tensor:
-        config, device, width = self.config, self.run.device, self.inputs_width
+        config, device, width = self.config, self.run.device, self.parts_of_input * self.run.width
         if config.start == "orthogonal":
             # Drawn on the host, where the decomposition gives the same on every machine with a GPU or not.
             generator = torch.Generator().manual_seed(self.run.seed)
@@ -239,24 +235,11 @@ class WindowLearner(Learner):
         bound = (6 / (dim + width)) ** 0.5
         return torch.empty(dim, width, device=device).uniform_(-bound, bound, generator=self._generator())
 
-    def _losses(self, positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
-        match self.config.objective:
-            case "summed":
-                return summed(positive, negative, present, drawn)
-            case "attended":
-                return attended(positive, negative, present, drawn)
-            case _:
-                return pairwise(positive, negative, present, drawn)
-
     def _drawn(self, examples: Examples, negatives: Tensor) -> Tensor:
         drawn = self.negative_weights(negatives, examples.rows)
         if self.config.drawn_for == "window":
             return drawn * examples.weights.sum(dim=1, keepdim=True)
         return drawn
-
-    def whitened(self, values: Tensor) -> Tensor:
-        """[n, width] values as they are projected."""
-        return values if self.whitener is None else self.whitener.transform(values)
 
     def _observe_spread(self, states: WordStates) -> None:
         if self.whitener is None:

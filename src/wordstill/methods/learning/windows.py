@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from torch import Tensor
 
 from wordstill.methods.learning.negatives import NegativeSampler
 from wordstill.teacher.states import WordStates
+
+if TYPE_CHECKING:
+    from wordstill.methods.learning.window_learner import WindowConfig
 
 
 @dataclass(frozen=True)
@@ -31,25 +34,6 @@ class Examples:
         return [Examples(*each) for each in zip(*(torch.split(part, size) for part in parts))]
 
 
-class WindowRule(Protocol):
-    """Settings of a window."""
-
-    @property
-    def window(self) -> int:
-        """Words to the left."""
-        ...
-
-    @property
-    def reach(self) -> int:
-        """Words to the right."""
-        ...
-
-    @property
-    def self_weight(self) -> float:
-        """Weight of the centre itself."""
-        ...
-
-
 class Windows:
     """Finds every known word of a running text with the known words around it in its sentence.
 
@@ -62,7 +46,7 @@ class Windows:
         device: Where the states will be.
     """
 
-    def __init__(self, rule: WindowRule, sampler: NegativeSampler, device: torch.device) -> None:
+    def __init__(self, rule: WindowConfig, sampler: NegativeSampler, device: torch.device) -> None:
         self.rule, self.sampler = rule, sampler
         self.offsets, self.weights = (each.to(device) for each in _offsets(rule))
 
@@ -95,7 +79,7 @@ class Windows:
         return rng.permutation(centers)
 
 
-def _offsets(rule: WindowRule) -> tuple[Tensor, Tensor]:
+def _offsets(rule: WindowConfig) -> tuple[Tensor, Tensor]:
     """Offsets of the slots from the centre [P], and their weights [P]."""
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or rule.self_weight]
     return torch.tensor(offsets), torch.tensor([1.0 if place else rule.self_weight for place in offsets])
