@@ -9,6 +9,7 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning.negatives import NegativeSampler
+from wordstill.methods.learning.window_learner import OBJECTIVES
 from wordstill.methods.learning.windows import Windows
 
 NAMES = ("bert-skipgram", "context-to-vec")
@@ -133,7 +134,7 @@ class TestPaper:
         for printed in ("true", "false"):
             method = topics.build(f"{spec},printed_sign={printed}")
             low = torch.full((1, 3), -1000.0)
-            losses = method._losses(torch.zeros(1, 2), low, torch.ones(1, 2), torch.ones(1, 3))
+            losses = OBJECTIVES[method.config.objective](torch.zeros(1, 2), low, torch.ones(1, 2), torch.ones(1, 3))
             total = float(method.adjust(losses, low, torch.ones(1, 3)).repulsion)
             assert total == pytest.approx(-3000.0 if printed == "true" else 0.0, abs=1e-3)
 
