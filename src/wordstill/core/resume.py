@@ -201,7 +201,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield f"{prefix}{key} was {old!r}, now {new!r}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckpointFile:
     """One file with arrays and how far a run has come; replaced as a whole, so that it is always complete."""
 

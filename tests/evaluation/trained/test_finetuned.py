@@ -9,10 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from wordstill.evaluation.trained.config import FinetunedConfig  # noqa: E402
-from wordstill.evaluation.trained.finetuned import (  # noqa: E402
-    FinetunedLearner,
-    FinetunedTask,
-)
+from wordstill.evaluation.trained.finetuned import FinetunedLearner, FinetunedTask  # noqa: E402
 from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar  # noqa: E402
 from wordstill.vectors import WordVectors  # noqa: E402
 

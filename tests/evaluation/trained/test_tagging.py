@@ -13,11 +13,7 @@ from wordstill.errors import UsageError  # noqa: E402
 from wordstill.evaluation import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluation.data.examples import Examples, Published  # noqa: E402
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig  # noqa: E402
-from wordstill.evaluation.trained.tagging import (  # noqa: E402
-    TaggingLearner,
-    TaggingTask,
-    _BestEpoch,
-)
+from wordstill.evaluation.trained.tagging import TaggingLearner, TaggingTask, _BestEpoch  # noqa: E402
 from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences  # noqa: E402
 

@@ -9,14 +9,7 @@ from torch import nn  # noqa: E402
 
 from wordstill.errors import TrainingError  # noqa: E402
 from wordstill.evaluation.trained.config import CnnConfig  # noqa: E402
-from wordstill.evaluation.trained.fitting import (  # noqa: E402
-    Choice,
-    Classifier,
-    fit,
-    progress_bar,
-    search_and_retrain,
-    seeded,
-)
+from wordstill.evaluation.trained.fitting import Choice, Classifier, fit, progress_bar, search_and_retrain, seeded  # noqa: E402
 
 
 class Rows(int):
