@@ -179,7 +179,7 @@ class Learner(Method):
             return None
         left = float(self.sampler.expected_positives.sum())
         return (
-            f"subsample={self.config.subsample:g} thins the text out to about {left:,.0f} words, and "
+            f"subsample={self.config.subsample:g} reduces the text to about {left:,.0f} words, and "
             "none was left to learn from. Raise it, or set subsample=0."
         )
 
