@@ -56,10 +56,12 @@ def test_packed_states_are_those_of_padded_texts(kind, tiny_tokenizer):
         assert teacher.packs is (attention == "packed")
         seen = teacher.encode(batch_of(teacher, packed=False), layers)
         states[attention] = {layer: seen.hidden[layer] for layer in layers}
-    # Tiny tokenizers are trained anew in each process, and some of their ids round more in single numbers:
-    # all numbers together must be the same, and closer than single ones could be.
+    # Tiny tokenizers are trained anew in each process, and some of their ids round more in single numbers,
+    # so all numbers together have to be closer than each of them.
     for layer in layers:
-        assert relative_difference(states["packed"][layer], states["padded"][layer]) < 1e-5
+        packed, padded = states["packed"][layer], states["padded"][layer]
+        assert torch.allclose(packed, padded, atol=1e-4)
+        assert relative_difference(packed, padded) < 1e-5
 
 
 @pytest.mark.parametrize("kind", CANNOT)
