@@ -3,10 +3,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from wordstill.core import files
 from wordstill.core.files import (
     atomic_file,
     atomic_folder,
@@ -90,10 +93,129 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path):
     assert names(tmp_path) == ["folder"]
 
 
+@pytest.fixture(params=[True, False], ids=["exchange", "two renames"])
+def exchange(request, monkeypatch):
+    """Both ways to replace a folder: in one step, and where the system cannot."""
+    if not request.param:
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+
+
+def test_an_exchange_leaves_a_folder_at_every_moment(tmp_path, monkeypatch):
+    """Renaming is not needed, so nobody can be killed between two renames (D16)."""
+    target = tmp_path / "folder"
+    target.mkdir()
+    if not files._exchange(target, target):
+        pytest.skip("this system cannot exchange two names")
+    monkeypatch.setattr(Path, "rename", no_space)
+    monkeypatch.setattr(Path, "replace", no_space)
+    with atomic_folder(target, overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert names(target) == ["new"]
+    assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.usefixtures("exchange")
+@pytest.mark.parametrize("kind", ["folder", "file", "link", "dangling link"])
+def test_whatever_has_the_name_is_replaced_and_links_are_not_followed(tmp_path, kind):
+    target, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    if kind == "folder":
+        target.mkdir()
+    elif kind == "file":
+        target.touch()
+    else:
+        target.symlink_to(elsewhere if kind == "link" else tmp_path / "nowhere")
+    with atomic_folder(target, overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert names(target) == ["new"]
+    assert names(elsewhere) == ["kept"]
+    assert names(tmp_path) == ["elsewhere", "out"]
+
+
+def test_the_names_of_a_folder_are_synced_after_each_replacement(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(files, "_sync", synced.append)
+    with atomic_file(tmp_path / "file") as handle:
+        handle.write(b"x")
+    assert synced[-1] == tmp_path
+    synced.clear()
+    with atomic_folder(tmp_path / "folder"):
+        pass
+    assert synced[-1] == tmp_path
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from wordstill.core import files
+target = Path(sys.argv[1])
+with files.atomic_file(target / "half") as handle:
+    handle.write(b"half")
+    with files.atomic_folder(target / "folder", overwrite=True) as folder:
+        (folder / "new").write_text("new")
+        if sys.argv[2] == "between":
+            files._exchange = lambda *_: False
+            Path.replace = lambda *_: os._exit(9)
+        else:
+            os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("moment", ["writing", "between"])
+def test_leftovers_of_a_killed_run_are_taken_up_by_the_next(tmp_path, moment):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "old").write_text("old")
+    source = str(Path(files.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), moment], env={"PYTHONPATH": source}, check=False
+    )
+    assert done.returncode == 9
+    assert len(names(tmp_path)) >= 3
+    (tmp_path / ".mine.tmp-123").touch()
+    files._sweep.cache_clear()
+    with atomic_file(tmp_path / "next"):
+        pass
+    assert names(tmp_path) == [".mine.tmp-123", "folder", "next"]
+    assert names(tmp_path / "folder") == ["old"]
+
+
+def test_what_a_living_run_writes_is_not_a_leftover(tmp_path):
+    with atomic_file(tmp_path / "one") as one, atomic_folder(tmp_path / "two") as two:
+        files._sweep.cache_clear()
+        with atomic_file(tmp_path / "three"):
+            pass
+        one.write(b"1")
+        (two / "x").touch()
+    assert names(tmp_path) == ["one", "three", "two"]
+
+
+def test_a_link_with_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
+    """D17: whoever foresees the name could have the victim's file overwritten."""
+    victim, planted = tmp_path / "victim", tmp_path / ".out.planted"
+    victim.write_text("precious")
+    planted.symlink_to(victim)
+    monkeypatch.setattr(files, "_beside", lambda *_: planted)
+    with pytest.raises(DataError, match="File exists"), atomic_file(tmp_path / "out") as handle:
+        handle.write(b"x")
+    assert victim.read_text() == "precious"
+
+
+def test_temporary_names_cannot_be_foretold(tmp_path):
+    made = set()
+    for _ in range(3):
+        with atomic_path(tmp_path / "out") as temporary:
+            made.add(temporary.name)
+    assert len(made) == 3
+    with atomic_path(tmp_path / ("long" * 60)) as temporary:
+        assert len(temporary.name) < 256
+
+
 def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
     target = tmp_path / "folder"
     target.mkdir()
     (target / "old").write_text("old")
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     with pytest.raises(DataError, match="No space left"), atomic_folder(target, overwrite=True) as folder:
         (folder / "new").write_text("new")
         monkeypatch.setattr(Path, "replace", no_space)

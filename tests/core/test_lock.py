@@ -49,6 +49,31 @@ def test_what_another_process_holds_is_refused(holder, tmp_path):
         pass
 
 
+def test_a_lock_holds_inside_one_process_too(tmp_path):
+    """D12: the second one would get the lock, and letting go of it would give up the first."""
+    with locked(tmp_path, Path("vectors")):
+        for name in (tmp_path, tmp_path / ".." / tmp_path.name):
+            with pytest.raises(UsageError, match="Another run is writing vectors"), locked(name, Path("vectors")):
+                raise AssertionError
+        tried = subprocess.run(
+            [sys.executable, "-c", HOLDER, str(tmp_path)],
+            env={"PYTHONPATH": str(Path(wordstill.__file__).parents[1])},
+            input="",
+            capture_output=True,
+            text=True,
+        )
+        assert "Another run is writing out" in tried.stderr
+    with locked(tmp_path, Path("vectors")):
+        pass
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic link"), locked(tmp_path, Path("vectors")):
+        raise AssertionError
+    assert not (tmp_path / "victim").exists()
+
+
 def test_a_killed_process_holds_nothing(holder, tmp_path):
     holder.kill()
     holder.wait()

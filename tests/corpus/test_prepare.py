@@ -265,6 +265,28 @@ def test_a_named_pipe(tmp_path: Path, text: Path) -> None:
     assert corpus.hash == prepare(str(text), tmp_path / "expected", workers=1).hash
 
 
+def test_a_run_killed_while_the_old_store_is_deleted_leaves_the_new_one(
+    tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D1: the old store was deleted before the new one had its name."""
+    prepare([text], tmp_path / "store", workers=1)
+    old = contents(tmp_path / "store")
+    text.write_text("Another text.\n", encoding="utf-8")
+
+    def killed(folder: Path) -> None:
+        (folder / "meta.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordstill.core.files.remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            prepare([text], tmp_path / "store", workers=1, overwrite=True)
+    assert Corpus.open(tmp_path / "store", verify=True).text(0) == "Another text."
+    assert contents(tmp_path / "store") != old
+    prepare([text], tmp_path / "store", workers=1, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir() if "store" in path.name] == ["store"]
+
+
 def test_a_failed_run_leaves_the_old_store(tmp_path: Path, text: Path) -> None:
     first = prepare([text], tmp_path / "store", workers=1)
     text.write_bytes(b"\xff")

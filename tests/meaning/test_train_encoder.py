@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from wordstill.core.resume import working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triple, Triples, train_encoder
 from wordstill.meaning.occurrence import Occurrence
@@ -75,6 +76,13 @@ def test_from_triples_to_an_encoder(triples, teacher, tmp_path):
     np.testing.assert_array_equal(again.encode("the river", 1), encoder.encode("the river", 1))
     with pytest.raises(UsageError, match="exists already"):
         train_encoder(triples, teacher, tmp_path / "meaning", CONFIG)
+
+
+def test_a_second_training_of_the_same_output_is_refused_at_once(triples, teacher, tmp_path):
+    """D12: it learnt of the first one only at its end."""
+    with working_folder(tmp_path / "meaning", "meaning train", {}):
+        with pytest.raises(UsageError, match="Another run is writing"):
+            train_encoder(triples, teacher, tmp_path / "meaning", CONFIG)
 
 
 def test_triples_of_another_teacher(triples, tiny_teacher, tmp_path):

@@ -102,6 +102,15 @@ def test_a_stopped_training_goes_on_with_the_same_bits(triples, whole, tmp_path,
     assert torch.equal(weights(resumed), weights(whole))
 
 
+def test_a_training_resumed_at_its_last_step_takes_no_other(triples, tmp_path):
+    """D13"""
+    config, file = replace(QUICK, max_epochs=50, patience=3, min_delta=10.0), tmp_path / "training.safetensors"
+    once = train(triples, config, checkpoint=file, every=0.0)
+    again = train(triples, config, checkpoint=file)
+    assert again.history == once.history
+    assert torch.equal(weights(again), weights(once))
+
+
 def test_a_checkpoint_of_other_settings_is_refused(triples, tmp_path):
     file = tmp_path / "training.safetensors"
     train(triples, replace(QUICK, max_epochs=1), checkpoint=file, every=0.0)

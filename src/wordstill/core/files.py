@@ -1,19 +1,37 @@
-"""Writing so that a killed run never leaves half a result: temporary name, sync, rename."""
+"""Writing so that a killed run never leaves half a result: temporary name, sync, rename.
+
+At every moment the old result or the new one has the name, whole: a file is renamed over the old one, a folder
+changes places with it in one step where the system can. Temporary names cannot be guessed and are made without
+following links. Each is locked while its run lives, so that the next run can tell what a killed one left.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import hashlib
 import os
+import re
+import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from wordstill.errors import DataError, UsageError
 
 HASH_BLOCK = 1 << 20
+TEMPORARY, OLD = "tmp", "old"
+LEFTOVER = re.compile(r"\.(.+)\.(tmp|old)-wordstill-[0-9a-f]{16}")
+LONGEST_NAME = 200
+"""Characters of a name that are taken into a temporary one: file systems allow 255 bytes."""
+LINUX_EXCHANGE = MAC_SWAP = 2
+HERE = -100
+UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 @contextmanager
@@ -25,35 +43,56 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``; the file written there takes its place if the block succeeds."""
-    temporary = _beside(path, "tmp")
-    try:
-        with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+    """Give an empty temporary file beside ``path``; what is written there takes its place if the block succeeds."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _temporary(path, folder=False) as temporary:
             yield temporary
             _sync(temporary)
             temporary.replace(path)
-    finally:
-        # A folder that could not be made has been told of already.
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            _sync_names(path.parent)
 
 
 @contextmanager
 def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a temporary folder beside ``path``; it takes the name ``path`` only if the block succeeds."""
     refuse_existing(path, overwrite=overwrite)
-    temporary = _beside(path, "tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        with disk_errors(path):
-            temporary.mkdir(parents=True)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _temporary(path, folder=True) as temporary:
             yield temporary
-            sync_folder(temporary)
             refuse_existing(path, overwrite=overwrite)
-            _replace_folder(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            replace_folder(temporary, path)
+
+
+def replace_folder(new: Path, path: Path) -> None:
+    """Sync a complete folder and give it the name ``path``; what had that name is deleted last.
+
+    Where the two change places, the old one is at ``new`` until it is deleted.
+    """
+    sync_folder(new)
+    if not os.path.lexists(path):
+        new.replace(path)
+        _sync_names(path.parent)
+        return
+    if _exchange(new, path):
+        _sync_names(path.parent)
+        remove(new)
+        return
+    # Between the two renames nothing has the name: the next run gives it back to the old one.
+    old = path.rename(_beside(path, OLD))
+    try:
+        new.replace(path)
+    except OSError:
+        old.rename(path)
+        raise
+    _sync_names(path.parent)
+    remove(old)
+
+
+def take_up_leftovers(folder: Path) -> None:
+    """Remove what killed runs left in a folder, once in a process; an old result without a new one comes back."""
+    _sweep(folder, os.getpid())
 
 
 def user_cache(name: str) -> Path:
@@ -117,9 +156,111 @@ def disk_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def _temporary(path: Path, *, folder: bool) -> Iterator[Path]:
+    """A new file or folder beside ``path``, locked while this process lives, and gone after the block."""
+    take_up_leftovers(path.parent)
+    temporary, descriptor = _created(path, folder=folder)
+    try:
+        yield temporary
+    finally:
+        with suppress(OSError):
+            remove(temporary)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _created(path: Path, *, folder: bool) -> tuple[Path, int | None]:
+    while True:
+        temporary = _beside(path, TEMPORARY)
+        if folder:
+            temporary.mkdir()
+            if sys.platform == "win32":
+                return temporary, None
+            descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW)
+        else:
+            # The name is new: a link that somebody put there would be an error, not followed.
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+            descriptor = os.open(temporary, flags, 0o666)
+        if _hold(descriptor, unknown=True) and os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        # A run that started at this moment took it for a leftover.
+        os.close(descriptor)
+
+
 def _beside(path: Path, kind: str) -> Path:
-    """A hidden name of this process in the same folder, and so on the same disk."""
-    return path.with_name(f".{path.name}.{kind}-{os.getpid()}")
+    """A hidden name that nobody can guess, in the same folder and so on the same disk."""
+    return path.with_name(f".{path.name[:LONGEST_NAME]}.{kind}-wordstill-{secrets.token_hex(8)}")
+
+
+@cache
+def _sweep(folder: Path, _: int) -> None:
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if match := LEFTOVER.fullmatch(path.name):
+                with suppress(OSError):
+                    _take_up(path, path.with_name(match[1]), match[2])
+
+
+def _take_up(leftover: Path, path: Path, kind: str) -> None:
+    if sys.platform == "win32":
+        return
+    if leftover.is_symlink():
+        # A link that was replaced by a folder.
+        leftover.unlink()
+        return
+    descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not _hold(descriptor, unknown=False):
+            return
+        if kind == OLD and not os.path.lexists(path):
+            leftover.rename(path)
+        else:
+            remove(leftover)
+    finally:
+        os.close(descriptor)
+
+
+def _hold(descriptor: int, *, unknown: bool) -> bool:
+    """Lock an open file or folder; False if another process has, and ``unknown`` where there are no such locks."""
+    if sys.platform == "win32":
+        return unknown
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return unknown
+    return True
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places in one step; False where the system cannot."""
+    rename = _system_exchange()
+    if rename is None:
+        return False
+    if rename(os.fsencode(one), os.fsencode(other)) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in UNABLE:
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+@cache
+def _system_exchange() -> Any:
+    """The system's call that exchanges two names, or None."""
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            swap = library.renamex_np
+            return lambda one, other: swap(one, other, MAC_SWAP)
+        rename = library.renameat2
+    except (AttributeError, OSError, TypeError):
+        return None
+    return lambda one, other: rename(HERE, one, HERE, other, LINUX_EXCHANGE)
 
 
 def _foreign(folder: Path, ours: Collection[str], depth: int) -> Iterator[Path]:
@@ -130,23 +271,15 @@ def _foreign(folder: Path, ours: Collection[str], depth: int) -> Iterator[Path]:
             yield path
 
 
-def _replace_folder(new: Path, path: Path) -> None:
-    if not path.exists():
-        new.replace(path)
-        return
-    # The old one is deleted last, which can take long: a run killed meanwhile must leave one of the two.
-    old = path.rename(_beside(path, "old"))
-    try:
-        new.replace(path)
-    except OSError:
-        old.rename(path)
-        raise
-    remove(old)
-
-
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_names(folder: Path) -> None:
+    """Force to the disk which names a folder holds, where the system lets this user do so."""
+    with suppress(PermissionError):
+        _sync(folder)

@@ -26,11 +26,12 @@ from typing import IO, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file, atomic_path, disk_errors, refuse_existing, remove
+from wordstill.core.files import atomic_file, atomic_path, disk_errors, refuse_existing, remove, take_up_leftovers
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import DataError, Interrupted, UsageError
 
 CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lock"
+LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 ABSENT = "absent"
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
@@ -76,6 +77,7 @@ def working_folder(
             left the folder.
         DataError: The folder cannot be made, or the run that was stopped had other settings.
     """
+    take_up_leftovers(out.parent)
     folder, replace = _beside(out), refuse_output(out, overwrite=overwrite)
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     with disk_errors(folder):
@@ -240,17 +242,40 @@ class CheckpointFile:
         return reached, arrays
 
 
+_held: set[str] = set()
+"""Folders that this process holds: the system's lock is one for the whole process, and closing any other handle
+of the same file would give it up."""
+_guard = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A child does not hold what its parent holds.
+    os.register_at_fork(after_in_child=_held.clear)
+
+
 @contextmanager
 def locked(folder: Path, out: Path) -> Iterator[None]:
     """Hold the folder in which ``out`` is made. The lock of a killed process goes with it, its file may stay.
 
     Raises:
-        UsageError: Another process holds it.
+        UsageError: Another process, or another thread of this one, holds it.
     """
-    with (folder / LOCK_FILE).open("a") as lock:
-        if not _taken(lock):
-            raise UsageError(f"Another run is writing {out}. Wait for it, or choose another output.")
-        yield
+    name = os.path.realpath(folder)
+    with _guard:
+        free = name not in _held
+        _held.add(name)
+    if not free:
+        raise _in_use(out)
+    try:
+        with os.fdopen(os.open(folder / LOCK_FILE, LOCK_FLAGS, 0o666), "a") as lock:
+            if not _taken(lock):
+                raise _in_use(out)
+            yield
+    finally:
+        with _guard:
+            _held.discard(name)
+
+
+def _in_use(out: Path) -> UsageError:
+    return UsageError(f"Another run is writing {out}. Wait for it, or choose another output.")
 
 
 def contents(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from wordstill.core.files import disk_errors, remove, sync_folder
+from wordstill.core.files import disk_errors, remove, replace_folder
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
@@ -91,10 +91,7 @@ def prepare(
         tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder)
         store = _write_store(folder, tallies, segmenter, settings, sources)
-        sync_folder(store)
-        if out.exists():
-            remove(out)
-        store.replace(out)
+        replace_folder(store, out)
     return Corpus.open(out)
 
 

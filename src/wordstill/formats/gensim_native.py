@@ -80,7 +80,8 @@ def write(vectors: WordVectors, path: Path) -> None:
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.tmp-", dir=path.parent) as folder:
-            keyed.save(str(Path(folder) / path.name))
+            # Two files cannot be replaced in one step: over an old table all goes into one.
+            keyed.save(str(Path(folder) / path.name), **({"separately": []} if path.exists() else {}))
             sync_folder(Path(folder))
             _put(Path(folder), path)
 

@@ -254,6 +254,9 @@ class _Run:
 
     def _train(self, file: CheckpointFile | None, every: float, seconds: float | None, bar: Any) -> None:
         started = saved = time.monotonic()
+        if self._stopping().should_stop:
+            # Resumed from a checkpoint of the last step.
+            return
         with stop_requested() as stop:
             for numbers in self._batches():
                 self._step(numbers)
