@@ -80,9 +80,9 @@ def test_from_triples_to_an_encoder(triples, teacher, tmp_path):
 
 def test_a_second_training_of_the_same_output_is_refused_at_once(triples, teacher, tmp_path):
     """D12: it learnt of the first one only at its end."""
-    with working_folder(tmp_path / "meaning", "meaning train", {}):
-        with pytest.raises(UsageError, match="Another run is writing"):
-            train_encoder(triples, teacher, tmp_path / "meaning", CONFIG)
+    refused = pytest.raises(UsageError, match="Another run is writing")
+    with working_folder(tmp_path / "meaning", "meaning train", {}), refused:
+        train_encoder(triples, teacher, tmp_path / "meaning", CONFIG)
 
 
 def test_triples_of_another_teacher(triples, tiny_teacher, tmp_path):
