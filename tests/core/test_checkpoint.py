@@ -88,6 +88,8 @@ DAMAGED_METADATA = {
     "recipe is no object": {"recipe": "[1]", "progress": START},
     "progress of another version": {"recipe": json.dumps(RECIPE), "progress": '{"words": 0, "epoch": 1}'},
     "progress is no object": {"recipe": json.dumps(RECIPE), "progress": "5"},
+    "progress is nested for ever": {"recipe": json.dumps(RECIPE), "progress": "[" * 100_000},
+    "no checksum and more": {"recipe": json.dumps(RECIPE), "progress": START, "sha356": "0" * 64},
 }
 DAMAGED = r"The checkpoint .* is damaged \(.+\): start again with --overwrite"
 
@@ -98,6 +100,24 @@ def test_damaged_bytes_are_told(file, damage):
     file.path.write_bytes(damage(file.path.read_bytes()))
     with pytest.raises(DataError, match=DAMAGED):
         file.load(Progress)
+
+
+def test_one_flipped_bit_anywhere_is_told(file):
+    """D2: a checkpoint had no checksum, and a flipped bit of the sums gave other vectors."""
+    file.save({"words": 400, "cut": 2}, ARRAYS)
+    whole = file.path.read_bytes()
+    for place in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        file.path.write_bytes(damaged)
+        with pytest.raises(DataError, match=DAMAGED):
+            file.load(Progress)
+
+
+def test_a_checkpoint_from_before_there_were_checksums_is_read(file):
+    file.path.parent.mkdir()
+    write_tensors(file.path, ARRAYS, {"recipe": json.dumps(RECIPE), "progress": START})
+    assert file.load(Progress)[0] == Progress()
 
 
 @pytest.mark.parametrize("metadata", DAMAGED_METADATA.values(), ids=DAMAGED_METADATA)
@@ -117,7 +137,7 @@ def test_a_checkpoint_that_cannot_be_opened_is_told(file):
 def test_a_full_disk_keeps_the_last_state(file, monkeypatch):
     file.save({"words": 1}, ARRAYS)
 
-    def full(path: Path, *_: object) -> None:
+    def full(path: Path, *_: object, **__: object) -> None:
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 

@@ -7,7 +7,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from wordstill.core.tensors import map_array, map_tensors, write_tensors
+from wordstill.core.tensors import map_array, map_tensors, read_checked, write_tensors
 from wordstill.errors import FormatError
 
 TENSORS = {
@@ -79,7 +79,12 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
         (file_of(entry(offsets=[0]), bytes(8)), "make no sense"),
         (file_of(entry(offsets=[0, 12]), bytes(12)), "needs 8 bytes, its offsets give 12"),
         (file_of(entry(offsets=[8, 0]), bytes(8)), "needs 8 bytes, its offsets give -8"),
-        (file_of(entry(shape=[1 << 70], offsets=[0, 4 << 70]), bytes(8)), "the data has 8 bytes, expected"),
+        (file_of(entry(shape=[1 << 70], offsets=[0, 4 << 70]), bytes(8)), "make no sense"),
+        (file_of(entry(shape=[1 << 40], offsets=[0, 4 << 40]), bytes(8)), "the data has 8 bytes, expected"),
+        (file_of(entry(shape=[0, 10**30], offsets=[0, 0])), "make no sense"),
+        (file_of(entry(shape=[0, 1 << 62, 1 << 62], offsets=[0, 0])), "make no sense"),
+        (file_of(entry(shape=[1] * 70, offsets=[0, 4]), bytes(4)), "make no sense"),
+        (file_of(b'{"a": {}, "a": {}}'), "a name comes twice"),
         (file_of(entry(), bytes(7)), "the data has 7 bytes, expected 8"),
         (file_of(entry(), bytes(9)), "the data has 9 bytes, expected 8"),
         (file_of(entry(offsets=[4, 12]), bytes(12)), "begins at byte 4 of the data, expected 0"),
@@ -91,6 +96,29 @@ def test_a_header_is_not_believed(tmp_path, content, message):
     with pytest.raises(FormatError, match=message) as caught:
         map_tensors(tmp_path / "x")
     assert str(caught.value).startswith(str(tmp_path / "x"))
+
+
+def test_a_checksum_is_of_every_byte(tmp_path):
+    path = tmp_path / "x"
+    write_tensors(path, TENSORS, {"format": "wordstill", "text": '"sha256":"' + "0" * 64}, checksum=True)
+    assert_same(load_file(path), TENSORS)
+    tensors, metadata = read_checked(path, ())
+    assert_same(tensors, TENSORS)
+    assert metadata == {"format": "wordstill", "text": '"sha256":"' + "0" * 64}
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError):
+            read_checked(path, ("format", "text"))
+
+
+def test_files_from_before_there_were_checksums_are_read(tmp_path):
+    write_tensors(tmp_path / "x", TENSORS, {"format": "old"})
+    assert_same(read_checked(tmp_path / "x", ("format",))[0], TENSORS)
+    with pytest.raises(FormatError, match="has no checksum"):
+        read_checked(tmp_path / "x", ("format", "sha356"))
 
 
 MATRIX = np.arange(20, dtype=np.float32).reshape(5, 4)
@@ -109,6 +137,7 @@ def test_an_array_is_mapped(tmp_path):
         (np.array([[None]]), "Python objects, which are never loaded"),
         (np.zeros(3, dtype=[("a", "i4")]), "Python objects, which are never loaded"),
         (np.asfortranarray(MATRIX), "stored by columns"),
+        (np.array(["a", "b"]), "<U1 of shape .*expected numbers"),
     ],
 )
 def test_arrays_that_are_refused(tmp_path, array, message):
@@ -117,7 +146,7 @@ def test_arrays_that_are_refused(tmp_path, array, message):
         map_array(tmp_path / "x.npy")
 
 
-@pytest.mark.parametrize("shape", [(1 << 40, 300), (2, 3), (-1, 4), (1 << 70, 1 << 70)])
+@pytest.mark.parametrize("shape", [(1 << 40, 300), (2, 3), (-1, 4), (1 << 70, 1 << 70), (0, 10**30), (1,) * 70])
 def test_a_shape_is_not_believed(tmp_path, shape):
     with (tmp_path / "x.npy").open("wb") as handle:
         header = {"descr": "<f4", "fortran_order": False, "shape": shape}

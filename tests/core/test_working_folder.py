@@ -53,6 +53,22 @@ def test_the_working_folder_stays_if_it_is_of_use(out, error, found, kept):
     assert caught.value.kept_in == (work.path if kept else None)
 
 
+def test_one_flipped_bit_of_the_settings_is_told(out):
+    record = stopped(out).with_name(SETTINGS)
+    whole = record.read_bytes()
+    refused = 0
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        record.write_bytes(damaged)
+        try:
+            keep_record(record, {"command": "work", "seed": 0})
+        except DataError:
+            refused += 1
+        # Without the name of the checksum, which is six of these bytes, the rest is as it was.
+    assert refused >= len(whole) - len("sha256")
+
+
 @pytest.mark.parametrize(("made", "kept"), [("shards", False), ("shards/1.json", True)])
 def test_empty_folders_are_no_work(out, made, kept):
     with pytest.raises(DataError), working_folder(out, "work") as work:

@@ -145,7 +145,46 @@ def test_a_header_that_lies(make_corpus) -> None:
     corpus = make_corpus("Some text. More text.")
     content = (corpus.path / "tokens.npy").read_bytes()
     (corpus.path / "tokens.npy").write_bytes(content.replace(b"(4,)", b"(3,)"))
-    with pytest.raises(DataError, match="3 tokens, expected 4"):
+    with pytest.raises(DataError, match=r"tokens\.npy: uint32 of shape \(3,\) needs 12 bytes"):
+        Corpus.open(corpus.path)
+
+
+def test_one_flipped_bit_of_the_meta_file_is_told(make_corpus) -> None:
+    """D14: the number of words, which sets learning rates, was not checked."""
+    corpus = make_corpus("Some text.")
+    path = corpus.path / "meta.json"
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 9):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DataError):
+            Corpus.open(corpus.path)
+
+
+def test_a_store_from_before_its_meta_file_had_a_checksum(make_corpus) -> None:
+    corpus = make_corpus("Some text.")
+    path = corpus.path / "meta.json"
+    meta = {**json.loads(path.read_text()), "schema": 1}
+    del meta["sha256"]
+    path.write_text(json.dumps(meta))
+    assert Corpus.open(corpus.path, verify=True).hash == corpus.hash
+    for changed in ({"settings": {}}, {"glued": -1}, {"counts": {}}, {"counts": 5}, {"hash": "0"}):
+        path.write_text(json.dumps({**meta, **changed}))
+        with pytest.raises(DataError):
+            Corpus.open(corpus.path)
+
+
+@pytest.mark.parametrize("descr", ["<U0", "|O", "<f4"])
+def test_arrays_that_would_end_the_process(make_corpus, descr: str) -> None:
+    """D7: numpy divides by the size of an element."""
+    corpus = make_corpus("Some text.")
+    path = corpus.path / "sentences.npy"
+    size = path.stat().st_size
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (-1,), }}".ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    path.write_bytes(content.ljust(size, b"\x00"))
+    with pytest.raises(DataError, match=r"store is damaged.*sentences\.npy"):
         Corpus.open(corpus.path)
 
 
@@ -188,7 +227,7 @@ def test_the_hash_tells_contents_and_settings_apart(make_corpus) -> None:
 def test_meta(make_corpus) -> None:
     corpus = make_corpus("Some text.")
     meta = json.loads((corpus.path / "meta.json").read_text())
-    assert meta == corpus.meta
+    assert {**meta, "sha256": None} == {**corpus.meta, "sha256": None}
     assert meta["settings"] == {
         "splitter": "sentencex:en", "segmenter": "words.v1", "sentences_per_line": False, "filter": "none",
         "language": None,

@@ -77,6 +77,28 @@ def test_a_large_table_opens_at_once(tmp_path):
     assert time.process_time() - start < 1
 
 
+def test_changed_words_are_told(folder):
+    """D14: their checksum was compared and nothing said."""
+    text = (folder / "words.txt").read_bytes()
+    (folder / "words.txt").write_bytes(text.replace(b"b c", b"b d"))
+    with pytest.raises(FormatError, match=r"words\.txt is damaged or was changed.*convert --repair"):
+        artifact.read(folder)
+    with pytest.warns(UserWarning, match="words other than those recorded"):
+        assert formats.read(folder, repair=True).words[1] == "b d"
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+def test_changed_numbers_are_told_when_all_are_used(folder, tmp_path, dtype):
+    formats.write(artifact.read(folder), tmp_path / "again", dtype=dtype)
+    path = tmp_path / "again" / "vectors.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    table = artifact.read(tmp_path / "again")
+    for use in (lambda: table.most_similar("a"), table.check_finite, lambda: formats.write(table, tmp_path / "x.txt")):
+        with pytest.raises(FormatError, match=r"vectors\.safetensors is damaged or was changed"):
+            use()
+
+
 def test_verify_finds_a_changed_number_and_reading_does_not_look(folder):
     assert artifact.read(folder, verify=True).words == tuple(WORDS)
     tensors = bytearray((folder / "vectors.safetensors").read_bytes())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -117,6 +118,29 @@ def test_what_is_not_fitted_or_has_a_table_in_it_is_not_saved(table, tmp_path):
     with pytest.raises(UsageError, match="only if its table is named by its path"):
         joined.save(tmp_path / "learnt")
     assert not (tmp_path / "learnt").exists()
+
+
+def test_one_flipped_bit_is_told(tmp_path):
+    path = tmp_path / "learnt"
+    table = WordVectors(["a", "b", "c"], np.arange(6, dtype=np.float32).reshape(3, 2))
+    Pipeline.from_spec("centre").fit(table).save(path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError):
+            Pipeline.load(path)
+
+
+def test_a_transform_without_its_array(tmp_path):
+    """D20: a KeyError."""
+    path = tmp_path / "learnt"
+    chain = json.dumps([{"name": Pipeline.from_spec("centre").transforms[0].name, "settings": {}}])
+    write_tensors(path, {"0.other": np.ones(3)}, {"format": "wordstill transforms", "chain": chain})
+    table = WordVectors(["a", "b", "c"], np.arange(6, dtype=np.float32).reshape(3, 2))
+    with pytest.raises(FormatError, match="lack the array"):
+        Pipeline.load(path).transform(table)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,23 @@ def test_words_are_kept_for_the_next_time(table, tmp_path):
     assert again.read == ["cccc"]
 
 
+def test_a_damaged_cache_is_told_or_thrown_away(table, tmp_path):
+    """D15: it gave wrong vectors, or an error for ever."""
+    path = tmp_path / "words"
+    given = TeacherBackoff(table, Reader(), teacher="letters", cache=path).find(["aaaa"])
+    whole = path.read_bytes()
+    for place in (0, 9, len(whole) // 2, len(whole) - 1):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match="words"):
+            TeacherBackoff(table, Reader(), teacher="letters", cache=path)
+    with pytest.warns(UserWarning, match="are read again.*is damaged"):
+        backoff = TeacherBackoff(table, Reader(), teacher="letters", cache=path, disposable=True)
+    np.testing.assert_array_equal(backoff.find(["aaaa"])[0], given[0])
+    TeacherBackoff(table, Reader(), teacher="letters", cache=path)
+
+
 def test_words_of_another_teacher_or_table_are_not_used(table, tmp_path):
     TeacherBackoff(table, Reader(), teacher="letters", cache=tmp_path / "words").find(["aaaa"])
     other = WordVectors(table.words, table.matrix * 2)

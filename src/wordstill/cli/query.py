@@ -128,10 +128,11 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
     digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
     folder = user_cache("words")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"Cannot cache the teacher's words in {folder}: {error.strerror}.") from None
-    return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=folder / f"{digest}.safetensors")
+    cache = folder / f"{digest}.safetensors"
+    return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)
 
 
 def _recorded_teacher(table: WordVectors) -> str | None:

@@ -11,6 +11,7 @@ What a command has finished lies beside them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -27,12 +28,15 @@ from typing import IO, Any, TypeVar
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_file, atomic_path, disk_errors, refuse_existing, remove, take_up_leftovers
-from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import DataError, Interrupted, UsageError
 
 CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lock"
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 ABSENT = "absent"
+CHECKSUM = "sha256"
+UNSIGNED = ("progress", "recipe")
+"""What the metadata of a checkpoint had before checkpoints carried checksums."""
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
 log = logging.getLogger("wordstill")
@@ -142,9 +146,8 @@ def _take_over(folder: Path, *, restart: bool) -> bool:
 
 def _noted(folder: Path) -> dict[str, Any]:
     """The record of a working folder as far as it can be read."""
-    with suppress(OSError, ValueError):
-        record = json.loads((folder / SETTINGS).read_bytes())
-        return record if isinstance(record, dict) else {}
+    with suppress(OSError, ValueError, RecursionError, DataError):
+        return read_record(folder / SETTINGS)
     return {}
 
 
@@ -167,9 +170,9 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
     """
     now: dict[str, Any] = json.loads(json.dumps(settings))
     try:
-        record: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+        record = read_record(path) if path.exists() else {}
         before = {key: value for key, value in record.items() if key in now}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, RecursionError, DataError) as error:
         raise DataError(f"{path} is damaged ({error}): {remedy}.") from error
     if different := differences(before, {key: now[key] for key in before}):
         raise DataError(
@@ -179,9 +182,33 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
 
 
 def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Replace a record as a whole; returns it."""
+    """Replace a record as a whole, with its checksum; returns it."""
     with atomic_file(path) as handle:
-        handle.write(json.dumps(record, ensure_ascii=False, indent=2).encode())
+        handle.write(json.dumps(signed(record), ensure_ascii=False, indent=2).encode())
+    return record
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record without its checksum, which must be right if there is one."""
+    return unsigned(json.loads(path.read_bytes()))
+
+
+def signed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data with the SHA-256 of their JSON."""
+    return {**record, CHECKSUM: hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()}
+
+
+def unsigned(record: Any) -> dict[str, Any]:
+    """Plain data without the checksum that `signed` added.
+
+    Raises:
+        DataError: It is another one, or the data are no object.
+    """
+    if not isinstance(record, dict):
+        raise DataError(f"a JSON {type(record).__name__}, expected an object")
+    expected = record.pop(CHECKSUM, None)
+    if expected is not None and signed(record)[CHECKSUM] != expected:
+        raise DataError("its SHA-256 is not the recorded one")
     return record
 
 
@@ -215,7 +242,7 @@ class CheckpointFile:
         """Write the state, then take the place of the last one."""
         metadata = {"progress": json.dumps(progress), "recipe": self.recipe}
         with atomic_path(self.path) as temporary:
-            write_tensors(temporary, arrays, metadata)
+            write_tensors(temporary, arrays, metadata, checksum=True)
 
     def load(self, progress: Callable[..., Progress]) -> tuple[Progress, dict[str, NDArray[Any]]] | None:
         """The last state, with read-only arrays, or None where there is none.
@@ -229,10 +256,10 @@ class CheckpointFile:
         if not self.path.exists():
             return None
         try:
-            arrays, metadata = map_tensors(self.path)
+            arrays, metadata = read_checked(self.path, UNSIGNED)
             different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
             reached = progress(**json.loads(metadata["progress"]))
-        except (DataError, OSError, KeyError, TypeError, ValueError) as error:
+        except (DataError, OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DataError(f"The checkpoint {self.path} is damaged ({error}): {START_ANEW}.") from error
         if different:
             raise DataError(

@@ -3,15 +3,18 @@
 The layout of safetensors is an 8-byte little-endian length, that many bytes of JSON (dtype, shape and offsets
 of each name), and the data. Both are memory-mapped, and nothing in a header is believed before it is checked
 against the size of the file.
+
+A file may carry a checksum: ``sha256`` in its metadata is that of all its bytes, with zeros where it stands itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import tokenize
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -19,23 +22,46 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from wordstill.errors import FormatError
+from wordstill.errors import FormatError, in_one_line
 
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000
 ALIGNMENT = 8
 METADATA = "__metadata__"
+CHECKSUM = "sha256"
+BLANK_CHECKSUM = "0" * 64
+STORED_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+HASH_BLOCK = 1 << 20
+MAX_AXES = 32
+MAX_BYTES = 1 << 60
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
+DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1",
+}  # fmt: skip
 NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 
 
 def write_tensors(
-    path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], *, block_bytes: int = 8 << 20
+    path: Path,
+    tensors: Mapping[str, NDArray[Any]],
+    metadata: Mapping[str, str],
+    *,
+    checksum: bool = False,
+    block_bytes: int = 8 << 20,
 ) -> None:
-    """Write arrays of at least one dimension, the widest type first so that each begins aligned."""
+    """Write arrays of at least one dimension, the widest type first so that each begins aligned.
+
+    Args:
+        path: The file.
+        tensors: The arrays by name.
+        metadata: Texts by name.
+        checksum: Whether the file carries one, for `read_checked`.
+        block_bytes: Written at once.
+    """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    metadata = {**metadata, CHECKSUM: BLANK_CHECKSUM} if checksum else metadata
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
     end = 0
     for name, tensor in ordered:
@@ -44,13 +70,23 @@ def write_tensors(
         header[name] = {"dtype": code, "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % ALIGNMENT)
+    digest = hashlib.sha256()
     with path.open("wb") as handle:
-        handle.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
+
+        def write(data: bytes) -> None:
+            handle.write(data)
+            if checksum:
+                digest.update(data)
+
+        write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         for _, tensor in ordered:
             rows = max(1, block_bytes // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
             for start in range(0, len(tensor), rows):
                 block = tensor[start : start + rows]
-                handle.write(block.astype(block.dtype.newbyteorder("<"), copy=False).tobytes())
+                write(block.astype(block.dtype.newbyteorder("<"), copy=False).tobytes())
+        if checksum and (place := STORED_CHECKSUM.search(text)):
+            handle.seek(LENGTH_BYTES + place.start(1))
+            handle.write(digest.hexdigest().encode())
 
 
 def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
@@ -71,11 +107,36 @@ def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     return tensors, {str(key): str(value) for key, value in metadata.items()}
 
 
+def read_checked(path: Path, unsigned: Collection[str]) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Memory-map every array of a file after comparing all its bytes with the checksum that it carries.
+
+    Args:
+        path: The file.
+        unsigned: The names in the metadata of files from before there were checksums. A file with exactly these
+            is taken without one.
+    """
+    tensors, metadata = map_tensors(path)
+    expected = metadata.pop(CHECKSUM, None)
+    if expected is None:
+        if set(metadata) != set(unsigned):
+            raise FormatError(f"{path} has no checksum. It is damaged, or of another version.")
+        return tensors, metadata
+    with path.open("rb") as handle:
+        start = handle.read(LENGTH_BYTES)
+        text = handle.read(int.from_bytes(start, "little"))
+        digest = hashlib.sha256(start + text.replace(expected.encode(), BLANK_CHECKSUM.encode(), 1))
+        while block := handle.read(HASH_BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != expected:
+        raise FormatError(f"{path} is damaged: its SHA-256 is {digest.hexdigest()}, expected {expected}.")
+    return tensors, metadata
+
+
 def map_array(path: Path) -> NDArray[Any]:
     """Memory-map an array, read-only.
 
     Raises:
-        FormatError: It is no array, holds Python objects, is stored by columns, or is not of its size.
+        FormatError: It is no array of numbers, is stored by columns, or is not of its size.
     """
     if not path.is_file():
         raise FormatError(f"{path} is missing.")
@@ -83,15 +144,16 @@ def map_array(path: Path) -> NDArray[Any]:
         try:
             version = npy.read_magic(handle)
             shape, fortran, dtype = NPY_HEADERS[version](handle)
-        except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError) as error:
-            raise FormatError(f"{path} is not an array of numpy, or a damaged one ({error}).") from None
+        except Exception as error:
+            # numpy evaluates the header as Python's text of a dict; damage there can raise nearly anything.
+            raise FormatError(f"{path} is not an array of numpy, or a damaged one ({in_one_line(error)}).") from None
         offset = handle.tell()
     if dtype.hasobject or dtype.names is not None:
         raise FormatError(f"{path} holds Python objects, which are never loaded: that could run code.")
     if fortran and len(shape) > 1:
         raise FormatError(f"{path} is stored by columns; write it in C order with numpy.ascontiguousarray.")
-    if any(type(size) is not int or size < 0 for size in shape):
-        raise FormatError(f"{path} has the shape {shape}, which makes no sense.")
+    if dtype.kind not in "biuf" or not _is_shape(list(shape), dtype):
+        raise FormatError(f"{path} is {dtype} of shape {_shown(shape)}, expected numbers of a sensible shape.")
     needed, there = math.prod(shape) * dtype.itemsize, path.stat().st_size - offset
     if needed != there:
         raise FormatError(
@@ -114,7 +176,7 @@ def _header(path: Path, size: int) -> tuple[dict[str, Any], int]:
             )
         text = handle.read(length)
     try:
-        header = json.loads(text)
+        header = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: the header is not JSON ({error}). The file is damaged.") from None
     if not isinstance(header, dict):
@@ -129,9 +191,11 @@ def _checked_entry(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tu
     code, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(code, str) or code not in DTYPES:
         raise FormatError(f"{path}: {name!r} has the type {code!r}, expected one of {', '.join(DTYPES)}.")
-    if not _is_sizes(shape) or not _is_sizes(offsets) or len(offsets) != 2:
-        raise FormatError(f"{path}: {name!r} has the shape {shape!r} and the offsets {offsets!r}, which make no sense.")
     dtype = np.dtype(DTYPES[code])
+    if not _is_shape(shape, dtype) or not _is_sizes(offsets) or len(offsets) != 2:
+        raise FormatError(
+            f"{path}: {name!r} has the shape {_shown(shape)} and the offsets {_shown(offsets)}, which make no sense."
+        )
     expected = math.prod(shape) * dtype.itemsize
     if offsets[1] - offsets[0] != expected:
         raise FormatError(
@@ -155,6 +219,27 @@ def _map(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) 
     if 0 in shape:
         return np.empty(shape, dtype=dtype)
     return np.memmap(os.fspath(path), dtype=dtype, mode="r", offset=offset, shape=shape)
+
+
+def _is_shape(shape: Any, dtype: np.dtype[Any]) -> TypeGuard[list[int]]:
+    """Whether numpy can have such an array; one without numbers in it can still have axes that are too long."""
+    return (
+        _is_sizes(shape)
+        and len(shape) <= MAX_AXES
+        and math.prod(max(1, size) for size in shape) * dtype.itemsize < MAX_BYTES
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        raise ValueError("a name comes twice")
+    return names
 
 
 def _is_sizes(value: Any) -> TypeGuard[list[int]]:

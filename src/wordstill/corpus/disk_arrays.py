@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
 from wordstill.core.files import disk_errors
+from wordstill.core.tensors import map_array
 from wordstill.errors import DataError
 
 CHUNK_ENTRIES = 1024
@@ -60,7 +61,7 @@ class ArrayWriter:
 def read_array(path: Path) -> NDArray[Any]:
     """The array of a ``.npy`` file, mapped into memory and read-only; no pickle is ever read."""
     # A plain view: indexing an instance of np.memmap costs several times as much.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    return np.asarray(map_array(path))
 
 
 class SpillCounter:
@@ -136,12 +137,16 @@ def read_run(path: Path) -> Iterator[Entry]:
             header = file.read(16)
             if not header:
                 return
-            entries, size = np.frombuffer(header, dtype="<i8").tolist() if len(header) == 16 else (0, 1)
-            body = file.read(16 * entries + size)
+            entries, size = np.frombuffer(header, dtype="<i8").tolist() if len(header) == 16 else (0, -1)
+            # Nothing is read that the rest of the file cannot hold, whatever a damaged header says.
+            whole = 0 <= entries <= CHUNK_ENTRIES and size >= 0 and 16 * entries + size <= path.stat().st_size
+            body = file.read(16 * entries + size) if whole else b""
             position = file.tell()
-        if len(body) != 16 * entries + size:
-            raise DataError(f"{path} is cut short at byte {position}. Delete the folder it is in and start again.")
-        numbers = np.frombuffer(body, dtype="<i8", count=2 * entries)
+        numbers = np.frombuffer(body, dtype="<i8", count=2 * entries) if len(body) >= 16 * entries else np.empty(0)
+        if not whole or len(body) != 16 * entries + size or numbers[:entries].sum() != size:
+            raise DataError(
+                f"{path} is damaged or cut short near byte {position}. Delete the folder it is in and start again."
+            )
         ends = np.cumsum(numbers[:entries]) + 16 * entries
         starts = ends - numbers[:entries]
         for start, end, count in zip(starts.tolist(), ends.tolist(), numbers[entries:].tolist()):

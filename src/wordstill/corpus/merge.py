@@ -80,7 +80,10 @@ class _FormTable:
 
     def _flush(self) -> None:
         encoded = [form for form, _ in self._batch]
-        forms = [form.decode() for form in encoded]
+        try:
+            forms = [form.decode() for form in encoded]
+        except UnicodeDecodeError as error:
+            raise DataError(f"A shard of the text is damaged ({error}). Start again with --overwrite.") from error
         counts = np.array([count for _, count in self._batch], dtype=np.int64)
         spans = [self._segmenter.spans(form) for form in forms]
         sizes = np.fromiter(map(len, spans), dtype=np.int64, count=len(spans))

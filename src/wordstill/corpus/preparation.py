@@ -127,11 +127,11 @@ def is_one_store(paths: Sequence[str | Path]) -> bool:
 
 def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
     """What text is prepared and how, to tell whether a resumed run is about the same."""
-    sizes = {
-        source.name if source.path is None else str(source.path.resolve()): source.size
+    contents = {
+        source.name if source.path is None else str(source.path.resolve()): source.sha256()
         for source in find_sources(paths)
     }
-    return {"bytes of": sizes, "settings": asdict(config)}
+    return {"content of": contents, "settings": asdict(config)}
 
 
 def _refuse_foreign(out: Path) -> None:

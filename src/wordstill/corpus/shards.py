@@ -6,23 +6,27 @@ called tokens.
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file
+from wordstill.core.files import atomic_file, atomic_path, sha256_of
+from wordstill.core.guard import reading
+from wordstill.core.resume import read_record, write_record
+from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.disk_arrays import write_run
 from wordstill.corpus.filters import LanguageTest, Sentences, get_filter
 from wordstill.corpus.paragraphs import Block, Paragraph, read_paragraphs
 from wordstill.corpus.segment import Splitter
 from wordstill.errors import DataError, WordstillError
+
+log = logging.getLogger("wordstill")
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Shard:
     @property
     def arrays(self) -> Path:
         """Local form ids, forms per sentence, sentences per paragraph."""
-        return self.folder / f"{self.index:06d}.npz"
+        return self.folder / f"{self.index:06d}.safetensors"
 
     @property
     def map(self) -> Path:
@@ -65,24 +69,32 @@ class Shard:
 
     @property
     def record(self) -> Path:
-        """Digest of the raw block, and the tally; written last, so that it marks a complete shard."""
+        """Digests of the raw block and of the forms, and the tally; written last, it marks a complete shard."""
         return self.folder / f"{self.index:06d}.json"
 
     def finished(self, digest: str) -> Tally | None:
-        """The tally of a shard that was made from the block with that digest, else None."""
+        """The tally of a shard that was made from the block with that digest, else None.
+
+        The shard's files are compared with their checksums. One that is damaged counts as not made.
+        """
         try:
-            record = json.loads(self.record.read_bytes())
-            return Tally(**record["tally"]) if record["digest"] == digest else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+            record = read_record(self.record)
+            if record["digest"] != digest:
+                return None
+            self.load()
+            if sha256_of(self.forms) == record["forms"]:
+                return Tally(**record["tally"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, DataError):
+            pass
+        if self.record.exists():
+            log.warning("%s is damaged and is made again.", self.record)
+        return None
 
     def load(self) -> dict[str, NDArray[np.uint32]]:
         """The arrays ``tokens``, ``sentences`` and ``paragraphs``."""
-        try:
-            with np.load(self.arrays, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise DataError(f"{self.arrays} is broken ({error}). Delete {self.folder} and start again.") from error
+        with reading(self.arrays, remedy=f"Delete {self.folder} and start again."):
+            arrays, _ = read_checked(self.arrays, ())
+            return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
 
 
 class ShardMaker:
@@ -195,12 +207,11 @@ class _Encoder:
         shard.record.unlink(missing_ok=True)
         with atomic_file(shard.forms) as file:
             write_run(file, ((self.forms[number].encode(), count) for number, count in zip(order, counts)))
-        with atomic_file(shard.arrays) as file:
+        with atomic_path(shard.arrays) as path:
             arrays: dict[str, Any] = {
                 "tokens": rank[form_ids],
                 "sentences": np.diff(np.array(self.sentence_ends, dtype=np.uint32), prepend=np.uint32(0)),
                 "paragraphs": np.diff(np.array(self.paragraph_ends, dtype=np.uint32), prepend=np.uint32(0)),
             }
-            np.savez(file, **arrays)
-        with atomic_file(shard.record) as file:
-            file.write(json.dumps({"digest": digest, "tally": asdict(tally)}).encode())
+            write_tensors(path, arrays, {}, checksum=True)
+        write_record(shard.record, {"digest": digest, "forms": sha256_of(shard.forms), "tally": asdict(tally)})

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from wordstill.core.files import sha256_of
+from wordstill.core.guard import reading
 from wordstill.core.text_io import ByteReader, Limits, open_bytes, without_suffix
 from wordstill.errors import DataError, MissingExtra
 
 STANDARD_INPUT = "-"
 HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
+DIGEST_LETTERS = 16
 LIMITS = Limits(ratio=None, memory_bytes=1 << 31)
 """Text is worked on as it comes, so it may shrink to any size; large corpora use long windows."""
 
@@ -31,6 +34,13 @@ class Source:
     def suffix(self) -> str:
         """The suffix that tells the kind, without that of the compression; lower case."""
         return Path(without_suffix(self.name)).suffix.lower()
+
+    def sha256(self) -> str | None:
+        """The start of the SHA-256 of a file's content as it is stored; None for what can be read only once."""
+        if self.path is None or not self.path.is_file():
+            return None
+        with reading(self.name):
+            return sha256_of(self.path)[:DIGEST_LETTERS]
 
     @contextmanager
     def open(self) -> Iterator[Stream]:

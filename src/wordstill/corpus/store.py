@@ -18,15 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import sha256_of
+from wordstill.core.guard import reading
+from wordstill.core.resume import CHECKSUM, signed, unsigned
 from wordstill.corpus.disk_arrays import read_array
 from wordstill.errors import DataError
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of the files; 2 added the checksum of ``meta.json``."""
+READ_SCHEMAS = (1, 2)
+CONTENT_SCHEMA = 1
+"""Part of a store's hash, which is the same for the same text whatever the schema of the files."""
 META_FILE = "meta.json"
 FILES = (
     "forms.bin", "tokens.npy", "sentences.npy", "paragraphs.npy", "form_offsets.npy", "form_lengths.npy",
     "form_counts.npy", "form_words.npy", "word_starts.npy", "word_ends.npy",
 )  # fmt: skip
+COUNTS = ("paragraphs", "sentences", "tokens", "forms", "words")
 FORM_CACHE = 1 << 17
 
 
@@ -86,15 +93,16 @@ class Corpus:
     def open(cls, path: str | Path, *, verify: bool = False) -> Corpus:
         """Open a store; ``verify`` reads all files and compares their SHA-256 with the recorded ones."""
         folder = Path(path)
-        meta = _read_meta(folder)
-        for name, record in meta["files"].items():
-            _check_file(folder / name, record, verify=verify)
-        try:
-            corpus = cls(folder, meta)
-        except (ValueError, OSError, EOFError) as error:
-            raise _broken(folder, str(error)) from error
-        corpus._check_lengths()
-        return corpus
+        with reading(f"The corpus store {folder}", remedy="Prepare the text again."):
+            meta = _read_meta(folder)
+            for name in FILES:
+                _check_file(folder / name, meta["files"][name], verify=verify)
+            try:
+                corpus = cls(folder, meta)
+            except (DataError, ValueError) as error:
+                raise _broken(folder, str(error)) from error
+            corpus._check_lengths()
+            return corpus
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Corpus.open, (self.path,)
@@ -224,17 +232,22 @@ def write_meta(
 ) -> None:
     """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
     files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in FILES}
-    content = {"schema": SCHEMA, "settings": settings, "files": sorted(str(file["sha256"]) for file in files.values())}
     meta = {
         "schema": SCHEMA,
-        "hash": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
+        "hash": _content_hash(settings, files),
         "settings": settings,
         "counts": counts,
         "glued": glued,
         "files": files,
         "sources": sources,
     }
-    (store / META_FILE).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (store / META_FILE).write_text(json.dumps(signed(meta), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _content_hash(settings: dict[str, Any], files: dict[str, Any]) -> str:
+    sums = sorted(str(files[name]["sha256"]) for name in FILES)
+    content = {"schema": CONTENT_SCHEMA, "settings": settings, "files": sums}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -243,14 +256,23 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         raise DataError(f"{folder} is not a prepared corpus: it has no {META_FILE}. Make one with wordstill prepare.")
     try:
         meta: dict[str, Any] = json.loads(path.read_bytes())
-        schema = meta["schema"]
+        schema, has_checksum = meta["schema"], CHECKSUM in meta
         complete = set(FILES) <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _broken(path, f"{type(error).__name__}: {error}") from error
-    if schema != SCHEMA:
+    if schema not in READ_SCHEMAS:
         raise DataError(f"{path} has schema {schema!r}, this version reads {SCHEMA}. Prepare the text again.")
-    if not complete:
+    if not complete or has_checksum != (schema == SCHEMA):
         raise _broken(path, "entries are missing")
+    try:
+        meta = unsigned(meta)
+    except DataError as error:
+        raise _broken(path, str(error)) from None
+    if meta["hash"] != _content_hash(meta["settings"], meta["files"]):
+        raise _broken(path, "its hash is not that of its settings and files")
+    counts = (*meta["counts"].values(), meta["glued"])
+    if not all(type(count) is int and count >= 0 for count in counts) or set(COUNTS) - set(meta["counts"]):
+        raise _broken(path, "its counts are not whole numbers from 0 on")
     return meta
 
 
@@ -265,4 +287,4 @@ def _check_file(path: Path, record: dict[str, Any], *, verify: bool) -> None:
 
 
 def _broken(path: Path, reason: str) -> DataError:
-    return DataError(f"The corpus store is damaged at {path}: {reason}. Prepare the text again.")
+    return DataError(f"The corpus store is damaged at {path}: {reason.rstrip('.')}. Prepare the text again.")

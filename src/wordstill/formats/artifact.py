@@ -17,6 +17,7 @@ import hashlib
 import json
 import re
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, sha256_of
+from wordstill.core.guard import reading
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
@@ -52,7 +54,10 @@ FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": d
 
 
 def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> WordVectors:
-    """Open the folder; ``verify`` reads everything and compares the SHA-256, while sizes are always checked."""
+    """Open the folder, after comparing the words with their SHA-256.
+
+    The numbers are compared when all of them are used for the first time, or at once with ``verify``.
+    """
     if path.is_file():
         raise not_this(path, head(path), "a folder with vectors")
     for name in (CONFIG, *HASHED):
@@ -67,15 +72,21 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     data = (path / WORDS).read_bytes()
     words = _parse_words(path / WORDS, data, config["rows"])
     provenance = config["provenance"]
-    if hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS) and not options.repair:
+    recorded = hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS)
+    if recorded and not options.repair:
         # These are the words that we wrote, each once: their index can wait until someone asks.
         try:
-            return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True)
+            table = WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True)
         except WordstillError as error:
             raise FormatError(f"{path}: {error}") from None
-    return make_table(
+        table.verify_on_use(partial(_verify, path, config))
+        return table
+    table = make_table(
         path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
     )
+    if not recorded:
+        options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
+    return table
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -143,9 +154,16 @@ def _must_be_there(path: Path) -> None:
 
 def _verify(path: Path, config: dict[str, Any]) -> None:
     for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS}):
-        got, expected = sha256_of(path / name), config["sha256"].get(name)
-        if got != expected:
-            raise FormatError(f"{path / name} is damaged or was changed: SHA-256 {got}, expected {expected}.")
+        with reading(path / name, FormatError):
+            if sha256_of(path / name) != config["sha256"].get(name):
+                raise _changed(path / name, config)
+
+
+def _changed(path: Path, config: dict[str, Any]) -> FormatError:
+    return FormatError(
+        f"{path} is damaged or was changed: SHA-256 {sha256_of(path)}, expected {config['sha256'].get(path.name)}. "
+        "Get it again, or take it as it is with convert --repair (repair=True)."
+    )
 
 
 def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix, NDArray[np.int64] | None]:

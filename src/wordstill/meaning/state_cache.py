@@ -1,29 +1,36 @@
 """The teacher's states of all triples, read once, kept in bfloat16 and memory-mapped.
 
 states.npy   [triples, 3, layers, width], the bits of bfloat16 as int16
-cache.json   whose states they are, and how many are there
+cache.json   whose states they are, how many are there, and the SHA-256 of each block of them
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.files import disk_errors
+from wordstill.core.guard import reading
 from wordstill.core.progress import count_bar
 from wordstill.core.resume import keep_record, locked, write_record
-from wordstill.errors import Interrupted
+from wordstill.core.tensors import map_array
+from wordstill.errors import DataError, Interrupted
 from wordstill.meaning.triples import ROLES, Triple, Triples
 from wordstill.teacher.spans import StateReader
 
-STATES, RECORD = "states.npy", "cache.json"
-SCHEMA = 1
+STATES, RECORD, BLOCKS = "states.npy", "cache.json", "blocks"
+SCHEMA = 2
+"""2 added checksums."""
 BLOCK = 8192
 
 
@@ -37,7 +44,7 @@ class StateCache:
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
         self.folder = folder
         self.dropped: int = record["dropped"]
-        self._bits: NDArray[np.int16] = np.load(folder / STATES, mmap_mode="r", allow_pickle=False)[: record["rows"]]
+        self._bits: NDArray[np.int16] = np.asarray(map_array(folder / STATES))[: record["rows"]]
 
     @classmethod
     def build(
@@ -56,10 +63,9 @@ class StateCache:
             remedy = "delete the folder or choose another"
             record = keep_record(folder / RECORD, state_settings(reader, triples), remedy)
             if "read" not in record:
-                with disk_errors(folder):
-                    shape = (len(triples), len(ROLES), *reader.shape)
-                    np.lib.format.open_memmap(folder / STATES, mode="w+", dtype=np.int16, shape=shape)
-                record = write_record(folder / RECORD, {**record, "read": 0, "rows": 0, "dropped": 0})
+                _reserve(folder / STATES, (len(triples), len(ROLES), *reader.shape))
+                record = write_record(folder / RECORD, {**record, "read": 0, "rows": 0, "dropped": 0, BLOCKS: []})
+            _verify(folder, record, remedy)
             done, total = record["read"], len(triples)
             with count_bar("states", total, "triples", show=progress, done=done) as bar:
                 try:
@@ -107,10 +113,15 @@ def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Se
     kept = states.view(len(ROLES), len(block), *reader.shape).transpose(0, 1)
     bits = kept[torch.from_numpy(whole).to(kept.device)].bfloat16().cpu().contiguous().view(torch.int16)
     first, count = record["rows"], int(whole.sum())
-    with disk_errors(folder):
-        table = np.lib.format.open_memmap(folder / STATES, mode="r+")
-        table[first : first + count] = bits.numpy()
-        table.flush()
+    data = bits.numpy().astype("<i2", copy=False).tobytes()
+    with disk_errors(folder), (folder / STATES).open("r+b") as file:
+        # Written as a file: a full disk is an error then, and not the end of the process as with mapped memory.
+        npy.read_magic(file)
+        npy.read_array_header_1_0(file)
+        file.seek(first * len(ROLES) * math.prod(reader.shape) * bits.itemsize, os.SEEK_CUR)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     return write_record(
         folder / RECORD,
         {
@@ -118,8 +129,30 @@ def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Se
             "read": record["read"] + len(block),
             "rows": first + count,
             "dropped": record["dropped"] + len(block) - count,
+            BLOCKS: [*record[BLOCKS], [count, hashlib.sha256(data).hexdigest()]],
         },
     )
+
+
+def _reserve(path: Path, shape: tuple[int, ...]) -> None:
+    """Make a file for an array of int16, of its full length, that takes no room yet."""
+    header = {"descr": "<i2", "fortran_order": False, "shape": shape}
+    with disk_errors(path.parent), path.open("wb") as file:
+        npy.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + 2 * math.prod(shape))
+
+
+def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
+    """Compare the states that were read before with their checksums."""
+    with reading(f"{folder / STATES}", remedy=f"{remedy.capitalize()}."):
+        bits, first = map_array(folder / STATES), 0
+        for rows, expected in record[BLOCKS]:
+            data = np.ascontiguousarray(bits[first : first + rows]).data
+            if hashlib.sha256(data).hexdigest() != expected:
+                raise DataError(f"{folder / STATES} is damaged in rows {first} to {first + rows - 1}: {remedy}.")
+            first += rows
+        if first != record["rows"]:
+            raise DataError(f"{folder / RECORD} has checksums of {first} rows, expected {record['rows']}: {remedy}.")
 
 
 GPU_SHARE = 0.5

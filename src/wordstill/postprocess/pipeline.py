@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path, disk_errors, refuse_existing
+from wordstill.core.guard import reading
 from wordstill.core.settings import Spec, configure
-from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.tensors import map_tensors, read_checked, write_tensors
 from wordstill.errors import FormatError, UsageError
 from wordstill.postprocess.base import Transform, record_of
 from wordstill.postprocess.registry import TRANSFORMS
@@ -78,7 +80,7 @@ class Pipeline:
             for key, array in step.learnt.items()
         }
         with disk_errors(path), atomic_path(path) as temporary:
-            write_tensors(temporary, tensors, {"format": KIND, CHAIN: json.dumps(chain)})
+            write_tensors(temporary, tensors, {"format": KIND, CHAIN: json.dumps(chain)}, checksum=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Pipeline:
@@ -86,18 +88,28 @@ class Pipeline:
         path = Path(path)
         if not path.is_file():
             raise FormatError(f"There is no file {path} with fitted transforms.")
-        tensors, metadata = map_tensors(path)
-        if metadata.get("format") != KIND:
-            raise FormatError(f"{path} does not hold fitted transforms.")
+        with reading(path, FormatError):
+            tensors, metadata = map_tensors(path)
+            if metadata.get("format") != KIND:
+                raise FormatError(f"{path} does not hold fitted transforms.")
+            chain = _chain(path, metadata.get(CHAIN, ""))
+            read_checked(path, ("format", CHAIN))
         steps = []
-        for number, entry in enumerate(_chain(path, metadata.get(CHAIN, ""))):
+        for number, entry in enumerate(chain):
             step = _known(path, entry)
             start = f"{number}."
-            step.state = {
-                key.removeprefix(start): np.array(array) for key, array in tensors.items() if key.startswith(start)
-            }
+            step.state = _Learnt(
+                (key.removeprefix(start), np.array(array)) for key, array in tensors.items() if key.startswith(start)
+            )
             steps.append(step)
         return cls(steps)
+
+
+class _Learnt(dict[str, NDArray[Any]]):
+    """What a file says that a transform has learnt."""
+
+    def __missing__(self, key: str) -> NDArray[Any]:
+        raise FormatError(f"The fitted transforms lack the array {key!r}. Fit them again.")
 
 
 def _written(step: Transform) -> dict[str, Any]:

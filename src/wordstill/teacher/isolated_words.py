@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path, disk_errors
-from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.guard import reading
+from wordstill.core.tensors import map_tensors, read_checked, write_tensors
 from wordstill.errors import FormatError, UsageError
 from wordstill.vectors.oov import Answer
 
@@ -46,6 +48,8 @@ class TeacherBackoff:
         fitted_on: How many words of the table to fit on.
         cache: A file that keeps the words read and the regression for the next time; None keeps them in
             memory only.
+        disposable: Whether a cache that is damaged is thrown away with a warning; otherwise it is an error, since
+            the file may be somebody else's.
     """
 
     name: ClassVar[str] = "teacher"
@@ -58,6 +62,7 @@ class TeacherBackoff:
         teacher: str = "",
         fitted_on: int = FITTED_ON,
         cache: str | os.PathLike[str] | None = None,
+        disposable: bool = False,
     ) -> None:
         if not len(table) or fitted_on < 1:
             raise UsageError("The back-off 'teacher' needs at least one word to fit on.")
@@ -66,7 +71,16 @@ class TeacherBackoff:
         self._map: dict[str, NDArray[np.float64]] = {}
         self._known: dict[str, NDArray[np.float32] | None] = {}
         if self.cache is not None and self.cache.exists():
-            self._load(self.cache)
+            self._load_or_discard(self.cache, disposable=disposable)
+
+    def _load_or_discard(self, path: Path, *, disposable: bool) -> None:
+        try:
+            with reading(path, FormatError, "Delete it, or name another file."):
+                self._load(path)
+        except FormatError as error:
+            if not disposable:
+                raise
+            warnings.warn(f"Words read before are read again: {error}", stacklevel=4)
 
     def find(self, words: Sequence[str]) -> list[Answer]:
         """The vectors of words; those not met before are read now, all at once."""
@@ -129,17 +143,21 @@ class TeacherBackoff:
             "unread": json.dumps(unread),
         }
         with disk_errors(path), atomic_path(path) as temporary:
-            write_tensors(temporary, {"vectors": vectors, **self._map}, metadata)
+            write_tensors(temporary, {"vectors": vectors, **self._map}, metadata, checksum=True)
 
     def _load(self, path: Path) -> None:
-        tensors, metadata = map_tensors(path)
+        _, metadata = map_tensors(path)
         if metadata.get("format") != KIND:
             raise FormatError(f"{path} holds no words read by a teacher; name another file for them.")
+        tensors, metadata = read_checked(path, ("format", "identity", "words", "unread"))
         if json.loads(metadata["identity"]) != self._identity():
             return
         words, unread = json.loads(metadata["words"]), json.loads(metadata["unread"])
-        self._known = {**dict(zip(words, np.array(tensors["vectors"]))), **dict.fromkeys(unread)}
-        self._map = {key: np.array(tensors[key]) for key in MAP}
+        vectors, learnt = np.array(tensors["vectors"]), {key: np.array(tensors[key]) for key in MAP}
+        if vectors.shape != (len(words), self.table.dim) or not np.isfinite(vectors).all():
+            raise FormatError(f"{path} has vectors of shape {vectors.shape} for {len(words)} words.")
+        self._known = {**dict(zip(words, vectors)), **dict.fromkeys(unread)}
+        self._map = learnt
 
 
 class WordsAlone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,7 +17,6 @@ from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentence_words import TextSplitter
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -33,7 +32,6 @@ class WordVectors:
         counts: How often each word was seen, or None if that is not known.
         provenance: What the table was made from and how; anything that JSON can hold.
         subwords: Gives vectors to words outside the table, if the table came with that.
-        splitter: Cuts texts into words of the table, if the table came with a tokenizer.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -45,7 +43,6 @@ class WordVectors:
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
-        splitter: TextSplitter | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -55,8 +52,8 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
-        self.splitter: TextSplitter | None = splitter
         self.backoffs: tuple[Backoff, ...] = ()
+        self._verify: Callable[[], None] | None = None
         self._unchecked = isinstance(matrix, np.memmap)
         if not self._unchecked:
             self.check_finite()
@@ -74,7 +71,7 @@ class WordVectors:
     @cached_property
     def unit(self) -> NDArray[np.float32]:
         """The rows scaled to length one, float32, (words, dim); rows of zeros stay zeros. Computed once."""
-        if self._unchecked:
+        if self._unchecked or self._verify is not None:
             self.check_finite()
         unit = unit_rows(self.matrix)
         unit.flags.writeable = False
@@ -191,12 +188,11 @@ class WordVectors:
             counts=None if self.counts is None else self.counts[rows],
             provenance=self.provenance,
             subwords=self.subwords,
-            splitter=self.splitter,
         )
 
     def replace(self, **changes: Any) -> WordVectors:
         """The same table with other arguments of the constructor; the words are known to be distinct."""
-        names = ("words", "matrix", "counts", "provenance", "subwords", "splitter")
+        names = ("words", "matrix", "counts", "provenance", "subwords")
         return WordVectors(**{name: getattr(self, name) for name in names} | changes, distinct=True)
 
     def save(
@@ -221,8 +217,15 @@ class WordVectors:
         for start in range(0, len(self), rows):
             yield self.matrix[start : start + rows].astype(np.float32, copy=False)
 
+    def verify_on_use(self, verify: Callable[[], None]) -> None:
+        """Have the numbers compared with their checksum before all of them are used for the first time."""
+        self._verify = verify
+
     def check_finite(self) -> None:
-        """Raise if any number of the matrix is NaN or infinite."""
+        """Raise if any number of the matrix is NaN or infinite, or not as it was recorded."""
+        if self._verify is not None:
+            self._verify()
+            self._verify = None
         start = 0
         for block in self.blocks():
             if not np.isfinite(block).all():
