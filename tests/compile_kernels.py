@@ -19,7 +19,7 @@ from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
 from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
-from wordstill.teacher.attention import WIDTHS
+from wordstill.teacher.attending.attention import WIDTHS
 from wordstill.teacher.kernels.attention_kernels import attend_short_texts
 from wordstill.teacher.kernels.pooling_kernels import range_sums
 
@@ -80,6 +80,10 @@ def calls() -> Iterator[Callable[[], Any]]:
                 yield lambda texts=texts, bounds=bounds, causal=causal: attend_short_texts(
                     texts, texts, texts, bounds, 0.1, causal
                 )
+        yield lambda texts=texts, bounds=bounds: attend_short_texts(
+            texts, texts, texts, bounds, 0.1, False, torch.zeros(2, 15), None
+        )
+        yield lambda texts=texts, bounds=bounds: attend_short_texts(texts, texts, texts, bounds, 0.1, False, None, 3)
     yield lambda: add_rows(table, torch.zeros(4, dtype=torch.int64), torch.tensor([0, 2]), table[:2], None)
 
 

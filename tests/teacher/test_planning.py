@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.teacher.planning import plan_texts, within_budget
+from wordstill.teacher import BatchConfig
+from wordstill.teacher.batches import BATCHES_IN_WINDOW
+from wordstill.teacher.planning import plan_batches, plan_texts, within_budget
 
 PARAGRAPHS = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=8), min_size=1, max_size=6)
 
@@ -58,3 +60,13 @@ def test_batches_stay_within_the_budget(lengths, budget):
         assert count * longest <= budget or count == 1
         following = lengths[part.stop : part.stop + 1]
         assert len(following) == 0 or (count + 1) * longest > budget
+
+
+def test_padded_batches_of_a_window_have_little_padding():
+    budget = 4096
+    lengths = np.random.default_rng(0).lognormal(4.4, 0.8, size=10_000).astype(np.int64).clip(1, 510)
+    lengths = lengths[np.cumsum(lengths) <= BATCHES_IN_WINDOW[False] * budget]
+    batches = plan_batches(lengths, 510, 2, BatchConfig(budget, 512))
+    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+    whole = sum(int(lengths[rows].max() + 2) * len(rows) for rows in batches)
+    assert int((lengths + 2).sum()) > 0.97 * whole

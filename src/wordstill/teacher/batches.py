@@ -27,7 +27,8 @@ Position = tuple[int, int]
 AnyBatch = Batch | DeviceBatch
 """On the host, or made on a device."""
 WINDOW_FORMS = 1 << 18
-BATCHES_IN_WINDOW = 8
+BATCHES_IN_WINDOW = {True: 8, False: 64}
+"""Of packed and of padded texts. The more there are, the more texts of nearly one length: 64 leave 2 % padding."""
 BUILDERS, LARGE_BUDGET = 3, 1 << 15
 """Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
 interpreter's lock for long arrays only."""
@@ -116,7 +117,7 @@ class TextBatches(ResumableBatches):
         window_forms: int | None = None,
     ) -> None:
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
-        self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW * config.budget)
+        self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW[config.packed] * config.budget)
         self.forms = _FormsOnDevice(source, tokenizer, arrays) if isinstance(arrays, DeviceArrays) else None
         self.builders = BUILDERS if config.budget >= LARGE_BUDGET and self.forms is None else 1
         phrases = vocabulary if len(vocabulary.phrases) else None

@@ -14,7 +14,8 @@ from torch.nn.functional import pad
 from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError, in_one_line
 from wordstill.teacher.assembly import trial_batch
-from wordstill.teacher.attention import Packing, packed, register
+from wordstill.teacher.attending.attention import Packing, packed, register
+from wordstill.teacher.attending.relative_positions import adapt, restore
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
 from wordstill.teacher.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.layers import LayerHooks, blocks_of, wanted_states
@@ -63,7 +64,7 @@ class Forward:
         A model's blocks are alike, so one compilation serves for all of them.
         """
         if self.packs:
-            self.model.set_attn_implementation(register(compiled=wanted))
+            adapt(self.model, register(compiled=wanted), compiled=wanted)
         if self.hooks is not None:
             self.hooks.remove()
         for block in self.blocks or []:
@@ -79,7 +80,10 @@ class Forward:
         Raises:
             ValueError: The model does not let its attention be replaced.
         """
-        self.model.set_attn_implementation(register() if wanted else self._usual_attention)
+        if wanted:
+            adapt(self.model, register())
+        else:
+            restore(self.model, self._usual_attention)
         self.packs = wanted
 
     def _in_parts(self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]) -> dict[int, Tensor]:

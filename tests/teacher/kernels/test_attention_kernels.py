@@ -30,3 +30,25 @@ def test_every_text_sees_only_itself(heads, groups, width, causal, dtype):
         expected = scaled_dot_product_attention(*alone, is_causal=causal, scale=0.3, enable_gqa=heads != groups)
         difference = (found[begin:end].float() - expected[0].transpose(0, 1)).abs().max()
         assert difference < TOLERANCES[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("biased", "reach"), [(True, None), (False, 9), (True, 40)])
+def test_what_is_added_by_distance(biased, reach, causal, dtype):
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = torch.randn(3, sum(LENGTHS), 2, 16, generator=generator).to(DEVICE, dtype)
+    bounds = torch.tensor([0, *itertools.accumulate(LENGTHS)], dtype=torch.int32, device=DEVICE)
+    table = torch.randn(2, 2 * max(LENGTHS) + 3, generator=generator).to(DEVICE) if biased else None
+    found = attend_short_texts(query, key, value, bounds, 0.3, causal, table, reach)
+    for begin, end in itertools.pairwise(bounds.tolist()):
+        places = torch.arange(end - begin, device=DEVICE)
+        distance = places - places[:, None]
+        added = torch.zeros(2, len(places), len(places), device=DEVICE)
+        if table is not None:
+            added = added + table[:, distance + table.shape[1] // 2]
+        seen = (distance.abs() < (reach or len(places))) & ((distance <= 0) | (not causal))
+        added = added.masked_fill(~seen, -torch.inf)
+        alone = [part[begin:end].transpose(0, 1)[None].float() for part in (query, key, value)]
+        expected = scaled_dot_product_attention(*alone, attn_mask=added, scale=0.3)
+        assert (found[begin:end].float() - expected[0].transpose(0, 1)).abs().max() < TOLERANCES[dtype]

@@ -15,7 +15,16 @@ STAGES = {2: 3, 4: 2}
 """By the bytes of a number: what is read ahead must fit into the memory that a program has."""
 
 
-def attend_short_texts(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool) -> Tensor:
+def attend_short_texts(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bounds: Tensor,
+    scale: float,
+    causal: bool,
+    bias: Tensor | None = None,
+    reach: int | None = None,
+) -> Tensor:
     """[P, heads, d] what each subword takes from those of its own text.
 
     One program does one head of one text, so that a text of any length costs what its own subwords cost.
@@ -28,8 +37,12 @@ def attend_short_texts(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor
         bounds: [B + 1] int32, where each text begins.
         scale: Factor of the scores.
         causal: Whether a subword sees only itself and those before it.
+        bias: [heads, 2 n - 1] what is added to a score, by distance from 1 - n to n - 1; no text is longer than n.
+        reach: How near a subword must be to be seen; None sees the whole text.
     """
     rows, heads, width = query.shape
+    # A score is an exponent of 2 in the kernel.
+    table = query if bias is None else (bias.float() * math.log2(math.e)).contiguous()
     result = torch.empty(rows, heads, width, dtype=query.dtype, device=query.device)
     _attend[(heads, len(bounds) - 1)](
         query,
@@ -37,6 +50,9 @@ def attend_short_texts(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor
         value,
         result,
         bounds,
+        table,
+        0 if bias is None else bias.shape[1] // 2,
+        reach or 0,
         scale * math.log2(math.e),
         *query.stride()[:2],
         *key.stride()[:2],
@@ -44,6 +60,8 @@ def attend_short_texts(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor
         *result.stride()[:2],
         GROUP=heads // key.shape[1],
         CAUSAL=causal,
+        BIASED=bias is not None,
+        LOCAL=reach is not None,
         DIM=width,
         ROWS=ROWS,
         COLUMNS=COLUMNS,
@@ -60,6 +78,9 @@ def _attend(
     value,
     result,
     bounds,
+    table,
+    middle,
+    reach,
     scale,
     query_row,
     query_head,
@@ -71,6 +92,8 @@ def _attend(
     result_head,
     GROUP: tl.constexpr,
     CAUSAL: tl.constexpr,
+    BIASED: tl.constexpr,
+    LOCAL: tl.constexpr,
     DIM: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -88,11 +111,16 @@ def _attend(
         seeing = first + tl.arange(0, ROWS)
         there = (seeing < length)[:, None]
         asked = tl.load(query + seeing[:, None] * query_row + column[None, :], mask=there, other=0.0)
-        largest = tl.full((ROWS,), -float("inf"), dtype=tl.float32)
+        # Not minus infinity: a row may see none of the first columns.
+        largest = tl.full((ROWS,), -1.0e30, dtype=tl.float32)
         total = tl.zeros((ROWS,), dtype=tl.float32)
         taken = tl.zeros((ROWS, DIM), dtype=tl.float32)
+        nearest = 0
         last = tl.minimum(first + ROWS, length) if CAUSAL else length
-        for start in range(0, last, COLUMNS):
+        if LOCAL:
+            nearest = tl.maximum(first - reach + 1, 0) // COLUMNS * COLUMNS
+            last = tl.minimum(first + ROWS + reach - 1, last)
+        for start in range(nearest, last, COLUMNS):
             seen = start + tl.arange(0, COLUMNS)
             inside = (seen < length)[:, None]
             keys = tl.load(key + seen[:, None] * key_row + column[None, :], mask=inside, other=0.0)
@@ -100,9 +128,16 @@ def _attend(
             visible = (seen < length)[None, :]
             if CAUSAL:
                 visible = visible & (seen[None, :] <= seeing[:, None])
+            distance = seen[None, :] - seeing[:, None]
+            if LOCAL:
+                visible = visible & (distance < reach) & (distance > -reach)
             # In float32 without rounding the factors, which is what that precision is chosen for.
             products = tl.dot(asked, tl.trans(keys), input_precision="ieee")
-            scores = tl.where(visible, products * scale, -float("inf"))
+            scores = products * scale
+            if BIASED:
+                near = visible & there
+                scores += tl.load(table + head * (2 * middle + 1) + middle + distance, mask=near, other=0.0)
+            scores = tl.where(visible, scores, -float("inf"))
             above = tl.maximum(largest, tl.max(scores, axis=1))
             shares = tl.exp2(scores - above[:, None])
             fading = tl.exp2(largest - above)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-import wordstill.teacher.attention as cpu_attention
-from wordstill.teacher.attention import attend_texts
+import wordstill.teacher.attending.attention as cpu_attention
+from wordstill.teacher.attending.attention import DistanceBias, attend_texts
 
 LENGTHS = [
     [1], [3], [100], [3, 3, 3], [2, 2, 60, 60, 7], [48, 48, 49, 49], [5, 70, 5, 5, 150, 1],
@@ -12,7 +12,7 @@ LENGTHS = [
 ]  # fmt: skip
 
 
-def slowly(query, key, value, lengths, scale, causal=False):
+def slowly(query, key, value, lengths, scale, causal=False, table=None, reach=None):
     """Softmax, text by text and head by head."""
     result, start = torch.empty(query.shape[1], query.shape[0], value.shape[2]), 0
     shared = len(query) // len(key)
@@ -20,6 +20,11 @@ def slowly(query, key, value, lengths, scale, causal=False):
         place = slice(start, start + n)
         for head in range(len(query)):
             scores = scale * query[head, place] @ key[head // shared, place].T
+            for i, j in ((i, j) for i in range(n) for j in range(n)) if table is not None else ():
+                scores[i, j] += table[head, j - i + table.shape[1] // 2]
+            if reach is not None:
+                far = (torch.arange(n)[:, None] - torch.arange(n)).abs() >= reach
+                scores = scores.masked_fill(far, -torch.inf)
             if causal:
                 scores = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf)
             result[place, head] = torch.softmax(scores, dim=1) @ value[head // shared, place]
@@ -66,6 +71,24 @@ def test_heads_of_keys_that_serve_several(causal):
     _, key, value = tensors(sum(lengths), heads=2)
     result = attend_texts(query, key, value, lengths, 0.3, causal=causal)
     torch.testing.assert_close(result, slowly(query, key, value, lengths, 0.3, causal))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+@pytest.mark.parametrize(("biased", "reach"), [(True, None), (False, 5), (True, 20)])
+@pytest.mark.parametrize("aligned", [(), (torch.float32,)], ids=["as it is", "with keys of neighbors"])
+def test_what_is_added_by_distance(biased, reach, causal, aligned, monkeypatch):
+    monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", aligned)
+    cpu_attention.windows_of.cache_clear()
+    lengths = [70, 3, 9, 2, 50]
+    given = tensors(sum(lengths))
+    table = torch.randn(3, 2 * 70 - 1) if biased else None
+    try:
+        bias = DistanceBias(table, reach, {})
+        first, again = (attend_texts(*given, lengths, 0.3, causal=causal, bias=bias) for _ in range(2))
+    finally:
+        cpu_attention.windows_of.cache_clear()
+    torch.testing.assert_close(first, slowly(*given, lengths, 0.3, causal, table, reach))
+    assert torch.equal(first, again)
 
 
 def test_short_texts_are_read_together():

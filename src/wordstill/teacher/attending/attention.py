@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,7 @@ MOST_SCORES = 1 << 20
 """More scores of one text do not stay in the cache, and it is left to torch too."""
 LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
 NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
-FOREIGN = ("softcap", "s_aux", "position_bias", "alibi")
+FOREIGN = ("softcap", "s_aux", "alibi")
 """What some models add to attention and the packed kernel does not know."""
 SHORT_ON_GPU = 512
 """Texts of fewer subwords on average take the kernel for short texts."""
@@ -47,6 +47,8 @@ class Packing:
     """Subwords of each of the B texts."""
     bounds: Tensor
     """[B + 1] int32, where each text begins, on the model's device."""
+    memory: dict[Any, Any] = field(default_factory=dict)
+    """What one layer computed and the next ones need again."""
 
 
 class CannotPack(Exception):
@@ -64,6 +66,11 @@ def packed(packing: Packing) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def current() -> Packing | None:
+    """Where texts lie, inside `packed`."""
+    return _current.get(None)
 
 
 def register(*, compiled: bool = False) -> str:
@@ -87,27 +94,33 @@ def attend(
     scaling: float | None = None,
     is_causal: bool | None = None,
     sliding_window: int | None = None,
+    position_bias: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """Attention in the form that transformers calls it: [1, heads, P, d] each; gives [1, P, heads, d].
 
+    ``position_bias`` is the table [heads, 2 n - 1] of `relative_positions`, by distance.
+
     Raises:
         CannotPack: The model wants more than this.
     """
-    packing = _current.get(None)
-    if packing is None:
-        packing = _one_text(query)
+    packing = current() or _one_text(query)
     longest = max(packing.lengths)
-    if any(others.get(name) is not None for name in FOREIGN) or (sliding_window or longest) < longest:
+    foreign = any(others.get(name) is not None for name in FOREIGN)
+    if foreign or (position_bias is not None and position_bias.dim() != 2):
         raise CannotPack(f"{type(module).__name__} has a kind of attention of its own")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    reach = sliding_window if sliding_window is not None and sliding_window < longest else None
     rows = [each[0].transpose(0, 1) for each in (query, key, value)]
-    if (short := _short_kernel(query, packing)) is not None:
-        return short(*rows, packing.bounds, scale, causal)[None], None
-    if query.is_cuda and query.dtype in HALVES:
-        return _flash(rows, packing.bounds, longest, scale, causal)[None], None
-    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal)[None], None
+    if (short := _short_kernel(query, packing, biased=position_bias is not None)) is not None:
+        return short(*rows, packing.bounds, scale, causal, position_bias, reach)[None], None
+    if query.is_cuda and query.dtype in HALVES and position_bias is None:
+        return _flash(rows, packing.bounds, longest, scale, causal, reach)[None], None
+    bias = None
+    if position_bias is not None or reach is not None:
+        bias = DistanceBias(position_bias, reach, packing.memory)
+    return attend_texts(query[0], key[0], value[0], packing.lengths, scale, causal=causal, bias=bias)[None], None
 
 
 def _one_text(query: Tensor) -> Packing:
@@ -118,9 +131,9 @@ def _one_text(query: Tensor) -> Packing:
     return Packing([length], torch.tensor([0, length], dtype=torch.int32, device=query.device))
 
 
-def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | None:
+def _short_kernel(query: Tensor, packing: Packing, *, biased: bool) -> Callable[..., Tensor] | None:
     """The kernel for short texts, where it can run and there is none that is faster."""
-    long = query.shape[2] > SHORT_ON_GPU * len(packing.lengths) and query.dtype in HALVES
+    long = query.shape[2] > SHORT_ON_GPU * len(packing.lengths) and query.dtype in HALVES and not biased
     known = query.dtype in (torch.float32, *HALVES) and query.shape[-1] in WIDTHS
     if not query.is_cuda or long or not known:
         return None
@@ -131,23 +144,63 @@ def _short_kernel(query: Tensor, packing: Packing) -> Callable[..., Tensor] | No
     return attend_short_texts
 
 
-def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causal: bool) -> Tensor:
+def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causal: bool, reach: int | None) -> Tensor:
     """[P, heads, d] by the operator below torch.nn.attention.varlen, whose own arguments often change."""
+    sides = {} if reach is None else {"window_size_left": reach - 1, "window_size_right": 0 if causal else reach - 1}
     attended: Tensor = torch.ops.aten._flash_attention_forward(
-        *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale
+        *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale, **sides
     )[0]
     return attended
 
 
+@dataclass(frozen=True)
+class DistanceBias:
+    """What is added to the score of two subwords of a text, by their distance."""
+
+    table: Tensor | None
+    """[heads, 2 n - 1], from distance 1 - n (a key before its query) to n - 1."""
+    reach: int | None
+    """Keys so far away, or farther, are not seen."""
+    memory: dict[Any, Any]
+    """Layers of a model often have the same table."""
+
+    def between(self, window: _Window, like: Tensor) -> Tensor:
+        """[heads or 1, n, keys] of a window, in the type of a tensor."""
+        texts, seen = window.texts, window.keys
+        queries, keys, before = texts.stop - texts.start, seen.stop - seen.start, texts.start - seen.start
+        place = (None if self.table is None else self.table.data_ptr(), self.reach, queries, keys, before)
+        if place not in self.memory:
+            self.memory[place] = self._between(queries, keys, before, like)
+        found: Tensor = self.memory[place]
+        return found
+
+    def _between(self, queries: int, keys: int, before: int, like: Tensor) -> Tensor:
+        numbers = torch.arange(max(queries, keys), device=like.device)
+        distance = numbers[None, :keys] - numbers[:queries, None] - before
+        bias = torch.zeros(1, queries, keys, dtype=like.dtype, device=like.device)
+        if self.table is not None:
+            middle = self.table.shape[1] // 2
+            # Larger distances are those between different texts, which do not see each other.
+            bias = self.table.to(like.dtype)[:, (distance + middle).clamp_(0, 2 * middle)]
+        return bias if self.reach is None else bias.masked_fill(distance.abs() >= self.reach, -torch.inf)
+
+
 def attend_texts(
-    query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float, *, causal: bool = False
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    lengths: Sequence[int],
+    scale: float,
+    *,
+    causal: bool = False,
+    bias: DistanceBias | None = None,
 ) -> Tensor:
     """[P, heads, d] attention in which each text sees itself and nothing else; causal, what comes before it only.
 
     Queries are [heads, P, d]; keys and values may have a fraction of the heads, each of which serves several.
     The lengths of the texts are P together.
     """
-    if not causal and amx_can_attend(query, key, value, scale):
+    if not causal and bias is None and amx_can_attend(query, key, value, scale):
         return attend_with_amx(query, key, value, lengths, scale)
     heads, rows, _ = query.shape
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
@@ -156,8 +209,9 @@ def attend_texts(
     for window in windows_of(tuple(lengths), causal, query.dtype, query.device):
         texts, keys = window.texts, window.keys
         parts = (query[:, texts], key[:, keys], value[:, keys])
-        if not (usual and window.is_plain(heads) and _plain(*parts, scale, out[:, texts])):
-            out[:, texts] = _left_to_torch(*parts, window.mask, scale, causal)
+        added = None if bias is None else bias.between(window, query)
+        if not (usual and window.is_plain(heads) and _plain(*parts, added, scale, out[:, texts])):
+            out[:, texts] = _left_to_torch(*parts, window.mask, added, scale, causal)
     return result
 
 
@@ -219,9 +273,12 @@ def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
     return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
 
 
-def _plain(query: Tensor, key: Tensor, value: Tensor, scale: float, out: Tensor) -> bool:
+def _plain(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, scale: float, out: Tensor) -> bool:
     """Exponentials of the scores as they are; False where one is too large, or all of a row too small."""
-    scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
+    if added is None:
+        scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
+    else:
+        scores = torch.baddbmm(added, query * scale, key.transpose(1, 2)).exp_()
     sums = scores.sum(-1, keepdim=True)
     least, largest = torch.aminmax(sums)
     if not (float(least) > LEAST_SUM and float(largest) < LARGEST_SUM):
@@ -231,8 +288,12 @@ def _plain(query: Tensor, key: Tensor, value: Tensor, scale: float, out: Tensor)
 
 
 def _left_to_torch(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float, causal: bool
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, added: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
+    if added is not None:
+        if mask is None and causal:
+            mask = torch.full(added.shape[1:], -torch.inf, dtype=added.dtype, device=added.device).triu_(1)
+        mask = added if mask is None else added + mask
     attended = scaled_dot_product_attention(
         query[None],
         key[None],

@@ -1,0 +1,1 @@
+"""Attention over packed texts, and models whose own attention is adapted to it."""
