@@ -59,10 +59,43 @@ def test_frequent_words_count_little(table):
 
 def test_unknown_words_are_passed_over_unless_a_back_off_knows_them(table):
     config = SentenceConfig("mean")
-    plain = SentenceEncoder(table, config).encode(["River runs"])
+    plain = SentenceEncoder(table, config).encode(["zzrivers runs"])
     np.testing.assert_allclose(plain[0], table["runs"], atol=1e-6)
-    backed = SentenceEncoder(table.with_backoff("case"), config).encode(["River runs"])
-    np.testing.assert_allclose(backed[0], table[["river", "runs"]].mean(axis=0), atol=1e-6)
+    backed = SentenceEncoder(table.with_backoff("ngrams"), config).encode(["zzrivers runs"])
+    expected = (table.with_backoff("ngrams")["zzrivers"] + table["runs"]) / 2
+    np.testing.assert_allclose(backed[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("sentence", ["The river runs.", "“THE RIVER” — runs?!", ["The", "river", "Runs"]])
+def test_capitals_and_punctuation(table, sentence):
+    found = SentenceEncoder(table, SentenceConfig("mean")).encode([sentence])[0]
+    np.testing.assert_allclose(found, table[["the", "river", "runs"]].mean(axis=0), atol=1e-6)
+
+
+def test_a_word_is_looked_up_as_written_first(table):
+    cased = WordVectors(["us", "Us", "old"], table.matrix[:3]).with_backoff("case")
+    found = SentenceEncoder(cased, SentenceConfig("mean")).encode(["Us", "US", "Old", "OLD"])
+    np.testing.assert_array_equal(found, table.matrix[[1, 0, 2, 2]])
+
+
+def test_phrases_stay_whole(table):
+    phrases = WordVectors(["old town", "old", "river_boat"], table.matrix[:3])
+    found = SentenceEncoder(phrases, SentenceConfig("mean")).encode(["The Old Town!", "old river boat"])
+    np.testing.assert_allclose(found, [table.matrix[0], table.matrix[1:3].mean(axis=0)], atol=1e-6)
+
+
+def test_lengths_that_are_sentence_weights_make_the_mean_the_default(table):
+    weighed = table.replace(provenance={"lengths": "sentence"})
+    assert SentenceEncoder(weighed).config == SentenceConfig("mean")
+    np.testing.assert_allclose(SentenceEncoder(weighed).encode(SENTENCES), slow_means(table, None), atol=1e-6)
+    assert SentenceEncoder(table.replace(provenance={"lengths": "unit"})).config == SentenceConfig("sif")
+    assert SentenceEncoder(weighed, SentenceConfig("sif")).config == SentenceConfig("sif")
+
+
+def test_the_means_say_how_many_words_they_are_of(table):
+    means = SentenceEncoder(table, SentenceConfig("mean")).means(["The old pond.", "", "zzz"])
+    assert (means.used.tolist(), means.words.tolist()) == ([2, 0, 0], [3, 0, 1])
+    assert not means.matrix[1:].any()
 
 
 def test_a_split_of_ones_own(table):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range, field_kinds
 from wordstill.errors import UsageError, unknown_name
+from wordstill.vectors.sentence_words import as_written_then_lower
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -71,6 +72,12 @@ class Protocol(Config):
             return np.array([folded.get(word.upper(), ABSENT) for word in words], dtype=np.int64)
         return np.array([self._row(word, vectors, limit) for word in words], dtype=np.int64)
 
+    def forms(self, word: str) -> tuple[str, ...]:
+        """The spellings under which a word is looked up, in order."""
+        if self.case == "exact":
+            return (word,)
+        return (word.lower(),) if self.case == "lower" else as_written_then_lower(word)
+
     def limit(self, vectors: WordVectors) -> int:
         """How many rows of the table count."""
         return len(vectors) if self.max_vocab is None else min(self.max_vocab, len(vectors))
@@ -99,15 +106,10 @@ class Protocol(Config):
         return " ".join(sentence for sentence in sentences if sentence)
 
     def _row(self, word: str, vectors: WordVectors, limit: int) -> int:
-        for form in self._forms(word):
+        for form in self.forms(word):
             if form in vectors and (row := vectors.index(form)) < limit:
                 return row
         return ABSENT
-
-    def _forms(self, word: str) -> tuple[str, ...]:
-        if self.case == "exact":
-            return (word,)
-        return (word.lower(),) if self.case == "lower" else (word, word.lower())
 
 
 def folded_rows(vectors: WordVectors, limit: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ that a back-off gives a vector is as rare as the rarest of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.vectors.queries import NO_ROW
+from wordstill.vectors.sentence_words import TextSplitter, WordSplitter, as_written_then_lower
 
 if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 
 SENTENCES_AT_ONCE = 4096
+LENGTHS, SENTENCE_LENGTHS = "lengths", "sentence"
+"""What provenance says of a table whose rows are as long as their words weigh in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +42,37 @@ class SentenceConfig(Config):
     """How many directions that all sentences share are taken away; SIF only."""
 
 
+@dataclass(frozen=True, eq=False)
+class SentenceMeans:
+    """Weighted means of the vectors of words, one for each sentence."""
+
+    matrix: Floats
+    """(sentences, dim); zeros for a sentence without a vector."""
+    used: NDArray[np.int64]
+    """[sentences] how many running words have a vector."""
+    words: NDArray[np.int64]
+    """[sentences] how many running words there are."""
+
+
 class SentenceEncoder:
     r"""Vectors of sentences, each the weighted mean of its words' vectors.
 
     .. math:: x_s = \frac{1}{|s|} \sum_{w \in s} \frac{a}{a + p(w)} v_w, \qquad v_s = x_s - U U^\top x_s
 
     p(w) is the frequency of w, U the first singular vectors of the sentences that `fit` is given. Words
-    without a vector are passed over; a sentence that has no other words gets zeros.
+    without a vector are skipped; a sentence that has no other words gets zeros. Sentences are split as in
+    `wordstill.vectors.sentence_words`, or as the table's own tokenizer does, and words are looked up as they are
+    written, then in lower case: STS sets are scored in the same way.
 
     Args:
         vectors: The table. Without counts it must be in the order of frequency for SIF.
-        config: The settings.
-        split: Makes words of a sentence that is given as one text.
+        config: The settings. By default the plain mean if the lengths of the table's rows are weights for
+            sentences, as its provenance says, or else SIF.
+        split: Splits a sentence that is given as one text, in place of the usual rule.
 
     Example:
         >>> encoder = SentenceEncoder(vectors, SentenceConfig("mean"))  # doctest: +SKIP
-        >>> encoder.encode(["a river runs through the old town"]).shape  # doctest: +SKIP
+        >>> encoder.encode(["A river runs through the old town."]).shape  # doctest: +SKIP
         (1, 300)
     """
 
@@ -63,48 +81,54 @@ class SentenceEncoder:
         vectors: WordVectors,
         config: SentenceConfig | None = None,
         *,
-        split: Callable[[str], Sequence[str]] = str.split,
+        split: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
-        self.vectors, self.config, self.split = vectors, config or SentenceConfig(), split
+        self.vectors = vectors
+        self.config = config or SentenceConfig("mean" if has_sentence_lengths(vectors) else "sif")
+        self.split = split or splitter_of(vectors).split
         self.directions: Floats | None = None
         self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
     def fit(self, sentences: Sequence[str | Sequence[str]]) -> SentenceEncoder:
         """Find the directions that these sentences share."""
-        means, sizes = self._means(sentences)
-        self.directions = common_directions(means[sizes > 0], self._components)
+        means = self.means(sentences)
+        self.directions = common_directions(means.matrix[means.used > 0], self.components)
         return self
 
     def encode(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
         """The vectors of sentences, texts or lists of words, (sentences, dim)."""
         if isinstance(sentences, str):
             raise UsageError("encode needs a list of sentences; got one text.")
-        if self.directions is None and self._components:
+        if self.directions is None and self.components:
             raise UsageError("SIF with components must be fitted first: call fit with sentences.")
-        means, _ = self._means(sentences)
+        means = self.means(sentences).matrix
         if self.directions is not None:
             means = without_directions(means, self.directions)
         return means.astype(np.float32)
 
     @property
-    def _components(self) -> int:
+    def components(self) -> int:
+        """How many directions `fit` looks for."""
         return self.config.components if self.config.weighting == "sif" else 0
 
-    def _means(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
-        """Weighted means [sentences, dim], and of how many words each is."""
-        means = np.zeros((len(sentences), self.vectors.dim))
-        sizes = np.zeros(len(sentences), dtype=np.int64)
-        for start in range(0, len(sentences), SENTENCES_AT_ONCE):
-            some = slice(start, start + SENTENCES_AT_ONCE)
-            means[some], sizes[some] = self._means_of_some(sentences[some])
-        return means, sizes
+    def means(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
+        """The means before any direction is taken away."""
+        some = [
+            self._some(sentences[start : start + SENTENCES_AT_ONCE])
+            for start in range(0, max(1, len(sentences)), SENTENCES_AT_ONCE)
+        ]
+        return SentenceMeans(
+            np.concatenate([part.matrix for part in some]),
+            np.concatenate([part.used for part in some]),
+            np.concatenate([part.words for part in some]),
+        )
 
-    def _means_of_some(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Floats, NDArray[np.int64]]:
+    def _some(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
         split = [self.split(text) if isinstance(text, str) else text for text in sentences]
         place = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
         matrix, rows = np.zeros((len(place), self.vectors.dim)), np.full(len(place), NO_ROW, dtype=np.int64)
         usable = np.zeros(len(place), dtype=np.bool_)
-        for number, found in enumerate(self.vectors.find(list(place))):
+        for number, found in enumerate(self.vectors.find([self._form(word) for word in place])):
             if isinstance(found, int):
                 rows[number] = found
             elif found is not None:
@@ -114,10 +138,41 @@ class SentenceEncoder:
         weights = np.ones(len(place))
         if self._frequencies is not None:
             weights = sif_weights(self._frequencies, rows, self.config.smoothing)
-        owners = np.repeat(np.arange(len(split)), [len(words) for words in split])
-        numbers = np.array([place[word] for words in split for word in words], dtype=np.int64)
-        used = usable[numbers]
-        return weighted_means(matrix, weights, owners[used], numbers[used], len(split))
+        return sentence_means(split, place, matrix, weights, usable)
+
+    def _form(self, word: str) -> str:
+        """The spelling of a word that the table has, or the word itself."""
+        return next((form for form in as_written_then_lower(word) if form in self.vectors), word)
+
+
+def splitter_of(vectors: WordVectors) -> TextSplitter:
+    """What cuts sentences into words of a table: its own tokenizer, or the rule for words and phrases."""
+    return vectors.splitter or WordSplitter(vectors.words)
+
+
+def has_sentence_lengths(vectors: WordVectors) -> bool:
+    """Whether the lengths of a table's rows are weights, so that a plain mean is a good sentence vector."""
+    return vectors.provenance.get(LENGTHS) == SENTENCE_LENGTHS
+
+
+def sentence_means(
+    split: Sequence[Sequence[str]], place: Mapping[str, int], matrix: Floats, weights: Floats, usable: NDArray[np.bool_]
+) -> SentenceMeans:
+    """Weighted means over the words of each sentence that have a vector.
+
+    Args:
+        split: The words of each sentence.
+        place: The row below of each different word.
+        matrix: Vectors, (words, dim).
+        weights: [words] how much each counts.
+        usable: [words] which of them have a vector.
+    """
+    words = np.array([len(sentence) for sentence in split], dtype=np.int64)
+    owners = np.repeat(np.arange(len(split)), words)
+    numbers = np.array([place[word] for sentence in split for word in sentence], dtype=np.int64)
+    used = usable[numbers]
+    means, sizes = weighted_means(matrix, weights, owners[used], numbers[used], len(split))
+    return SentenceMeans(means, sizes, words)
 
 
 def word_frequencies(vectors: WordVectors) -> Floats:

@@ -17,6 +17,7 @@ from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
+from wordstill.vectors.sentence_words import TextSplitter
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -32,6 +33,7 @@ class WordVectors:
         counts: How often each word was seen, or None if that is not known.
         provenance: What the table was made from and how; anything that JSON can hold.
         subwords: Gives vectors to words outside the table, if the table came with that.
+        splitter: Cuts texts into words of the table, if the table came with a tokenizer.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -43,6 +45,7 @@ class WordVectors:
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
+        splitter: TextSplitter | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -52,6 +55,7 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
+        self.splitter: TextSplitter | None = splitter
         self.backoffs: tuple[Backoff, ...] = ()
         self._verify: Callable[[], None] | None = None
         self._unchecked = isinstance(matrix, np.memmap)
@@ -188,11 +192,12 @@ class WordVectors:
             counts=None if self.counts is None else self.counts[rows],
             provenance=self.provenance,
             subwords=self.subwords,
+            splitter=self.splitter,
         )
 
     def replace(self, **changes: Any) -> WordVectors:
         """The same table with other arguments of the constructor; the words are known to be distinct."""
-        names = ("words", "matrix", "counts", "provenance", "subwords")
+        names = ("words", "matrix", "counts", "provenance", "subwords", "splitter")
         return WordVectors(**{name: getattr(self, name) for name in names} | changes, distinct=True)
 
     def save(

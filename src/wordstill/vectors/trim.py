@@ -36,7 +36,14 @@ def trim(
     provenance = {**vectors.provenance, "trimmed": [*vectors.provenance.get("trimmed", ()), change]}
     # Sub-words would still give vectors of the old length.
     subwords = vectors.subwords if matrix.shape[1] == vectors.dim else None
-    return WordVectors(kept, np.ascontiguousarray(matrix), counts=counts, provenance=provenance, subwords=subwords)
+    return WordVectors(
+        kept,
+        np.ascontiguousarray(matrix),
+        counts=counts,
+        provenance=provenance,
+        subwords=subwords,
+        splitter=vectors.splitter,
+    )
 
 
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:

@@ -8,8 +8,9 @@ from wordstill.errors import DataError
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs, StsReader, read_own_sentences
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.sts import SIF_WEIGHT, StsTask
+from wordstill.evaluation.tasks.sts import SIF_WEIGHT, SentenceVectors, StsTask
 from wordstill.vectors import WordVectors
+from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 WORDS = [f"w{number}" for number in range(30)]
 
@@ -74,6 +75,16 @@ def test_sentences_without_a_known_word():
     assert skip.coverage.used == skip.n < zero.n == mean.n == len(pairs)
     nothing = task(pairs).run(table(words=["x"]))
     assert nothing.value is None and "none of the 65 pairs" in nothing.problem
+
+
+@pytest.mark.parametrize("kind", ["mean", "sif"])
+def test_the_sentence_encoder_gives_the_same_vectors(kind):
+    words = [*WORDS[:20], "w20 w21", "w22_w23"]
+    vectors, pairs = table(words=words), made_up()
+    texts = [f"“{text.title()}”, {text}." for text in (*pairs.first, *pairs.second)]
+    expected = SentenceVectors.of(texts, vectors, Protocol("p", sentence=kind)).matrix
+    encoder = SentenceEncoder(vectors, SentenceConfig(kind))
+    np.testing.assert_allclose(encoder.fit(texts).encode(texts), expected, atol=1e-5)
 
 
 def test_without_counts_the_rank_is_the_frequency():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +15,11 @@ from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import FEWEST_ITEMS, POINTS, Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
+from wordstill.vectors.sentence_words import WordSplitter
 from wordstill.vectors.sentences import (
     common_directions,
+    sentence_means,
     sif_weights,
-    weighted_means,
     without_directions,
     word_frequencies,
 )
@@ -27,7 +27,6 @@ from wordstill.vectors.sentences import (
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 SIF_WEIGHT = 1e-3
 DECIMALS = 12
 
@@ -35,8 +34,8 @@ DECIMALS = 12
 class StsTask(Task[SentencePairs]):
     """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores.
 
-    A sentence is the mean of the vectors of its words, or SIF of `wordstill.vectors.sentences` with
-    a = 0.001, less the common component of the set's sentences.
+    A sentence is split and averaged as by `wordstill.vectors.sentences.SentenceEncoder`: the mean of the vectors
+    of its words, or SIF with a = 0.001, less the common component of the set's sentences.
     """
 
     kind = "sts"
@@ -48,7 +47,7 @@ class StsTask(Task[SentencePairs]):
         """The words of all sentences."""
         content = self.dataset.content
         texts = (*content.first, *content.second)
-        return tuple(dict.fromkeys(word for text in texts for word in WORD.findall(text)))
+        return tuple(dict.fromkeys(word for text in texts for word in WordSplitter().split(text)))
 
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; the seed is that of the bootstrap interval, which is over pairs of sentences."""
@@ -83,21 +82,30 @@ class SentenceVectors:
     @classmethod
     def of(cls, texts: Sequence[str], vectors: WordVectors, protocol: Protocol) -> SentenceVectors:
         """Make the vectors of sentences."""
-        tokens = [WORD.findall(text) for text in texts]
+        split, protocol = splitting(vectors, protocol)
+        tokens = [split(text) for text in texts]
         found = Lookup.of((word for words in tokens for word in words), vectors, protocol)
-        columns = found.numbers(word for words in tokens for word in words)
-        lengths = np.array([len(words) for words in tokens], dtype=np.int64)
-        rows = np.repeat(np.arange(len(tokens)), lengths)
-        used = found.usable[columns]
         weights = np.ones(len(found.place))
         if protocol.sentence == "sif":
             weights = sif_weights(word_frequencies(vectors), protocol.rows(found.place, vectors), SIF_WEIGHT)
-        matrix, sizes = weighted_means(found.matrix, weights, rows[used], columns[used], len(tokens))
-        usable = sizes > 0
-        known = np.bincount(rows, found.known[columns], len(tokens)) > 0
+        means = sentence_means(tokens, found.place, found.matrix, weights, found.usable)
+        usable, matrix = means.used > 0, means.matrix
         if protocol.sentence == "sif":
             matrix = without_directions(matrix, common_directions(matrix[usable], 1))
+        columns = found.numbers(word for words in tokens for word in words)
+        sentences = np.repeat(np.arange(len(tokens)), means.words)
+        known = np.bincount(sentences, found.known[columns], len(tokens)) > 0
         return cls(matrix, known, usable, int(found.known[columns].sum()), len(columns))
+
+
+def splitting(vectors: WordVectors, protocol: Protocol) -> tuple[Callable[[str], Sequence[str]], Protocol]:
+    """How a table's sentences are split, and the rules under which their words are looked up.
+
+    The tokens of a table's own tokenizer are words of the table, whatever the protocol says about case.
+    """
+    if vectors.splitter is not None:
+        return vectors.splitter.split, replace(protocol, case="exact")
+    return WordSplitter(vectors.words[: protocol.limit(vectors)], protocol.forms).split, protocol
 
 
 def _parts(items: ItemScores, corpora: tuple[str, ...]) -> list[Part]:
