@@ -11,16 +11,49 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.tasks.sts import SentenceVectors
 from wordstill.vectors import WordVectors
+from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 WORDS = ["the", "queen", "don't", "3.5", "new york", "é", "...", "_", "日本", "well-known"]
-MATRIX = np.random.default_rng(5).standard_normal((10, 5)).astype(np.float32)
+LOWER = [
+    "the",
+    "queen",
+    "don't",
+    "3",
+    "new york",
+    "new",
+    "york",
+    "é",
+    ".",
+    "日",
+    "well",
+    "known",
+    "new_york_city",
+    "rock & roll",
+]
+CASED = ["the", "Queen", "queen", "don't", "New York", "new", "york", "É", "IBM", "in", "los_angeles", ","]
+SENTENCES = [
+    "The Queen, the queen!",
+    "DON'T — “don't”; Don't…",
+    "In New York, IBM's new york: NEW YORK?",
+    "new  york\nYork's new_york",
+    "New York City; new york city hall, Los Angeles",
+    "well-known 3.5 日本 É e\u0301",
+    "Rock & roll in New Yorkshire. renew york",
+    "",
+    "Unknown!",
+    "...",
+    "the queen " * 300,
+]
+MATRIX = np.random.default_rng(5).standard_normal((14, 5)).astype(np.float32)
 BOTH = ("model2vec", "sentence-transformers")
 
 
 @pytest.fixture
 def vectors():
-    return WordVectors(WORDS, MATRIX, counts=np.arange(10), provenance={"teacher": "t"})
+    return WordVectors(WORDS, MATRIX[:10], counts=np.arange(10), provenance={"teacher": "t"})
 
 
 def static_model(folder):
@@ -35,24 +68,89 @@ def sentence_model(folder):
 
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("load", [static_model, sentence_model])
-def test_both_tools_read_both_folders(vectors, tmp_path, name, load):
-    vectors.save(tmp_path / "x", name)
-    oracle = load(tmp_path / "x")
-    for word in WORDS:
-        if word != "new york":
-            np.testing.assert_allclose(oracle.encode([word.title()])[0], vectors[word.lower()], rtol=1e-6)
-    both = oracle.encode(["The queen, the queen!"])[0]
-    expected = 2 * (vectors["the"] + vectors["queen"])
-    # sentence-transformers counts the two unknown marks as zeros.
-    np.testing.assert_allclose(both, expected / (4 if load is static_model else 6), rtol=1e-5)
-    assert not oracle.encode(["unknown"])[0].any()
+@pytest.mark.parametrize("case", ["lower", "cased"])
+def test_sentences_have_our_vectors_in_both_tools(tmp_path, name, load, case):
+    words = LOWER if case == "lower" else CASED
+    lengths = np.geomspace(0.1, 10, len(words))[:, None]
+    table = WordVectors(words, (MATRIX[: len(words)] * lengths).astype(np.float32))
+    table.save(tmp_path / "x", name)
+    expected = SentenceEncoder(table, SentenceConfig("mean")).encode(SENTENCES)
+    np.testing.assert_allclose(load(tmp_path / "x").encode(SENTENCES), expected, atol=1e-5)
+    assert expected.any(axis=1).sum() == len(SENTENCES) - 3
+    assert formats.read(tmp_path / "x").words == table.words
 
 
-def test_case_is_kept_where_words_have_it(tmp_path):
-    WordVectors(["Us", "us", "[UNK]"], MATRIX[:3]).save(tmp_path / "x", "model2vec")
-    oracle = static_model(tmp_path / "x")
-    np.testing.assert_array_equal(oracle.encode(["Us", "us", "unknown"]), [*MATRIX[:2], np.zeros(5)])
-    assert formats.read(tmp_path / "x").words == ("Us", "us", "[UNK]")
+def test_mixed_case_is_not_found_if_the_table_has_capitals(tmp_path):
+    table = WordVectors(["Us", "ibm"], MATRIX[:2])
+    table.save(tmp_path / "x", "model2vec")
+    np.testing.assert_array_equal(static_model(tmp_path / "x").encode(["Ibm", "iBm"]), [MATRIX[1], np.zeros(5)])
+
+
+def test_a_long_text_is_not_cut(tmp_path):
+    table = WordVectors(["a", "b"], MATRIX[:2])
+    table.save(tmp_path / "x", "model2vec")
+    text = "a " * 2000 + "b " * 2000
+    np.testing.assert_allclose(static_model(tmp_path / "x").encode([text])[0], MATRIX[:2].mean(axis=0), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["new_york", "new york", "new  york"],
+        ["", "▁", " ", "_"],
+        ["Us", "us", "US", "[UNK]", "a b", "A B"],
+        ["e\u0301"],
+    ],
+)
+@pytest.mark.parametrize("name", BOTH)
+def test_words_that_look_alike_come_back(tmp_path, name, words):
+    table = WordVectors(words, MATRIX[: len(words)])
+    table.save(tmp_path / "x", name)
+    again = formats.read(tmp_path / "x")
+    assert again.words == table.words
+    np.testing.assert_array_equal(again.matrix, table.matrix)
+
+
+def test_the_old_folder_with_a_row_for_unknown_pieces_is_read(tmp_path):
+    Tokenizer(WordLevel({"the": 0, "queen": 1, "[UNK]": 2}, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    save_file({"embeddings": MATRIX[:3]}, tmp_path / "model.safetensors")
+    (tmp_path / "wordstill.json").write_text('{"counts": [2, 1]}')
+    assert formats.read(tmp_path).words == ("the", "queen")
+
+
+@pytest.mark.parametrize("model", ["wordpiece", "unigram"])
+def test_a_table_with_its_own_tokenizer_has_model2vecs_sentence_vectors(tmp_path, model):
+    model2vec = pytest.importorskip("model2vec", reason="model2vec is not installed")
+    if model == "wordpiece":
+        pieces = {"[UNK]": 0, "[CLS]": 1, "the": 2, "qu": 3, "##een": 4, "##s": 5, ".": 6, "New": 7}
+        tokenizer = Tokenizer(WordPiece(pieces, unk_token="[UNK]"))
+    else:
+        tokenizer = Tokenizer(
+            Unigram(
+                [("[UNK]", 0.0), ("[CLS]", -9.0), *((piece, -1.0) for piece in ("the", "qu", "een", "s", ".", "New"))],
+                0,
+            )
+        )
+    tokenizer.pre_tokenizer = Whitespace()
+    oracle = model2vec.StaticModel(MATRIX[:8], tokenizer)
+    oracle.save_pretrained(tmp_path / "x")
+    table = formats.read(tmp_path / "x")
+    texts = ["the queens.", "New new york", "", "zzz", "the the queen"]
+    encoder = SentenceEncoder(table)
+    assert encoder.config.weighting == "mean"
+    np.testing.assert_allclose(encoder.encode(texts), oracle.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(
+        SentenceVectors.of(texts, table, Protocol("p", case="lower")).matrix, oracle.encode(texts), atol=1e-6
+    )
+    np.testing.assert_allclose(table.with_backoff("subwords")["queens"], oracle.encode(["queens"])[0], atol=1e-6)
+    for name in BOTH:
+        table.save(tmp_path / name, name)
+        again = formats.read(tmp_path / name)
+        assert (again.words, again.provenance) == (table.words, {"lengths": "sentence"})
+        np.testing.assert_allclose(SentenceEncoder(again).encode(texts), oracle.encode(texts), atol=1e-6)
+        np.testing.assert_allclose(static_model(tmp_path / name).encode(texts), oracle.encode(texts), atol=1e-6)
+    with pytest.raises(UsageError, match="a tokenizer of 8 tokens, of which it has 2"):
+        table.select([2, 3]).save(tmp_path / "some", "model2vec")
 
 
 def test_we_read_what_model2vec_writes(tmp_path):
@@ -110,7 +208,7 @@ def change(folder, file, content):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("tokenizer.json", {"model": {"vocab": {"a": 0}}}, "11 rows, the tokenizer next to it 1 tokens"),
+        ("tokenizer.json", {"model": {"vocab": {"a": 0}}}, "10 rows, the tokenizer next to it 1 tokens"),
         ("tokenizer.json", {"model": {"vocab": {"a": 5}}}, "'a' has the number 5, expected 0 to 0"),
         ("tokenizer.json", {"model": {"vocab": {"a": 0, "b": 0}}}, "'a' and 'b' have the same number"),
         ("tokenizer.json", {"model": {"vocab": [["a", 1], ["a", 2]]}}, "a token twice"),
@@ -121,6 +219,8 @@ def change(folder, file, content):
         ("modules.json", [{"type": "x.StaticEmbedding", "path": "../other"}], "not a folder in"),
         ("modules.json", [{"type": "x.Transformer", "path": ""}], "names no StaticEmbedding"),
         ("modules.json", b"{", "not JSON"),
+        ("wordstill.json", {"tokens": {"marker": 3}}, "must have 'marker', 'words' and 'spelled'"),
+        ("wordstill.json", {"tokens": {"marker": "_", "words": 11, "spelled": {}}}, "counts 11 words, .* 10 tokens"),
     ],
 )
 def test_damage(vectors, tmp_path, file, content, message):
@@ -132,8 +232,8 @@ def test_damage(vectors, tmp_path, file, content, message):
 
 def test_a_mapping_outside_the_rows(tmp_path, vectors):
     vectors.save(tmp_path / "x", "model2vec")
-    for mapping in (np.full(11, 99), np.full(11, -1), np.zeros(11, np.float32)):
-        save_file({"embeddings": MATRIX, "mapping": mapping}, tmp_path / "x" / "model.safetensors")
+    for mapping in (np.full(10, 99), np.full(10, -1), np.zeros(10, np.float32)):
+        save_file({"embeddings": MATRIX[:10], "mapping": mapping}, tmp_path / "x" / "model.safetensors")
         with pytest.raises(FormatError, match="'mapping' does not map each token to one of 10 rows"):
             formats.read(tmp_path / "x")
 

@@ -95,5 +95,6 @@ def _lost(table: WordVectors, writes: Format) -> list[str]:
         "counts": table.counts is not None and not writes.records,
         "provenance": bool(table.provenance) and not writes.records,
         "sub-words": table.subwords is not None and not writes.keeps_subwords(table),
+        "tokenizer": table.splitter is not None and not writes.keeps_splitter,
     }
     return [name for name, lost in has.items() if lost]

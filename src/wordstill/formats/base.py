@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors.oov import SubwordVectors
+from wordstill.vectors.sentence_words import TextSplitter
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
@@ -115,6 +116,9 @@ class Format:
     keeps_subwords: Callable[[WordVectors], bool] = lambda _: False
     """Whether what a table has for words outside it is kept."""
 
+    keeps_splitter: bool = False
+    """Whether the tokenizer that a table came with is kept."""
+
 
 class GrowingMatrix:
     """A matrix that grows by blocks of rows, without a copy where the system can move pages."""
@@ -148,6 +152,7 @@ def make_table(
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
     subwords: SubwordVectors | None = None,
+    splitter: TextSplitter | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
     if twice := find_duplicate(words):
@@ -159,7 +164,7 @@ def make_table(
             words, matrix = [words[row] for row in kept], matrix[kept]
             counts = None if counts is None else counts[kept]
     try:
-        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords)
+        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, splitter=splitter)
     except WordstillError as error:
         raise FormatError(f"{path}: {error}") from None
 

@@ -55,17 +55,16 @@ def read_object(path: Path) -> dict[str, Any]:
     return parse_object(path.read_bytes(), path)
 
 
-def write_record(folder: Path, vectors: WordVectors, *, counts: bool = True, always: bool = False) -> None:
-    """Write the provenance and the counts into the folder of another tool.
-
-    ``always`` writes the file even if there is nothing to say, as a sign that the folder is ours.
-    """
-    record: dict[str, Any] = {}
+def write_record(
+    folder: Path, vectors: WordVectors, *, counts: bool = True, more: Mapping[str, Any] | None = None
+) -> None:
+    """Write the provenance and the counts into the folder of another tool, and what else its reader needs."""
+    record: dict[str, Any] = dict(more or {})
     if counts and vectors.counts is not None:
         record["counts"] = vectors.counts.tolist()
     if vectors.provenance:
         record["provenance"] = vectors.provenance
-    if record or always:
+    if record:
         (folder / RECORD).write_bytes(json_text(record, "The provenance").encode("utf-8"))
 
 

@@ -1,11 +1,11 @@
 """Folders of model2vec and of sentence-transformers' StaticEmbedding: a tokenizer and a row for each token.
 
-Both tools open both. A text's vector there is the mean of those of its words; pieces that are not in the
-table count as zeros in sentence-transformers and not at all in model2vec.
+Both tools open both. A text's vector there is the mean of those of its tokens; with the tokenizer that we write
+(`wordstill.formats.static_tokenizer`), it is that of `SentenceEncoder` with the plain mean. Rows keep their
+lengths.
 
-The vocabulary is ``tokenizer.json``, the file of the tokenizers library. The tokenizer we write cuts text at
-spaces and marks and looks each piece up; it lower-cases first if no word of the table has a capital. A word
-with a space in it keeps its vector, but no text is cut so as to find it.
+A folder that another program wrote has its own tokenizer, which cuts texts for the table that is read from it.
+Such tables are made to be averaged, so their provenance says that their lengths are sentence weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.errors import FormatError
+from wordstill.errors import FormatError, UsageError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.card import card
 from wordstill.formats.record import (
@@ -36,16 +36,16 @@ from wordstill.formats.record import (
     write_record,
 )
 from wordstill.formats.sniff import head, not_this
+from wordstill.formats.static_tokenizer import TokenizerSplitter, WordTokens, words_of
+from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS
 from wordstill.vectors.table import Matrix, WordVectors
 
 TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
 KIND = "StaticEmbedding"
 
-TOKENIZER = "tokenizer.json"
-UNKNOWN = "[UNK]"
-
-# Letters and figures with inner apostrophes, hyphens and full stops (don't, well-known, 3.5), or equal marks.
-PIECES = r"[\p{L}\p{M}\p{N}_]+(?:['’.,\-][\p{L}\p{M}\p{N}_]+)*|([^\s\p{L}\p{M}\p{N}_])\1*"
+TOKENIZER, TOKENS = "tokenizer.json", "tokens"
+OWN_TOKENIZER = "own"
+"""What the record says of a table with a tokenizer that we did not make."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Layout:
                 "model_type": "model2vec",
                 "architectures": ["StaticModel"],
                 "normalize": False,
+                "max_length": None,
                 "hidden_dim": vectors.dim,
                 "embedding_dtype": str(vectors.matrix.dtype),
             }
@@ -87,31 +88,85 @@ def _read(path: Path, options: ReadOptions = STRICT, *, layout: Layout) -> WordV
             raise FormatError(f"{inner / name} is missing; {path} is not a whole folder of {layout.tool}.")
     tokens = _read_tokens(inner / TOKENIZER)
     matrix = _matrix(inner / TENSORS, len(tokens))
-    if (path / RECORD).exists() and tokens and tokens[-1] == _unknown_token(inner / TOKENIZER):
-        # This is our own: the last row stands for unknown pieces and is no word.
-        tokens, matrix = tokens[:-1], matrix[:-1]
+    record = read_object(path / RECORD) if (path / RECORD).exists() else None
+    if record is None or record.get(TOKENS) == OWN_TOKENIZER:
+        return _with_tokenizer(path, inner / TOKENIZER, tokens, matrix, options)
+    words = _words(path / RECORD, record, tokens, inner / TOKENIZER)
+    counts, provenance = read_record(path, len(words))
+    return make_table(inner / TOKENIZER, words, matrix[: len(words)], options, counts=counts, provenance=provenance)
+
+
+def _with_tokenizer(
+    path: Path, tokenizer: Path, tokens: Sequence[str], matrix: Matrix, options: ReadOptions
+) -> WordVectors:
+    """A table of tokens, with what cuts texts into them."""
+    splitter = TokenizerSplitter(tokenizer.read_text(encoding="utf-8"), tokens, matrix)
     counts, provenance = read_record(path, len(tokens))
-    return make_table(inner / TOKENIZER, tokens, matrix, options, counts=counts, provenance=provenance)
+    return make_table(
+        tokenizer,
+        tokens,
+        matrix,
+        options,
+        counts=counts,
+        provenance={LENGTHS: SENTENCE_LENGTHS, **provenance},
+        subwords=splitter,
+        splitter=splitter,
+    )
+
+
+def _words(path: Path, record: Mapping[str, Any], tokens: Sequence[str], tokenizer: Path) -> Sequence[str]:
+    """The words of a table that we wrote."""
+    if isinstance(saved := record.get(TOKENS), dict):
+        try:
+            return words_of(tokens, saved)
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}.") from None
+    # Until version 0.1 the last row stood for unknown pieces.
+    return tokens[:-1] if tokens and tokens[-1] == _unknown_token(tokenizer) else tokens
 
 
 def _write(vectors: WordVectors, path: Path, *, layout: Layout) -> None:
     refuse_foreign(path, (TENSORS, MODULES, CARD, TOKENIZER, layout.config, RECORD))
     provenance = parse_object(provenance_text(vectors), "The provenance")
+    for row, word in enumerate(vectors.words):
+        encode_word(word, row)
+    own = _own_tokenizer(vectors)
+    tokens = None if own else WordTokens.of(vectors.words)
     with atomic_folder(path, overwrite=True) as folder:
         inner = folder / layout.folder
         inner.mkdir(exist_ok=True)
-        _write_tokenizer(inner, vectors)
-        zeros = np.zeros((1, vectors.dim), dtype=vectors.matrix.dtype)
-        matrix = np.concatenate([vectors.matrix, zeros])
-        if not layout.float16:
-            matrix = matrix.astype(np.float32, copy=False)
-        write_tensors(inner / TENSORS, {layout.tensor: matrix}, {"format": "pt"})
+        tokenizer = json_text(tokens.settings(), TOKENIZER) if tokens else own
+        (inner / TOKENIZER).write_bytes(tokenizer.encode("utf-8"))
+        write_tensors(inner / TENSORS, _tensors(vectors.matrix, tokens, layout), {"format": "pt"})
         module = {"idx": 0, "name": "0", "path": layout.folder or ".", "type": f"sentence_transformers.models.{KIND}"}
         (folder / MODULES).write_text(json.dumps([module], indent=2) + "\n", encoding="utf-8")
         settings = json_text(layout.settings(vectors), layout.config)
         (folder / layout.config).write_text(settings, encoding="utf-8")
         (folder / CARD).write_text(card(vectors, provenance), encoding="utf-8")
-        write_record(folder, vectors, always=True)
+        write_record(folder, vectors, more={TOKENS: tokens.record() if tokens else OWN_TOKENIZER})
+
+
+def _own_tokenizer(vectors: WordVectors) -> str:
+    """The ``tokenizer.json`` that the table came with; empty if it has none."""
+    if not isinstance(vectors.splitter, TokenizerSplitter):
+        return ""
+    if tuple(vectors.splitter.tokens) != vectors.words:
+        raise UsageError(
+            f"The table came with a tokenizer of {len(vectors.splitter.tokens):,} tokens, of which it has "
+            f"{len(vectors):,}. A model needs a row for each: write the whole table."
+        )
+    return vectors.splitter.text
+
+
+def _tensors(matrix: Matrix, tokens: WordTokens | None, layout: Layout) -> dict[str, NDArray[Any]]:
+    """The rows; those of other spellings of a word are the word's own."""
+    if not layout.float16:
+        matrix = matrix.astype(np.float32, copy=False)
+    if tokens is None or len(tokens.rows) == len(matrix):
+        return {layout.tensor: matrix}
+    if layout is MODEL2VEC_LAYOUT:
+        return {layout.tensor: matrix, "mapping": np.array(tokens.rows, dtype=np.int64)}
+    return {layout.tensor: matrix[list(tokens.rows)]}
 
 
 def _recognizes(path: Path, *, layout: Layout) -> bool:
@@ -166,29 +221,6 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
     return mapping
 
 
-def _write_tokenizer(folder: Path, vectors: WordVectors) -> None:
-    """Write the words, and after them the name that unknown pieces get."""
-    for row, word in enumerate(vectors.words):
-        encode_word(word, row)
-    unknown = UNKNOWN
-    while unknown in vectors:
-        unknown = f"[{unknown}]"
-    vocabulary = dict(zip([*vectors.words, unknown], range(len(vectors) + 1)))
-    lower = all(word == word.lower() for word in vectors.words)
-    settings: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": {"type": "Lowercase"} if lower else None,
-        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": PIECES}, "behavior": "Removed", "invert": True},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
-    }
-    (folder / TOKENIZER).write_bytes(json_text(settings, TOKENIZER).encode("utf-8"))
-
-
 def _read_tokens(path: Path) -> list[str]:
     """The tokens in the order of their numbers, whatever the kind of tokenizer."""
     settings = read_object(path)
@@ -236,7 +268,18 @@ def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
 def _format(layout: Layout) -> Format:
     read, write = partial(_read, layout=layout), partial(_write, layout=layout)
     recognizes, suffixes = partial(_recognizes, layout=layout), (f".{layout.tool}",)
-    return Format(layout.tool, suffixes, read, write, recognizes, records=True, folder=True, float16=layout.float16)
+    return Format(
+        layout.tool,
+        suffixes,
+        read,
+        write,
+        recognizes,
+        records=True,
+        folder=True,
+        float16=layout.float16,
+        keeps_subwords=lambda vectors: isinstance(vectors.subwords, TokenizerSplitter),
+        keeps_splitter=True,
+    )
 
 
 MODEL2VEC, SENTENCE_TRANSFORMERS = _format(MODEL2VEC_LAYOUT), _format(SENTENCES_LAYOUT)

@@ -1,0 +1,230 @@
+"""``tokenizer.json`` of static sentence models: the one that we write, and those that come with other tables.
+
+The tokenizer that we write finds the words of `wordstill.vectors.sentence_words` in a text, with phrases whole, and
+drops those that the table does not have, so that a mean over its tokens is the vector of `SentenceEncoder`:
+
+    normalizer      composed characters, lower case if no word of the table has a capital, single spaces
+    pre-tokenizer   a pattern of phrases and words, the rest removed; a marker before each and for its spaces
+    model           byte-pair encoding without merges: a word in the vocabulary is its token, and another falls into
+                    characters, which drop out because no token is a single character
+
+A tokenizer cannot try a word as written and then in lower case. A table with capitals gets more tokens instead: its
+lower-case words with a first capital and in capitals, where the table does not have these itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import FormatError, MissingExtra
+from wordstill.formats.record import parse_object
+from wordstill.vectors.sentence_words import APOSTROPHES, CJK, composed, pattern_for, pattern_text, phrases_of
+from wordstill.vectors.table import Matrix
+
+MARKERS = "▁▂▃▄▅▆▇█\ue000\ue001\ue002\ue003"
+LETTER, MARKS = rf"[\p{{L}}\p{{N}}&&[^{CJK}]]", r"\p{M}"
+INSIDE = rf"(?!{LETTER}|[{MARKS}]|[{APOSTROPHES}]{LETTER})"
+"""After the last word of a phrase, where it must end."""
+
+
+@dataclass(frozen=True)
+class WordTokens:
+    """The tokens of a table's words."""
+
+    tokens: tuple[str, ...]
+    """One for each row, then those of other spellings."""
+    rows: tuple[int, ...]
+    """The row of each token."""
+    words: int
+    """How many are not other spellings."""
+    marker: str
+    spelled: Mapping[str, str]
+    """The words that do not follow from their tokens."""
+    lower: bool
+    phrases: tuple[str, ...]
+    """What is found in texts as one token, with single spaces."""
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> WordTokens:
+        """Choose the tokens."""
+        letters = set().union(*words)
+        marker = next((marker for marker in MARKERS if marker not in letters), None)
+        if marker is None:
+            raise FormatError(f"The words of the table have all of the characters {' '.join(MARKERS)}.")
+        lower = all(word == word.lower() for word in words)
+        phrases = phrases_of(words)
+        found_as = {word: phrase for phrase, word in phrases.items()}
+        tokens = [
+            marker + (found_as[word].replace(" ", marker) if word in found_as else word or marker) for word in words
+        ]
+        spelled = {token: word for token, word in zip(tokens, words) if word_of(token, marker) != word}
+        more = {} if lower else other_spellings({found_as.get(word, word): row for row, word in enumerate(words)})
+        return cls(
+            (*tokens, *(marker + name.replace(" ", marker) for name in more)),
+            (*range(len(words)), *more.values()),
+            len(words),
+            marker,
+            spelled,
+            lower,
+            (*phrases, *(name for name in more if " " in name)),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What `words_of` needs."""
+        return {"marker": self.marker, "words": self.words, "spelled": dict(self.spelled)}
+
+    def settings(self) -> dict[str, Any]:
+        """The content of ``tokenizer.json``."""
+        case = [{"type": "Lowercase"}] if self.lower else []
+        space = {"type": "Replace", "pattern": {"Regex": r"[\s_]+"}, "content": " "}
+        words = {"type": "Split", "pattern": {"Regex": self.pattern()}, "behavior": "Removed", "invert": True}
+        marks = {"type": "Metaspace", "replacement": self.marker, "prepend_scheme": "always", "split": False}
+        return {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, *case, space]},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, marks]},
+            "post_processor": None,
+            "decoder": None,
+            "model": {
+                "type": "BPE",
+                "dropout": None,
+                "unk_token": None,
+                "continuing_subword_prefix": None,
+                "end_of_word_suffix": None,
+                "fuse_unk": False,
+                "byte_fallback": False,
+                "ignore_merges": True,
+                "vocab": dict(zip(self.tokens, range(len(self.tokens)))),
+                "merges": [],
+            },
+        }
+
+    def pattern(self) -> str:
+        """The pattern of phrases, the longest first, and of words."""
+        words = pattern_text(LETTER, MARKS)
+        return f"{one_of(self.phrases)}|{words}" if self.phrases else words
+
+
+def word_of(token: str, marker: str) -> str:
+    """The word or phrase of a token."""
+    return token[1:].replace(marker, " ")
+
+
+def words_of(tokens: Sequence[str], record: Mapping[str, Any]) -> list[str]:
+    """The words of a table, of the tokens in order and what `WordTokens.record` says of them."""
+    marker, count, spelled = record.get("marker"), record.get("words"), record.get("spelled")
+    if not isinstance(marker, str) or type(count) is not int or not isinstance(spelled, dict):
+        raise FormatError("its 'tokens' must have 'marker', 'words' and 'spelled'")
+    if not 0 <= count <= len(tokens):
+        raise FormatError(f"its 'tokens' counts {count} words, but there are {len(tokens)} tokens")
+    return [str(spelled.get(token, word_of(token, marker))) for token in tokens[:count]]
+
+
+def other_spellings(names: Mapping[str, int]) -> dict[str, int]:
+    """Words and phrases in lower case as they also stand in texts; both with the row of the word."""
+    more: dict[str, int] = {}
+    for name, row in names.items():
+        if name == name.lower() and name != name.upper() and found_in_texts(name):
+            capitals = " ".join(part[:1].upper() + part[1:] for part in name.split(" "))
+            for other in (name[:1].upper() + name[1:], capitals, name.upper()):
+                if other not in names and other.lower() == name:
+                    more.setdefault(other, row)
+    return more
+
+
+def found_in_texts(name: str) -> bool:
+    """Whether a text can be cut so that a word or phrase comes out."""
+    pieces = pattern_for(name).findall(name)
+    return composed(name) == name and (pieces == [name] or (len(pieces) > 1 and " " in name))
+
+
+def one_of(texts: Iterable[str]) -> str:
+    """A pattern that finds the longest of some texts with words around it, by a tree of their characters."""
+    tree: dict[str, Any] = {}
+    for text in texts:
+        node = tree
+        for letter in text:
+            node = node.setdefault(letter, {})
+        node[""] = "" if re.match(rf"[{CJK}]", text[-1]) else INSIDE
+    return _branches(tree)
+
+
+def _branches(tree: Mapping[str, Any]) -> str:
+    # Branches that go on stand before the end of a shorter text.
+    parts = list(_branch_texts(tree)) + ([tree[""]] if "" in tree else [])
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+
+
+def _branch_texts(tree: Mapping[str, Any]) -> Iterator[str]:
+    for letter, below in tree.items():
+        run = letter
+        while len(below) == 1 and "" not in below:
+            ((following, below),) = below.items()
+            run += following
+        if letter:
+            yield re.escape(run).replace(r"\ ", " ") + _branches(below)
+
+
+class TokenizerSplitter:
+    """Splits texts, and words that are no tokens, by the tokenizer that came with a table.
+
+    A text's tokens are those of model2vec and sentence-transformers: without special tokens and unknown pieces.
+
+    Args:
+        text: The content of ``tokenizer.json``.
+        tokens: The table's words, in the order of the tokenizer's ids.
+        matrix: Their vectors.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[str], matrix: Matrix) -> None:
+        self.text, self.tokens, self._matrix = text, tokens, matrix
+
+    def split(self, text: str) -> list[str]:
+        """The tokens of a text."""
+        return [self.tokens[number] for number in self._numbers(text)]
+
+    def vector(self, word: str) -> NDArray[np.float32]:
+        """The mean vector of a word's tokens; zeros if it has none."""
+        numbers = self._numbers(word)
+        if not numbers:
+            return np.zeros(self._matrix.shape[1], dtype=np.float32)
+        mean: NDArray[np.float32] = self._matrix[numbers].mean(axis=0, dtype=np.float32)
+        return mean
+
+    def _numbers(self, text: str) -> list[int]:
+        numbers = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return [number for number in numbers if number != self._unknown]
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise MissingExtra("tokenizers", "distill", "Splitting text by a table's own tokenizer") from None
+        try:
+            tokenizer = Tokenizer.from_str(self.text)
+        except Exception as error:
+            # The library has no kinds of errors.
+            raise FormatError(f"The table's tokenizer cannot be used: {error}.") from None
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _unknown(self) -> int | None:
+        """The id of unknown pieces."""
+        model = parse_object(self.text, "The tokenizer").get("model", {})
+        if (name := model.get("unk_token")) is not None:
+            number: int | None = self._tokenizer.token_to_id(name)
+            return number
+        return model.get("unk_id") if isinstance(model.get("unk_id"), int) else None
