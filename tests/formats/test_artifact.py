@@ -136,7 +136,7 @@ def set_config(folder, **changes):
     ("changes", "message"),
     [
         ({"format": "other"}, 'config.json does not say "format": "wordstill"'),
-        ({"schema": 2}, "schema 2, this version reads 1"),
+        ({"schema": 3}, "schema 3, this version reads 1 and 2"),
         ({"rows": 9}, r"expected {'vectors': 'float32 \(9, 3\)'"),
         ({"rows": "8"}, "'rows' is '8', expected int"),
         ({"rows": True}, "'rows' is True, expected int"),

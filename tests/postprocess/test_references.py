@@ -115,9 +115,9 @@ def test_quantise_leaves_nothing_for_int8_to_lose(table, matrix):
         scale = np.abs(row).max() / 127
         expected.append([round(float(number / scale)) * scale for number in row])
     np.testing.assert_allclose(got, expected, rtol=1e-5)
-    numbers, scales = to_int8(got)
-    np.testing.assert_array_equal(numbers * scales[:, None], got)
-    assert np.abs(numbers).max(axis=1).tolist() == [127] * ROWS
+    rows = to_int8(WordVectors(table.words, got))
+    np.testing.assert_array_equal(rows.decode(slice(None)), got)
+    assert np.abs(rows.vectors).max(axis=1).tolist() == [127] * ROWS
 
 
 def test_common_words_are_those_of_the_largest_counts(table, matrix):

@@ -66,7 +66,7 @@ def _show_table(path: Path, *, verify: bool) -> None:
         "format": kind.name,
         "words": f"{len(table):,}",
         "dimensions": str(table.dim),
-        "numbers": str(table.matrix.dtype),
+        "numbers": table.storage,
         "counts": "none" if table.counts is None else f"{table.counts.sum():,} in all",
         "size": disk_size(path),
         **_origin(table.provenance),

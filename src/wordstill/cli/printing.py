@@ -27,7 +27,7 @@ def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *,
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
         {
-            label: f"{places[label]}  {len(table):,} words x {table.dim}, {size_text(table.matrix.nbytes)}"
+            label: f"{places[label]}  {len(table):,} words x {table.dim}, {size_text(table.nbytes)}"
             for label, table in tables.items()
         }
     )

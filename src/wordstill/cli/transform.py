@@ -30,7 +30,7 @@ def command(
         option(
             "SPEC",
             "Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
-            "quantise, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
+            "quantise, pq, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             "--chain",
             "-c",
         ),
@@ -67,7 +67,7 @@ def _result(table: WordVectors, chain: str | None, apply: Path | None, learnt: P
 def _show(before: WordVectors, after: WordVectors, out: Path, beside: Path, pipeline: Pipeline) -> None:
     facts = {
         "before": f"{len(before):,} words x {before.dim}",
-        "after": f"{len(after):,} words x {after.dim}, {size_text(after.matrix.nbytes)}",
+        "after": f"{len(after):,} words x {after.dim}, {size_text(after.nbytes)}",
         "written": str(out),
         "steps": ", ".join(step.short_name for step in pipeline),
         "learnt": str(beside),

@@ -65,7 +65,7 @@ def unit(matrix: Floats) -> Floats:
 
 def rows_of(vectors: WordVectors, rows: NDArray[np.int64]) -> Floats:
     """Rows of the table in double precision; those with NaN or infinity are an error that names the word."""
-    block = np.asarray(vectors.matrix[rows], dtype=np.float64)
+    block = vectors.take(rows).astype(np.float64)
     broken = ~np.isfinite(block).all(axis=1)
     if broken.any():
         row = int(rows[broken][0])

@@ -1,14 +1,18 @@
 """The project's own folder: a memory-mapped matrix with counts, the words, their origin, and a card to read.
 
     vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; with int8 "scales" (rows) float32,
-                          which the rows are multiplied by; "counts" (rows) int64 if they are known
+                          which the rows are multiplied by; "counts" (rows) int64 if they are known.
+                          Schema 2, "pq" (see `ProductRows`): "codes" (rows, parts) uint8, "codebooks" (256, dim)
+                          and "lengths" (rows, or 1) float16 or float32, "columns" (dim) int32; "counts" int32
+                          where they fit
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
     subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), and
                           the settings as metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
-The same table gives the same bytes. Opening reads the words and not the matrix, unless that is int8.
+The same table gives the same bytes. Opening reads the words and not the matrix; int8 and codes are decoded where
+rows are asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -32,15 +37,18 @@ from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, mak
 from wordstill.formats.card import card
 from wordstill.formats.fasttext import NgramTable
 from wordstill.formats.floret import LARGEST, FloretTable
-from wordstill.formats.quantized import dequantize, quantize
+from wordstill.formats.quantized import quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
+from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
 SUBWORDS = "subwords.safetensors"
 KINDS: dict[str, type[NgramTable] | type[FloretTable]] = {"fasttext": NgramTable, "floret": FloretTable}
-SCHEMA = 1
+COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "pq": ProductRows}
+SCHEMAS = {"float32": 1, "float16": 1, "int8": 1, "pq": 2}
+"""By the kind of numbers, so that older versions still read what they can."""
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
 HASHED = (TENSORS, WORDS)
 
@@ -49,7 +57,6 @@ UNESCAPES = {escaped: char for char, escaped in ESCAPES.items()}
 ESCAPABLE = re.compile(r"[\\\n\r]")
 ESCAPED = re.compile(r"\\.?")
 
-DTYPES = ("float32", "float16", "int8")
 FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": dict, "sha256": dict}
 
 
@@ -91,13 +98,16 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
 
 def write(vectors: WordVectors, path: Path) -> None:
     """Write the folder; one that holds anything but a table of ours is not replaced."""
-    _write(vectors, path, {"vectors": vectors.matrix})
+    if vectors.compressed is not None:
+        _write(vectors, path, vectors.compressed.arrays, vectors.storage)
+    else:
+        _write(vectors, path, {"vectors": vectors.matrix}, vectors.storage)
 
 
 def write_int8(vectors: WordVectors, path: Path) -> None:
     """Write the folder with int8 numbers and their scales, a quarter of the size of float32."""
-    numbers, scales = quantize(vectors.matrix)
-    _write(vectors, path, {"vectors": numbers, "scales": scales})
+    rows = quantize(vectors)
+    _write(vectors, path, rows.arrays, rows.kind)
 
 
 def recognizes(path: Path) -> bool:
@@ -105,25 +115,27 @@ def recognizes(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
 
 
-def _write(vectors: WordVectors, path: Path, tensors: dict[str, NDArray[Any]]) -> None:
+def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
         others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")
     words = b"".join(_written(word, row) for row, word in enumerate(vectors.words))
+    tensors = dict(arrays)
     if vectors.counts is not None:
-        tensors["counts"] = vectors.counts
+        narrow = SCHEMAS[dtype] > 1 and vectors.counts.max(initial=0) <= np.iinfo(np.int32).max
+        tensors["counts"] = vectors.counts.astype(np.int32) if narrow else vectors.counts
     with atomic_folder(path, overwrite=True) as folder:
         write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
         (folder / WORDS).write_bytes(words)
         _write_subwords(folder, vectors)
         config = {
             "format": "wordstill",
-            "schema": SCHEMA,
+            "schema": SCHEMAS[dtype],
             "rows": len(vectors),
             "dim": vectors.dim,
-            "dtype": str(tensors["vectors"].dtype),
+            "dtype": dtype,
             "counts": vectors.counts is not None,
             "provenance": provenance,
             "sha256": {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())},
@@ -137,9 +149,10 @@ def _config(path: Path) -> dict[str, Any]:
     config = read_object(path)
     if config.get("format") != "wordstill":
         raise FormatError(f'{path} does not say "format": "wordstill".')
-    if config.get("schema") != SCHEMA:
+    if config.get("schema") not in SCHEMAS.values():
+        known = " and ".join(map(str, sorted(set(SCHEMAS.values()))))
         raise FormatError(
-            f"{path}: schema {config.get('schema')!r}, this version reads {SCHEMA}. A newer wordstill may read it."
+            f"{path}: schema {config.get('schema')!r}, this version reads {known}. A newer wordstill may read it."
         )
     for field, kind in FIELDS.items():
         if type(config.get(field)) is not kind:
@@ -166,20 +179,29 @@ def _changed(path: Path, config: dict[str, Any]) -> FormatError:
     )
 
 
-def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix, NDArray[np.int64] | None]:
-    """The matrix, memory-mapped unless it is int8, and the counts, of the sizes the settings say."""
+def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix | CompressedRows, NDArray[np.int64] | None]:
+    """The memory-mapped matrix or compressed rows, and the counts, of the sizes the settings say."""
     tensors, _ = map_tensors(path)
-    expected = {"vectors": f"{config['dtype']} {(config['rows'], config['dim'])}"}
-    if config["dtype"] == "int8":
-        expected["scales"] = f"float32 {(config['rows'],)}"
-    if config["counts"]:
-        expected["counts"] = f"int64 {(config['rows'],)}"
+    dtype, shape = config["dtype"], (config["rows"], config["dim"])
     got = {name: f"{tensor.dtype} {tensor.shape}" for name, tensor in sorted(tensors.items())}
-    if got != expected or config["dtype"] not in DTYPES:
-        raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {', '.join(DTYPES)}).")
-    if "scales" in tensors:
-        return dequantize(tensors["vectors"], tensors["scales"]), tensors.get("counts")
-    return tensors["vectors"], tensors.get("counts")
+    expected = dict.fromkeys((field.name for field in fields(COMPRESSED[dtype])), dtype) if dtype in COMPRESSED else {}
+    if "codes" not in expected:
+        expected["vectors"] = f"{dtype} {shape}"
+    if config["counts"]:
+        expected["counts"] = f"{'int32' if got.get('counts', '').startswith('int32') else 'int64'} {shape[:1]}"
+    strange = [name for name, text in expected.items() if text != dtype and text != got.get(name)]
+    if dtype not in SCHEMAS or strange or set(got) != set(expected):
+        raise FormatError(f"{path} has {got}, expected {expected} ({CONFIG}; {', '.join(SCHEMAS)}).")
+    counts = tensors.pop("counts", None)
+    if dtype not in COMPRESSED:
+        return tensors["vectors"], counts
+    try:
+        rows = COMPRESSED[dtype](**tensors)
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
+    if rows.shape != shape:
+        raise FormatError(f"{path} has rows of shape {rows.shape}, expected {shape} ({CONFIG}).")
+    return rows, counts
 
 
 def _parse_words(path: Path, data: bytes, rows: int) -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
+from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.sentence_words import TextSplitter
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
@@ -145,7 +146,7 @@ class GrowingMatrix:
 def make_table(
     path: Path,
     words: Sequence[str],
-    matrix: Matrix,
+    matrix: Matrix | CompressedRows,
     options: ReadOptions = STRICT,
     *,
     first_line: int | None = None,
@@ -159,6 +160,7 @@ def make_table(
         error = _twice(path, words[twice[0]], twice, first_line)
         options.fault("only the first row of each word was kept", error)
     if options.repair:
+        matrix = matrix if isinstance(matrix, np.ndarray) else matrix.decode(slice(None))
         kept = _sound_rows(path, words, matrix, options)
         if len(kept) < len(words):
             words, matrix = [words[row] for row in kept], matrix[kept]
@@ -179,7 +181,7 @@ def encode_word(word: str, row: int) -> bytes:
 
 def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
     """The table with its numbers rounded to a type, or itself if they are of that type."""
-    if vectors.matrix.dtype == dtype:
+    if vectors.storage == np.dtype(dtype).name:
         return vectors
     with np.errstate(over="ignore"):
         matrix: NDArray[Any] = vectors.matrix.astype(dtype)

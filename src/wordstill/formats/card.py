@@ -30,8 +30,7 @@ def card(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
 def _summary(vectors: WordVectors) -> str:
     counts = "with the count of each word" if vectors.counts is not None else "without counts"
     return (
-        f"One fixed vector per word: {len(vectors):,} words, {vectors.dim} numbers each "
-        f"({vectors.matrix.dtype}), {counts}."
+        f"One fixed vector per word: {len(vectors):,} words, {vectors.dim} numbers each ({vectors.storage}), {counts}."
     )
 
 

@@ -6,6 +6,7 @@ from wordstill.core.plugins import Registry
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import Average, Concatenate
 from wordstill.postprocess.linear_transforms import AllButTheTop, Center, Pca, Uncovec, Unit, Whiten
+from wordstill.postprocess.product_quantization import ProductQuantization
 from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
 from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantize, Trim
 
@@ -22,6 +23,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
             Pca,
             Uncovec,
             Quantize,
+            ProductQuantization,
             Trim,
             MergeCase,
             Concatenate,

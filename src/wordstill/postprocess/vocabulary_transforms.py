@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.formats.quantized import dequantize, quantize
-from wordstill.postprocess.base import Transform, with_matrix
+from wordstill.formats.quantized import quantize
+from wordstill.postprocess.base import Transform
 from wordstill.vectors.table import WordVectors, most_frequent
 
 
@@ -95,11 +95,10 @@ class Quantize(Transform):
 
     .. math:: v_w \leftarrow s_w\, \mathrm{round}(v_w / s_w), \qquad s_w = \max_i |v_{wi}| / 127
 
-    The table stays one of float32 numbers; written as int8 with scales it loses nothing more, and so shows
-    before writing what that costs.
+    The result keeps its rows as int8 and decodes them as they are asked for; so does an artifact of it.
     """
 
     name: ClassVar[str] = "quantise.v1"
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_matrix(vectors, dequantize(*quantize(vectors.matrix)))
+        return vectors.replace(matrix=quantize(vectors))

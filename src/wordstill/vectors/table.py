@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wordstill.errors import DataError, UsageError
 from wordstill.vectors import queries
 from wordstill.vectors.analogies import Rule, analogies
+from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
@@ -29,7 +30,8 @@ class WordVectors:
     Args:
         words: The words, each once, in the order of the rows.
         matrix: (words, dim), float32 or float16, finite. A memory-mapped matrix is not read on construction;
-            it is checked for NaN and infinity where its numbers are used.
+            it is checked for NaN and infinity where its numbers are used. Compressed rows are decoded as they
+            are asked for, and all of them where ``matrix`` itself is.
         counts: How often each word was seen, or None if that is not known.
         provenance: What the table was made from and how; anything that JSON can hold.
         subwords: Gives vectors to words outside the table, if the table came with that.
@@ -40,7 +42,7 @@ class WordVectors:
     def __init__(
         self,
         words: Sequence[str],
-        matrix: Matrix,
+        matrix: Matrix | CompressedRows,
         *,
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
@@ -51,7 +53,11 @@ class WordVectors:
         self.words: tuple[str, ...] = tuple(words)
         if not distinct:
             self._rows = index_of(self.words)
-        self.matrix: Matrix = checked_matrix(matrix, len(self.words))
+        self.compressed: CompressedRows | None = None
+        if isinstance(matrix, np.ndarray):
+            self.matrix = checked_matrix(matrix, len(self.words))
+        else:
+            self.compressed = checked_rows(matrix, len(self.words))
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
@@ -59,8 +65,14 @@ class WordVectors:
         self.backoffs: tuple[Backoff, ...] = ()
         self._verify: Callable[[], None] | None = None
         self._unchecked = isinstance(matrix, np.memmap)
-        if not self._unchecked:
+        if not self._unchecked and self.compressed is None:
             self.check_finite()
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The vectors, (words, dim), read-only; of compressed rows decoded as float32 and kept."""
+        assert self.compressed is not None
+        return checked_matrix(self.compressed.decode(slice(None)), len(self.words))
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -70,14 +82,29 @@ class WordVectors:
     @property
     def dim(self) -> int:
         """The length of a vector."""
-        return int(self.matrix.shape[1])
+        return int((self.compressed or self.matrix).shape[1])
+
+    @property
+    def storage(self) -> str:
+        """How the numbers are kept: ``float32``, ``float16``, or the kind of compressed rows."""
+        return str(self.matrix.dtype) if self.compressed is None else self.compressed.kind
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers as they are kept."""
+        arrays = [self.matrix] if self.compressed is None else self.compressed.arrays.values()
+        return sum(array.nbytes for array in arrays)
 
     @cached_property
     def unit(self) -> NDArray[np.float32]:
         """The rows scaled to length one, float32, (words, dim); rows of zeros stay zeros. Computed once."""
         if self._unchecked or self._verify is not None:
             self.check_finite()
-        unit = unit_rows(self.matrix)
+        unit = np.empty((len(self), self.dim), dtype=np.float32)
+        start = 0
+        for block in self.blocks():
+            unit[start : start + len(block)] = unit_rows(block)
+            start += len(block)
         unit.flags.writeable = False
         return unit
 
@@ -101,7 +128,7 @@ class WordVectors:
         counts = ", with counts" if self.counts is not None else ""
         teacher = self.provenance.get("teacher")
         source = f", from {teacher}" if isinstance(teacher, str) else ""
-        return f"<WordVectors: {len(self):,} words x {self.dim}, {self.matrix.dtype}{counts}{source}>"
+        return f"<WordVectors: {len(self):,} words x {self.dim}, {self.storage}{counts}{source}>"
 
     def index(self, word: str) -> int:
         """The row of a word."""
@@ -188,7 +215,7 @@ class WordVectors:
         rows = np.asarray(rows, dtype=np.int64)
         return WordVectors(
             [self.words[row] for row in rows.tolist()],
-            self.matrix[rows],
+            self.matrix[rows] if self.compressed is None else self.compressed.select(rows),
             counts=None if self.counts is None else self.counts[rows],
             provenance=self.provenance,
             subwords=self.subwords,
@@ -197,8 +224,11 @@ class WordVectors:
 
     def replace(self, **changes: Any) -> WordVectors:
         """The same table with other arguments of the constructor; the words are known to be distinct."""
-        names = ("words", "matrix", "counts", "provenance", "subwords", "splitter")
-        return WordVectors(**{name: getattr(self, name) for name in names} | changes, distinct=True)
+        names = ("words", "counts", "provenance", "subwords", "splitter")
+        same: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if "matrix" not in changes:
+            same["matrix"] = self.compressed or self.matrix
+        return WordVectors(**same | changes, distinct=True)
 
     def save(
         self, path: AnyPath, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None
@@ -220,18 +250,20 @@ class WordVectors:
     def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
         for start in range(0, len(self), rows):
-            yield self.matrix[start : start + rows].astype(np.float32, copy=False)
+            yield self._decoded(slice(start, start + rows))
 
     def verify_on_use(self, verify: Callable[[], None]) -> None:
         """Have the numbers compared with their checksum before all of them are used for the first time."""
         self._verify = verify
 
     def check_finite(self) -> None:
-        """Raise if any number of the matrix is NaN or infinite, or not as it was recorded."""
+        """Raise if any number is NaN, infinite, or not as recorded; compressed rows were checked when made."""
         if self._verify is not None:
             self._verify()
             self._verify = None
         start = 0
+        if self.compressed is not None:
+            return
         for block in self.blocks():
             if not np.isfinite(block).all():
                 row, column = np.argwhere(~np.isfinite(block))[0]
@@ -244,10 +276,16 @@ class WordVectors:
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
         """Copies of some rows as float32, (rows, dim)."""
-        taken = self.matrix[np.asarray(rows, dtype=np.int64)].astype(np.float32, copy=False)
+        taken = self._decoded(np.asarray(rows, dtype=np.int64))
         if self._unchecked and not np.isfinite(taken).all():
             self.check_finite()
         return taken
+
+    def _decoded(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+        if self.compressed is not None:
+            return self.compressed.decode(rows)
+        decoded: NDArray[np.float32] = self.matrix[rows].astype(np.float32, copy=False)
+        return decoded
 
 
 def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDArray[np.int64]:
@@ -291,6 +329,13 @@ def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
     view = matrix.view(np.ndarray)
     view.flags.writeable = False
     return view
+
+
+def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
+    """Compressed rows that fit the words."""
+    if rows.shape[0] != count or rows.shape[1] < 1:
+        raise UsageError(f"The compressed rows have shape {rows.shape}, expected ({count}, dim) for {count} words.")
+    return rows
 
 
 def checked_counts(counts: NDArray[np.int64] | None, rows: int) -> NDArray[np.int64] | None:

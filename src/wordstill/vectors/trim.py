@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,12 @@ from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
 from wordstill.vectors.table import Matrix, WordVectors, most_frequent
+
+SAMPLE = 5000
+ROWS_PER_NUMBER = 10
+"""With fewer, the principal directions are those of these rows only."""
+ORDERED = 0.9
+"""Share of the variance below which the leading numbers are not the best."""
 
 
 def trim(
@@ -21,36 +28,49 @@ def trim(
     """
     if dim is not None and dim > vectors.dim:
         raise UsageError(f"dim must be at most {vectors.dim}, that of the table; got {dim}.")
-    kept, matrix, counts = vectors.words, np.asarray(vectors.matrix), vectors.counts
-    if words is not None:
-        kept = tuple(dict.fromkeys(words))
-        matrix, counts = _matrix_of(vectors, kept), _counts_of(vectors, kept)
+    kept = vectors if words is None else _listed(vectors, tuple(dict.fromkeys(words)))
     if top is not None and top < len(kept):
-        rows = most_frequent(counts, len(kept), top)
-        kept, matrix = tuple(kept[row] for row in rows), matrix[rows]
-        counts = None if counts is None else counts[rows]
-    matrix = matrix[:, :dim]
-    if kept is vectors.words and matrix.shape == vectors.matrix.shape:
+        kept = kept.select(most_frequent(kept.counts, len(kept), top))
+    if dim is not None and dim < vectors.dim:
+        _warn_of_order(vectors, dim)
+        # Sub-words would still give vectors of the old length.
+        kept = kept.replace(matrix=np.ascontiguousarray(kept.matrix[:, :dim]), subwords=None)
+    if kept is vectors:
         return vectors
-    change = {"from": list(vectors.matrix.shape), "to": list(matrix.shape)}
-    provenance = {**vectors.provenance, "trimmed": [*vectors.provenance.get("trimmed", ()), change]}
-    # Sub-words would still give vectors of the old length.
-    subwords = vectors.subwords if matrix.shape[1] == vectors.dim else None
-    return WordVectors(
-        kept,
-        np.ascontiguousarray(matrix),
-        counts=counts,
-        provenance=provenance,
-        subwords=subwords,
-        splitter=vectors.splitter,
-    )
+    change = {"from": [len(vectors), vectors.dim], "to": [len(kept), kept.dim]}
+    return kept.replace(provenance={**vectors.provenance, "trimmed": [*vectors.provenance.get("trimmed", ()), change]})
+
+
+def _listed(vectors: WordVectors, words: tuple[str, ...]) -> WordVectors:
+    """The table of these words."""
+    if all(word in vectors for word in words):
+        return vectors.subset(words)
+    return vectors.replace(words=words, matrix=_matrix_of(vectors, words), counts=_counts_of(vectors, words))
+
+
+def _warn_of_order(vectors: WordVectors, dim: int) -> None:
+    """Warn if the first numbers of the vectors say much less than as many principal directions would.
+
+    That share is near 1 for tables in the order of their variance, such as those of ``still`` and ``pca``.
+    """
+    if len(vectors) < ROWS_PER_NUMBER * vectors.dim:
+        return
+    sample = vectors.take(np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE)).astype(np.int64))
+    moment = np.cov(sample, rowvar=False).reshape(vectors.dim, vectors.dim)
+    best = np.linalg.eigvalsh(moment)[::-1][:dim].sum()
+    share = np.trace(moment[:dim, :dim]) / best if best > 0 else 1.0
+    if share < ORDERED:
+        warnings.warn(
+            f"The first {dim} of {vectors.dim} numbers hold {share:.0%} of what {dim} principal directions would: "
+            f"the table is not in their order. Reduce it with: wordstill transform TABLE --chain pca:dim={dim}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:
     """The vectors of words, of those outside the table by their sub-words."""
     missing = [word for word in words if word not in vectors]
-    if not missing:
-        return vectors.matrix[[vectors.index(word) for word in words]]
     if vectors.subwords is None:
         raise UsageError(
             f"{len(missing)} of {len(words)} words are not in the table, {missing[0]!r} first, and the table "

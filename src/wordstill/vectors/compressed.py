@@ -1,0 +1,155 @@
+"""Rows in few bytes, decoded when they are asked for: int8 with scales, and product quantization.
+
+What is stored is a handful of arrays, by name in `CompressedRows.arrays`; decoding needs numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError
+from wordstill.vectors.search import CACHED_ROWS
+
+Rows: TypeAlias = slice | NDArray[np.int64]
+Single: TypeAlias = NDArray[np.float32]
+CODES = 256
+"""Centroids of a part: what one byte can tell apart."""
+LARGEST = 127
+
+
+@runtime_checkable
+class CompressedRows(Protocol):
+    """A matrix (rows, dim) of float32 numbers that is kept in another form."""
+
+    kind: ClassVar[str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and numbers of each."""
+        ...
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What is stored, by name."""
+        ...
+
+    def decode(self, rows: Rows) -> Single:
+        """Some rows as they were, nearly."""
+        ...
+
+    def select(self, rows: NDArray[np.int64]) -> CompressedRows:
+        """Some rows only, in this order, in the same form."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Int8Rows:
+    """Whole numbers from -127 to 127, and a scale for each row that they are multiplied by."""
+
+    kind: ClassVar[str] = "int8"
+
+    vectors: NDArray[np.int8]
+    """(rows, dim)"""
+    scales: Single
+    """(rows,)"""
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.scales.shape != (len(self.vectors),):
+            raise UsageError(f"{self.vectors.shape} numbers do not go with scales of shape {self.scales.shape}.")
+        if not np.isfinite(self.scales * np.float32(LARGEST)).all():
+            raise UsageError("A scale of the int8 rows is NaN, infinite or too large.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and numbers of each."""
+        return len(self.vectors), self.vectors.shape[1]
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What is stored, by name."""
+        return {"vectors": self.vectors, "scales": self.scales}
+
+    def decode(self, rows: Rows) -> Single:
+        """The numbers times the scales of their rows."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            decoded: Single = self.vectors[rows] * self.scales[rows, None]
+        return decoded
+
+    def select(self, rows: NDArray[np.int64]) -> Int8Rows:
+        """Some rows only."""
+        return Int8Rows(self.vectors[rows], self.scales[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class ProductRows:
+    """Product quantization: a direction in parts, each the nearest of 256 centroids, and a length.
+
+    The columns are cut into parts in the order of ``columns``, the first ones a column longer where the
+    dimension is no multiple of their number.
+    """
+
+    kind: ClassVar[str] = "pq"
+
+    codes: NDArray[np.uint8]
+    """(rows, parts) the centroid of each part."""
+    codebooks: NDArray[np.floating]
+    """(256, dim) the centroids, those of all parts side by side."""
+    columns: NDArray[np.int32]
+    """(dim,) the column of the vectors that each column of the codebooks is about."""
+    lengths: NDArray[np.floating]
+    """(rows,) the length of each row, or (1,) if all are the same."""
+
+    def __post_init__(self) -> None:
+        dim = len(self.columns)
+        if self.codes.ndim != 2 or self.codebooks.shape != (CODES, dim) or not 1 <= self.codes.shape[1] <= dim:
+            raise UsageError(f"Codes {self.codes.shape}, codebooks {self.codebooks.shape}: expected (256, {dim}).")
+        if self.lengths.shape not in ((1,), (len(self.codes),)):
+            raise UsageError(f"{len(self.codes)} rows do not go with lengths of shape {self.lengths.shape}.")
+        if not np.array_equal(np.sort(self.columns), np.arange(dim)):
+            raise UsageError(f"The columns of the codebooks must be 0 to {dim - 1}, each once.")
+        if not (np.isfinite(self.codebooks).all() and np.isfinite(self.lengths).all()):
+            raise UsageError("A centroid or a length has NaN or infinity in it.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and numbers of each."""
+        return len(self.codes), len(self.columns)
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What is stored, by name."""
+        names = ("codes", "codebooks", "columns", "lengths")
+        return {name: getattr(self, name) for name in names}
+
+    def decode(self, rows: Rows) -> Single:
+        """The centroids of the codes, put together and given their lengths."""
+        codes = self.codes[rows]
+        decoded = np.empty((len(codes), len(self.columns)), dtype=np.float32)
+        cuts = part_bounds(len(self.columns), codes.shape[1])
+        for start in range(0, len(codes), CACHED_ROWS):
+            some = slice(start, start + CACHED_ROWS)
+            for part, (begin, end) in enumerate(cuts):
+                decoded[some, self.columns[begin:end]] = self.codebooks[codes[some, part], begin:end]
+        lengths = np.sqrt(np.einsum("ij,ij->i", decoded, decoded))
+        lengths[lengths == 0] = 1.0
+        wanted = self.lengths if len(self.lengths) == 1 else self.lengths[rows]
+        decoded *= (wanted / lengths)[:, None]
+        return decoded
+
+    def select(self, rows: NDArray[np.int64]) -> ProductRows:
+        """Some rows only."""
+        lengths = self.lengths if len(self.lengths) == 1 else self.lengths[rows]
+        return ProductRows(self.codes[rows], self.codebooks, self.columns, lengths)
+
+
+def part_bounds(dim: int, parts: int) -> list[tuple[int, int]]:
+    """First column and end of each part, the longer parts first."""
+    sizes = [dim // parts + (part < dim % parts) for part in range(parts)]
+    ends = np.cumsum([0, *sizes]).tolist()
+    return list(pairwise(ends))
