@@ -14,6 +14,7 @@ from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, 
 
 KINDS = [
     "bert-uncased", "bert-cased", "roberta", "gpt2", "modernbert", "llama3", "llama2", "xlmr", "t5", "albert",
+    "xlnet", "longformer",
 ]  # fmt: skip
 PARAGRAPHS = (
     "The old still stands in the small house. Nobody has moved it since 1923!",
@@ -92,9 +93,15 @@ def test_batches_of_any_size_give_the_same(kind, corpus, vocabulary, tiny_teache
 def test_what_a_teacher_says_of_itself(kind, tiny_teacher, tiny_model):
     teacher = tiny_teacher(kind)
     assert (teacher.depth, teacher.width, teacher.dtype) == (3, 32, torch.float32)
-    assert teacher.limit == (512 if kind == "t5" else 128)
+    assert teacher.limit == (512 if kind in ("t5", "xlnet") else 128)
     assert teacher.parameters == sum(weight.numel() for weight in tiny_model(kind).parameters())
     assert teacher.device == torch.device("cpu")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_between_blocks_are_taken_by_hooks_where_those_see_the_same(kind, tiny_teacher):
+    """ALBERT has one block for all layers."""
+    assert (tiny_teacher(kind).forward.hooks is None) == (kind in ("albert", "xlnet", "longformer"))
 
 
 def test_a_decoder_keeps_no_keys_and_values(tiny_model, tiny_tokenizer, monkeypatch):

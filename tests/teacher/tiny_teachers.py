@@ -180,6 +180,11 @@ def _albert() -> tuple[Tokenizer, dict[str, str]]:
     return _unigram([*specials.values()], normalizers.Sequence(steps), spaces, "[CLS] $A [SEP]"), specials
 
 
+def _xlnet() -> tuple[Tokenizer, dict[str, str]]:
+    specials = {"unk_token": "<unk>", "sep_token": "<sep>", "cls_token": "<cls>", "pad_token": "<pad>"}
+    return _unigram([*specials.values()], normalizers.NFKC(), pre_tokenizers.Metaspace(), "$A <sep> <cls>"), specials
+
+
 TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {
     "bert-uncased": lambda: _bert(lowercase=True),
     "bert-cased": lambda: _bert(lowercase=False),
@@ -194,6 +199,8 @@ TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {
     "xlmr": _xlmr,
     "t5": _t5,
     "albert": _albert,
+    "xlnet": _xlnet,
+    "longformer": lambda: _roberta(prefix=False, trim=True),
 }
 
 SIZES = {
@@ -243,6 +250,19 @@ def _albert_model(size: int, pad: int) -> Any:
     return transformers.AlbertModel(config)
 
 
+def _xlnet_model(size: int, pad: int) -> Any:
+    config = transformers.XLNetConfig(
+        vocab_size=size, pad_token_id=pad, d_model=32, n_layer=3, n_head=4, d_inner=48, bos_token_id=None, eos_token_id=None
+    )
+    return transformers.XLNetModel(config)
+
+
+def _longformer_model(size: int, pad: int) -> Any:
+    sizes = SIZES | {"max_position_embeddings": POSITIONS + pad + 1}
+    config = transformers.LongformerConfig(vocab_size=size, pad_token_id=pad, attention_window=8, **sizes)
+    return transformers.LongformerModel(config)
+
+
 MODELS: dict[str, Callable[[int, Any], Any]] = {
     "bert-uncased": _bert_model,
     "bert-cased": _bert_model,
@@ -257,4 +277,6 @@ MODELS: dict[str, Callable[[int, Any], Any]] = {
     "xlmr": _roberta_model,
     "t5": _t5_model,
     "albert": _albert_model,
+    "xlnet": _xlnet_model,
+    "longformer": _longformer_model,
 }

@@ -13,8 +13,8 @@ from torch.nn.functional import pad
 
 from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError, in_one_line
-from wordstill.teacher.assembly import trial_batch
-from wordstill.teacher.attending.attention import Packing, packed, register
+from wordstill.teacher.assembly import bare_batch, trial_batch
+from wordstill.teacher.attending.attention import CannotPack, Packing, noted_calls, packed, register
 from wordstill.teacher.attending.relative_positions import adapt, restore
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
 from wordstill.teacher.closeness import TOLERANCE, relative_difference
@@ -158,8 +158,11 @@ def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.dev
     padded = forward(batch, layers)[forward.depth]
     try:
         forward.use_packing(True)
-        packed = forward(batch, layers)[forward.depth]
+        with noted_calls() as calls:
+            packed = forward(batch, layers)[forward.depth]
         difference = relative_difference(packed, padded)
+        if not calls:
+            raise CannotPack(f"{type(forward.model).__name__} does not let its attention be replaced")
     except Exception as error:  # Models refuse in every way: by type, by shape, by a missing argument.
         forward.use_packing(False)
         return in_one_line(error)
@@ -167,6 +170,32 @@ def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.dev
         forward.use_packing(False)
         return f"its states differ by {difference:.1%} from those of padded texts"
     return None
+
+
+def check_hooks(forward: Forward, subwords: Ints, device: torch.device) -> None:
+    """Take states between blocks from the model's own output where its blocks are given something else.
+
+    XLNet's blocks see [subwords, texts, d], those of Longformer texts that are filled up. The trial has texts [n] of
+    different lengths, padded. A model that gives no hidden states of its own cannot be checked.
+    """
+    if forward.hooks is None:
+        return
+    batch = DeviceLoader(device)(bare_batch([subwords, subwords[: len(subwords) // 2 + 1], subwords]))
+    batch.await_arrival()
+    layers, hooks = tuple(range(forward.depth)), forward.hooks
+    try:
+        forward.hooks = None
+        expected = forward(batch, layers)
+    except TeacherError:
+        forward.hooks = hooks
+        return
+    with suppress(IndexError, RuntimeError):  # States of another shape.
+        forward.hooks = hooks
+        found = forward(batch, layers)
+        worst = max(relative_difference(found[layer], expected[layer]) for layer in layers)
+        if worst <= TOLERANCE.get(expected[0].dtype, 1e-3):
+            return
+    forward.hooks = None
 
 
 class PlainGelu(nn.Module):

@@ -18,7 +18,7 @@ from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.closeness import PROBE_TEXT
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.dtype import in_precision
-from wordstill.teacher.forward import Forward, pack_if_same
+from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
@@ -94,6 +94,7 @@ class Teacher:
         self.forward = Forward(ready, self.depth, config.name, pad_id)
         self.to_device = DeviceLoader(self.device)
         self._monitor = NonFiniteMonitor[DeviceBatch]()
+        check_hooks(self.forward, self._probe(), self.device)
         self._choose_attention()
 
     @classmethod

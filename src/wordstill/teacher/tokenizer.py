@@ -172,7 +172,8 @@ def first_position(model: Any) -> int:
 
 def _positions(model: Any) -> int | None:
     declared = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return int(declared) - first_position(model) if declared else None
+    # XLNet, whose positions are relative, declares -1.
+    return int(declared) - first_position(model) if declared and declared > 0 else None
 
 
 def align(

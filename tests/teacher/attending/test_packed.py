@@ -75,6 +75,12 @@ def test_a_model_that_cannot_pack(kind, tiny_tokenizer):
         teacher_of(kind, tiny_tokenizer, "packed")
 
 
+@pytest.mark.parametrize("kind", ["xlnet", "longformer"])
+def test_a_model_that_takes_the_kernel_and_never_calls_it(kind, tiny_teacher):
+    with pytest.raises(TeacherError, match=r"cannot read packed texts: .*does not let its attention be replaced"):
+        tiny_teacher(kind, attention="packed")
+
+
 def test_models_pack_by_themselves_where_they_can(tiny_tokenizer):
     assert teacher_of("bert", tiny_tokenizer, "auto").packs
     with pytest.warns(UserWarning, match="deberta-v2 reads padded texts, which is slower: it cannot read"):

@@ -56,6 +56,7 @@ class CannotPack(Exception):
 
 
 _current: ContextVar[Packing] = ContextVar("packing")
+_calls: ContextVar[list[str]] = ContextVar("calls")
 
 
 @contextmanager
@@ -71,6 +72,16 @@ def packed(packing: Packing) -> Iterator[None]:
 def current() -> Packing | None:
     """Where texts lie, inside `packed`."""
     return _current.get(None)
+
+
+@contextmanager
+def noted_calls() -> Iterator[list[str]]:
+    """Which modules have asked for this kind of attention inside: some models take the name, and never ask."""
+    token = _calls.set([])
+    try:
+        yield _calls.get()
+    finally:
+        _calls.reset(token)
 
 
 def register(*, compiled: bool = False) -> str:
@@ -104,6 +115,7 @@ def attend(
     Raises:
         CannotPack: The model wants more than this.
     """
+    _calls.get([]).append(type(module).__name__)
     packing = current() or _one_text(query)
     longest = max(packing.lengths)
     foreign = any(others.get(name) is not None for name in FOREIGN)
