@@ -17,12 +17,22 @@ from wordstill.vectors import WordVectors
 WORDS = [f"w{number}" for number in range(60)]
 
 
-def table(noise: float, layer: int | None = None, words: int | None = None, seed: int = 0) -> WordVectors:
+def table(
+    noise: float,
+    layer: int | None = None,
+    words: int | None = None,
+    seed: int = 0,
+    teacher: str = "",
+    unit: str = "",
+    **settings: object,
+) -> WordVectors:
     """The more noise, the worse."""
     matrix = np.random.default_rng(0).normal(size=(len(WORDS), 12))
     matrix += noise * np.random.default_rng(seed + 1).normal(size=matrix.shape)
     method = {"name": "ase.v1"} | ({} if layer is None else {"layer": layer})
-    provenance = {"method": method} | ({} if words is None else {"corpus": {"words": words}})
+    provenance = {"method": method | settings} | ({} if words is None else {"corpus": {"words": words}})
+    provenance |= {"teacher": {"name": teacher}} if teacher else {}
+    provenance |= {"batches": {"unit": unit}} if unit else {}
     return WordVectors(WORDS, matrix.astype(np.float32), provenance=provenance)
 
 
@@ -123,10 +133,46 @@ def test_learning_curves(sets):
     assert learning_curves(evaluation, "rg65") == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "labels"),
+    [
+        ({"teacher": "bert"}, {"teacher": "roberta"}, {"ase.v1, bert", "ase.v1, roberta"}),
+        ({"unit": "sentence"}, {"unit": "paragraph"}, {"ase.v1, sentence", "ase.v1, paragraph"}),
+        ({"context": "max"}, {"context": "min"}, {"ase.v1, context max", "ase.v1, context min"}),
+        ({"layer": 1}, {"layer": 2}, {"ase.v1, layer 1", "ase.v1, layer 2"}),
+    ],
+)
+def test_tables_of_different_origin_are_different_curves(sets, one, other, labels):
+    tables = {
+        f"{name}-{words}": table(0.2, words=words, **facts)
+        for name, facts in (("one", one), ("other", other))
+        for words in (1_000, 2_000)
+    }
+    lines = learning_curves(evaluate(tables, sets[:1]), sets[0])
+    assert {line.label for line in lines} == labels
+    assert [[size for size, _ in line.points] for line in lines] == [[1_000, 2_000], [1_000, 2_000]]
+
+
+def test_a_point_of_several_seeds_is_their_mean(sets):
+    tables = {f"{words}-{seed}": table(1.0, words=words, seed=seed) for words in (1_000, 2_000) for seed in range(3)}
+    evaluation = evaluate(tables, sets[:1])
+    ((_, ((_, first), _)),) = learning_curves(evaluation, sets[0])
+    assert first == pytest.approx(np.mean([evaluation.scores[f"1000-{seed}"][sets[0]].value for seed in range(3)]))
+
+
+@pytest.mark.parametrize("facts", [{"teacher": "roberta"}, {"unit": "sentence"}, {"context": "max"}, {"words": 99}])
+def test_layers_of_another_origin_are_not_studied_together(sets, facts):
+    layers = {f"layer{number}": table(1.0, number, seed=number) for number in range(3)}
+    others = {f"other{number}": table(1.0, number, seed=number, **facts) for number in (3, 4)}
+    assert layer_study(evaluate(others | layers, sets)).layers == {"layer0": 0, "layer1": 1, "layer2": 2}
+
+
 def test_facts_of_tables():
-    assert TableFacts.of(table(0, 2, 99)) == (60, 12, "ase.v1", 2, 99)
+    assert TableFacts.of(table(0, 2, 99)) == (60, 12, "ase.v1", 2, 99, None, None, {})
+    full = table(0, 2, 99, teacher="bert", unit="sentence", context="max")
+    assert TableFacts.of(full) == (60, 12, "ase.v1", 2, 99, "bert", "sentence", {"context": "max"})
     plain = WordVectors(["a"], np.ones((1, 2), dtype=np.float32), provenance={"method": "made by hand"})
-    assert TableFacts.of(plain) == (1, 2, None, None, None)
+    assert TableFacts.of(plain) == (1, 2, None, None, None, None, None, {})
 
 
 def test_nothing_to_study():

@@ -18,7 +18,7 @@ from wordstill.methods.kernels.row_kernels import KernelStep
 from wordstill.methods.kernels.sum_kernels import add_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-KINDS = ("sgd", "adagrad", "adam")
+KINDS = ("sgd", "adagrad", "adam", "lazy-adam")
 
 
 def tables(kind: str, rows: int = 9) -> tuple[RowTable, RowTable]:
@@ -86,6 +86,7 @@ SPECS = (
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
     "x2static:corrected=false,shared=1100",
     "x2static:shared=0,batch=7",
+    "x2static:preset=paper,subsample=0,batch=7",
     "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam",
     "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",

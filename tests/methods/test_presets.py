@@ -35,7 +35,7 @@ X2STATIC = {
     "noise_power": Row(1.0, 0.5),  # (c) square roots of counts, as in sent2vec
     "noise_source": Row("subsampled", "counts"),  # (c)
     "mask_hits": Row(True, False),  # (c) the target can be its own negative
-    "optimiser": Row("sgd", "adam"),  # (p) section 4.1: the lazy version of Adam
+    "optimiser": Row("sgd", "lazy-adam"),  # (p) section 4.1
     "rate": Row(0.05, 1e-3),  # (T1)
     "final_rate": Row(1.0, 1.0),  # (c) with Adam the rate stays
     "balance": Row(1.0, 0.0),  # (p) one rate for all words
@@ -86,6 +86,11 @@ CONTEXT_TO_VEC = WINDOWS | {
     "contextualised": Row(0.0, 1.0),  # (p) Eq. 6 and 8
     "contrastive": Row(1.0, 1.0),
     "printed_sign": Row(False, False),  # (c) Eq. 7 as printed has no lower bound
+    "around": Row(None, None),  # (p) "the value of w'_s is the same as that of w_s"
+    "divisor": Row("present", "window"),  # (p) Eq. 4
+    "nonlinearity": Row("none", "none"),  # (p) "optional"
+    "contextualised_by": Row("query", "query"),  # (p) "u_i can be directly used as V_context"
+    "normalized": Row(False, False),  # (p) "can be used"
 }
 
 TABLE = {"x2static": X2STATIC, "bert-skipgram": BERT_SKIPGRAM, "context-to-vec": CONTEXT_TO_VEC}
@@ -106,6 +111,11 @@ def test_presets_are_those_of_the_table(name, preset):
     assert settings(f"{name}:preset={preset}") == expected(name, preset)
 
 
+def test_attention_that_is_held_is_all_that_differs():
+    printed = expected("bert-skipgram", "paper")
+    assert settings("bert-skipgram:preset=paper-held") == printed | {"objective": "attended-held"}
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_the_default_is_fixed(name):
     assert settings(name) == expected(name, "fixed")
@@ -115,7 +125,7 @@ def test_the_table_has_every_preset_and_every_setting():
     with_presets = {name: method for name, method in METHODS.items() if method.presets}
     assert with_presets.keys() == TABLE.keys()
     for name, method in with_presets.items():
-        assert sorted(method.presets) == sorted(Row._fields)
+        assert sorted(method.presets) == sorted([*Row._fields, *(["paper-held"] if name == "bert-skipgram" else [])])
         assert TABLE[name].keys() == {field.name for field in fields(method.config_type)}
 
 

@@ -136,7 +136,7 @@ def test_methods_without_layers_have_none():
 def test_given_settings_have_the_last_word_over_a_preset():
     (spec,) = read_specs(["x2static:preset=paper,negatives=5"], METHODS, DEPTH)
     facts = spec.facts()
-    assert (facts["negatives"], facts["rate"], facts["optimiser"]) == (5, 1e-3, "adam")
+    assert (facts["negatives"], facts["rate"], facts["optimiser"]) == (5, 1e-3, "lazy-adam")
     (fixed,) = read_specs(["x2static:preset=fixed"], METHODS, DEPTH)
     (plain,) = read_specs(["x2static"], METHODS, DEPTH)
     assert fixed.config == plain.config

@@ -252,7 +252,14 @@ def _albert_model(size: int, pad: int) -> Any:
 
 def _xlnet_model(size: int, pad: int) -> Any:
     config = transformers.XLNetConfig(
-        vocab_size=size, pad_token_id=pad, d_model=32, n_layer=3, n_head=4, d_inner=48, bos_token_id=None, eos_token_id=None
+        vocab_size=size,
+        pad_token_id=pad,
+        d_model=32,
+        n_layer=3,
+        n_head=4,
+        d_inner=48,
+        bos_token_id=None,
+        eos_token_id=None,
     )
     return transformers.XLNetModel(config)
 

@@ -119,7 +119,7 @@ def folded_rows(vectors: WordVectors, limit: int) -> dict[str, int]:
 
 _PAIRED = ("similarity", "analogy", "relation")
 _OF_WORDS = (*_PAIRED, "categorisation")
-_WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging")
+_WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging", "ncrfpp")
 _OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
     "skip": (_OF_WORDS, "Items with a word that is not in the table are left out of its figure."),
     "mean": (_WITH_TABLE, "A word that is not in the table gets the mean of all its vectors; no item is left out."),
@@ -138,10 +138,11 @@ _OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
     (("sts",), ("skip", "backoff"), "Of a sentence the words without a vector are left out."),
     (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
     (("tagging",), ("skip", "backoff"), "Taggers see zeros, and the letters, of a word without a vector."),
+    (("ncrfpp",), ("skip",), "Taggers see a random vector, and the letters, of a word without a vector."),
     (("categorisation",), ("zero",), "A word to be clustered that is not in the table is zeros."),
     (("sts",), ("zero",), "A pair of sentences of which one has no word in the table has the similarity 0."),
     (
-        ("classification", "probe", "tagging"),
+        ("classification", "probe", "tagging", "ncrfpp"),
         ("zero",),
         "In texts that are learnt from, a word that is not in the table is zeros.",
     ),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wordstill.core.files import atomic_file, refuse_existing
@@ -31,18 +32,36 @@ class TableFacts(NamedTuple):
     method: str | None = None
     layer: int | None = None
     corpus_words: int | None = None
+    teacher: str | None = None
+    unit: str | None = None
+    """What the teacher read at a time."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """Those of the method, but for its layer."""
 
     @classmethod
     def of(cls, vectors: WordVectors) -> TableFacts:
         """Read the facts of a table."""
-        method, corpus = (_mapping(vectors.provenance.get(part)) for part in ("method", "corpus"))
+        known = vectors.provenance
+        method, corpus, teacher, batches = (
+            _mapping(known.get(part)) for part in ("method", "corpus", "teacher", "batches")
+        )
         return cls(
             len(vectors),
             vectors.dim,
             str(method["name"]) if "name" in method else None,
             _whole(method.get("layer")),
             _whole(corpus.get("words")),
+            str(teacher["name"]) if "name" in teacher else None,
+            str(batches["unit"]) if "unit" in batches else None,
+            {name: value for name, value in method.items() if name not in ("name", "layer")},
         )
+
+    @property
+    def series(self) -> str | None:
+        """What tables have in common that differ in layer and text only; None for one of unknown origin."""
+        if self.method is None:
+            return None
+        return json.dumps([self.method, self.teacher, self.unit, self.settings], sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)

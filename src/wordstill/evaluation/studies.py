@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,14 +14,14 @@ from wordstill.errors import DataError
 from wordstill.evaluation.score import ItemScores, points
 
 if TYPE_CHECKING:
-    from wordstill.evaluation.result import Evaluation
+    from wordstill.evaluation.result import Evaluation, TableFacts
 
 FEWEST_LAYERS = 2
 FEWEST_SIZES = 2
 
 
 class Curve(NamedTuple):
-    """The scores of one method over the size of its text."""
+    """The scores of one method, with one teacher and one choice of settings, over the size of its text."""
 
     label: str
     points: tuple[tuple[float, float], ...]
@@ -37,7 +37,7 @@ class LayerChoice:
     """The table that is best on the development half."""
     chosen_value: float
     oracle: str
-    """The table that is best on the test half itself, which is what the papers report."""
+    """The table that is best on the test half itself. The papers choose on what they score too, on whole sets."""
     oracle_value: float
     overall_value: float | None
     """Of the table that is best on the mean of all development halves."""
@@ -60,8 +60,8 @@ def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
     """Choose among tables of different layers, on one half of every set.
 
     Args:
-        evaluation: Of tables that tell their method and layer, on any sets. Of several methods, the one with
-            the most layers is studied.
+        evaluation: Of tables that tell their method and layer, on any sets. Of several methods, teachers or
+            settings, the one with the most layers is studied.
         seed: Of the halves; all tables are scored on the same ones.
     """
     layers = _layers(evaluation)
@@ -92,28 +92,51 @@ def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
 
 
 def learning_curves(evaluation: Evaluation, name: str) -> list[Curve]:
-    """Scores on one set over the size of the text, a curve for each method with several sizes."""
-    lines: dict[str, list[tuple[float, float]]] = {}
+    """Scores on one set over the size of the text, a curve for each method, teacher, layer and choice of settings.
+
+    Where several tables differ in nothing else, such as those of several seeds, it is the mean of their scores.
+    """
+    spots: dict[tuple[str, int | None], dict[int, list[float]]] = {}
+    origins: dict[tuple[str, int | None], TableFacts] = {}
     for table, facts in evaluation.facts.items():
         score = evaluation.scores[table].get(name)
-        if score is None or score.value is None or not facts.corpus_words or facts.method is None:
+        if score is None or score.value is None or not facts.corpus_words or facts.series is None:
             continue
-        label = facts.method if facts.layer is None else f"{facts.method}, layer {facts.layer}"
-        lines.setdefault(label, []).append((float(facts.corpus_words), score.value))
+        key = (facts.series, facts.layer)
+        origins.setdefault(key, facts)
+        spots.setdefault(key, {}).setdefault(facts.corpus_words, []).append(score.value)
+    drawn = {key: sizes for key, sizes in spots.items() if len(sizes) >= FEWEST_SIZES}
+    labels = _labels([origins[key] for key in drawn])
     return [
-        Curve(label, tuple(sorted(spots)))
-        for label, spots in lines.items()
-        if len({size for size, _ in spots}) >= FEWEST_SIZES
+        Curve(label, tuple((float(size), float(np.mean(values))) for size, values in sorted(sizes.items())))
+        for label, sizes in zip(labels, drawn.values())
     ]
 
 
+def _labels(tables: Sequence[TableFacts]) -> list[str]:
+    """The method of each, with whatever else differs between them."""
+    described = [
+        {"method": facts.method, "teacher": facts.teacher, "layer": facts.layer, "unit": facts.unit, **facts.settings}
+        for facts in tables
+    ]
+    labels = []
+    for own in described:
+        others = [other for other in described if other["method"] == own["method"]]
+        shown = {name: value for name, value in own.items() if any(other.get(name) != value for other in others)}
+        # A number alone would not say that it is a layer; a teacher's name needs no explanation.
+        parts = [str(value) if name in ("teacher", "unit") else f"{name} {value}" for name, value in shown.items()]
+        layer = [] if own["layer"] is None or "layer" in shown else [f"layer {own['layer']}"]
+        labels.append(", ".join([str(own["method"]), *layer, *parts]))
+    return labels
+
+
 def _layers(evaluation: Evaluation) -> dict[str, int]:
-    """The layer of each table of the method that has the most layers."""
-    methods: dict[str, dict[str, int]] = {}
+    """The layer of each table of the method, teacher, settings and text that have the most layers."""
+    studies: dict[tuple[str, int | None], dict[str, int]] = {}
     for name, facts in evaluation.facts.items():
-        if facts.layer is not None and facts.method is not None:
-            methods.setdefault(facts.method, {})[name] = facts.layer
-    return max(methods.values(), key=lambda layers: len(set(layers.values())), default={})
+        if facts.layer is not None and facts.series is not None:
+            studies.setdefault((facts.series, facts.corpus_words), {})[name] = facts.layer
+    return max(studies.values(), key=lambda layers: len(set(layers.values())), default={})
 
 
 def _choice(name: str, scores: Mapping[str, tuple[float, float]], overall: str) -> LayerChoice:

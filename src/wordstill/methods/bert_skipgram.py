@@ -12,6 +12,7 @@ from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, Win
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "attended"}
+HELD: Mapping[str, Any] = {**PRINTED, "objective": "attended-held"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,9 @@ class BertSkipgram(WindowLearner):
     predicted beside its neighbours, which leads from here to what `Ase` averages.
 
     Presets: ``paper`` has the equations and the printed settings; the number of centers in a step is not
-    printed. What the authors' code does otherwise is in ``docs/methods.md``.
+    printed. What the authors' code does otherwise is in ``docs/papers.md``. There gradients flow through the
+    attention, which pushes away neighbours that score more than 1 below the mean of their window; ``paper-held``
+    is the same with the weights of attention held constant in each step, and learns.
     ``fixed``, the default, takes every pair for itself, thins out frequent words as skip-gram does (the
     teacher still reads whole sentences), centers and whitens states, and predicts the word itself too.
 
@@ -44,7 +47,7 @@ class BertSkipgram(WindowLearner):
 
     name: ClassVar[str] = "bert-skipgram.v1"
     config_type: ClassVar[type[BertSkipgramConfig]] = BertSkipgramConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"fixed": {}, "paper": PAPER, "paper-held": HELD}
     config: BertSkipgramConfig
 
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:

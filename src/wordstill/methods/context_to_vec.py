@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import normalize, softplus
 
 from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.learning.objectives import Losses, PairwiseRule
-from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, WindowLearner
+from wordstill.methods.learning.window_learner import OBJECTIVES, PRINTED, Step, WindowConfig, WindowLearner
+from wordstill.methods.learning.windows import Examples
 from wordstill.teacher.states import WordStates
 
-PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0}
+PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0, "divisor": "window"}
 Weight: TypeAlias = Annotated[float, Range(0, 1_000_000)]
+Divisor = Literal["present", "window"]
+Nonlinearity = Literal["none", "tanh", "relu"]
+NONLINEARITIES: dict[Nonlinearity, Callable[[Tensor], Tensor]] = {
+    "none": lambda values: values,
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+}
+Reading = Literal["query", "projection", "static"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +39,27 @@ class ContextToVecConfig(WindowConfig):
     """Weight of the mean of its neighbours' states (lambda 2)."""
     tied: bool = True
     """One projection for both, or one for each (Eq. 4)."""
+    around: Annotated[int | None, Range(1, 1_000)] = None
+    """Words to the left and right whose states take part (w'); none takes those that are predicted."""
+    divisor: Divisor = "present"
+    """What the sum of the neighbours' states is divided by: those that are there, or 2 w' (Eq. 4), so that words
+    at the ends of a sentence have less of it."""
+    nonlinearity: Nonlinearity = "none"
+    """Of that sum (phi); needs ``divisor=window``."""
     semantic: Weight = 1.0
     """Weight of the loss of positives (eta 1)."""
     contextualised: Weight = 0.0
-    """Weight of the contextualised loss (eta 2), which holds no word and only makes projections long."""
+    """Weight of the contextualised loss (eta 2)."""
+    contextualised_by: Reading = "query"
+    """What Eq. 6 multiplies V_context with: itself, as "u_i can be directly used as V_context" says, which holds no
+    word and only makes projections long; a third projection of the centre's state (Eq. 1), which then predicts the
+    neighbours; or the static vector of the centre (Heuristic 2)."""
     contrastive: Weight = 1.0
     """Weight of the loss of negatives (eta 3)."""
     printed_sign: bool = False
     """Take Eq. 7 as it is printed: negatives are pushed away without bound."""
+    normalized: bool = False
+    """Scores are inner products of normalized vectors (section 3.3); the table then starts with random ones."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,12 +67,21 @@ class ContextToVecConfig(WindowConfig):
             raise UsageError("centre and neighbours cannot both be 0: nothing would be left to learn from.")
         if not self.semantic + self.contrastive:
             raise UsageError("semantic and contrastive cannot both be 0: no vector would ever move.")
+        if self.nonlinearity != "none" and self.divisor != "window":
+            raise UsageError(f"nonlinearity={self.nonlinearity} is that of Eq. 4: set divisor=window too.")
+        if self.contextualised_by != "query" and not self.contextualised:
+            raise UsageError(f"contextualised_by={self.contextualised_by} needs a weight: set contextualised=1.")
+
+    @property
+    def by_autograd(self) -> bool:
+        """Whether scores are no plain inner products of one query with rows."""
+        return self.normalized or self.contextualised_by != "query"
 
 
 class ContextToVec(WindowLearner):
     r"""Skip-gram whose centre is the teacher's state of the word and of the words around it.
 
-    .. math:: u_i = W_1 \lambda_1 o_i + W_2 \lambda_2 \frac{1}{2w} \sum_{1 \le |k| \le w} o_{i+k}, \quad
+    .. math:: u_i = W_1 \lambda_1 o_i + W_2 \lambda_2 \frac{1}{2w'} \sum_{1 \le |k| \le w'} o_{i+k}, \quad
               \eta_1 L_1 + \eta_2 L_2 + \eta_3 L_3
 
     .. math:: L_1 = -\log \sigma\Big(\sum_j v_{i+j} \cdot u_i\Big), \quad L_2 = -\log \sigma(u_i \cdot u_i),
@@ -65,8 +96,8 @@ class ContextToVec(WindowLearner):
 
     Presets: ``paper`` sums the neighbours inside one sigmoid, has two projections and all three losses. The
     printed sign of Eq. 7 has no lower bound, so it is a setting of its own (``printed_sign=true``); weights
-    and batch are not printed. What the authors' code does otherwise is in ``docs/methods.md``. ``fixed``, the
-    default, differs as that of `BertSkipgram` does.
+    and batch are not printed. What the authors' code does otherwise is in ``docs/papers.md``. ``fixed``, the
+    default, differs as that of `BertSkipgram` does, and divides by the number of neighbours that are there.
 
     Example:
         >>> from wordstill import distill
@@ -80,25 +111,48 @@ class ContextToVec(WindowLearner):
 
     @property
     def parts_of_input(self) -> int:
-        """One, or two side by side for two projections."""
-        return 1 if self.config.tied else 2
+        """The word's state for Eq. 1, if it has a projection of its own; one or two for Eq. 4."""
+        return (self.config.contextualised_by == "projection") + (1 if self.config.tied else 2)
 
     @property
     def is_pairwise(self) -> bool:
-        """Not with other losses either."""
-        return super().is_pairwise and not (self.config.printed_sign or self.config.contextualised)
+        """Not with other losses or scores either."""
+        config = self.config
+        return super().is_pairwise and not (config.printed_sign or config.contextualised or config.by_autograd)
 
     def pairwise_rule(self) -> PairwiseRule:
         """With the weights of both losses."""
         return replace(super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive)
 
+    def first_rows(self, rows: int, dim: int) -> Tensor:
+        """Zeros, or random vectors where they have to have a direction."""
+        zeros = super().first_rows(rows, dim)
+        return zeros.uniform_(-1 / dim, 1 / dim, generator=self._generator()) if self.config.normalized else zeros
+
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
-        """The centre's state and the mean of its neighbours', each with its weight."""
+        """The center's state and those of its neighbors, each with its weight."""
         config = self.config
-        around = states.windows(config.layer, config.window, config.reach, include_self=False, chosen=centers)
-        words = states.words(config.layer)[centers]
-        centre, around = config.centre * self.whitened(words), config.neighbours * self.whitened(around)
-        return centre + around if config.tied else torch.cat([centre, around], dim=1)
+        words = self.whitened(states.words(config.layer)[centers])
+        center, around = config.centre * words, config.neighbours * self.whitened(self._around(states, centers))
+        parts = [center + around] if config.tied else [center, around]
+        return torch.cat([words, *parts] if config.contextualised_by == "projection" else parts, dim=1)
+
+    def gradients(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> Step:
+        """Loss and gradients of one step; nothing is changed."""
+        if not self.config.by_autograd:
+            return super().gradients(inputs, examples, negatives)
+        drawn = self._drawn(examples, negatives)
+        with torch.inference_mode(False), torch.enable_grad():
+            named = [examples.rows, negatives, examples.words]
+            used, places = torch.unique(torch.cat([each.flatten() for each in named]), return_inverse=True)
+            places = [part.view(each.shape) for part, each in zip(places.split([e.numel() for e in named]), named)]
+            table, projection = self.rows.weights[used].requires_grad_(), self.projection.weights.clone()
+            loss = self._loss(inputs.clone(), examples, drawn, table, projection.requires_grad_(), used, places)
+            loss.backward()  # type: ignore[no-untyped-call]
+        assert table.grad is not None
+        assert projection.grad is not None
+        ones = torch.ones(len(used), 1, dtype=table.dtype, device=table.device)
+        return Step(table.grad, used[:, None], ones, projection.grad, loss.detach())
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
         """Weigh both parts; with the printed sign, let negatives fall without bound."""
@@ -117,3 +171,41 @@ class ContextToVec(WindowLearner):
             return None
         squares = queries.square().sum(dim=1, keepdim=True)
         return weight * softplus(-squares).sum(), -2 * weight * torch.sigmoid(-squares) * queries
+
+    def _around(self, states: WordStates, centers: Tensor) -> Tensor:
+        """[n, width] the neighbors' states: their mean, or their sum by the size of a full window."""
+        config = self.config
+        left, right = config.around or config.window, config.around or config.reach
+        full = config.divisor == "window"
+        states_around = states.windows(config.layer, left, right, include_self=False, chosen=centers, sums=full)
+        if not full:
+            return states_around
+        return NONLINEARITIES[config.nonlinearity](states_around) / (left + right)
+
+    def _loss(
+        self,
+        inputs: Tensor,
+        examples: Examples,
+        drawn: Tensor,
+        table: Tensor,
+        projection: Tensor,
+        used: Tensor,
+        places: list[Tensor],
+    ) -> Tensor:
+        """The loss of a step as a function of the rows that it names [U, dim] and the projection."""
+        config, width = self.config, self.run.width
+        apart = config.contextualised_by == "projection"
+        contexts = inputs[:, width:] @ projection[:, width:].T if apart else inputs @ projection.T
+        queries = inputs[:, :width] @ projection[:, :width].T if apart else contexts
+        if config.normalized:
+            table, queries, contexts = (normalize(each, dim=1) for each in (table, queries, contexts))
+        positive, negative = (self._scores_of(queries, table, used, place) for place in places[:2])
+        losses = OBJECTIVES[config.objective](positive, negative, examples.weights, drawn)
+        static = table[places[2]] if config.contextualised_by == "static" else queries
+        contextual = softplus(-(contexts * static).sum(dim=1)).sum()
+        return self.adjust(losses, negative, drawn).total + config.contextualised * contextual
+
+    def _scores_of(self, queries: Tensor, table: Tensor, used: Tensor, places: Tensor) -> Tensor:
+        """[B, R] scores of rows given by their places among those used, [B, R] or [R] if shared by all."""
+        scores = queries @ table[places].T if places.dim() == 1 else torch.einsum("bd,brd->br", queries, table[places])
+        return scores if self.score_offsets is None else scores + self.score_offsets[used[places]]

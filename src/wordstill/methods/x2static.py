@@ -51,7 +51,7 @@ PAPER: Mapping[str, Any] = {
     "subsample": 5e-6,
     "noise_power": 0.5,
     "noise_source": "counts",
-    "optimiser": "adam",
+    "optimiser": "lazy-adam",
     "rate": 1e-3,
     "final_rate": 1.0,
     "batch": 2048,

@@ -68,11 +68,14 @@ class WordStates:
             self._cache[key] = self._means(layer)(self.batch.sentence_start, self.batch.sentence_end)
         return self._cache[key]
 
-    def windows(self, layer: int, left: int, right: int, *, include_self: bool, chosen: Tensor | None = None) -> Tensor:
+    def windows(
+        self, layer: int, left: int, right: int, *, include_self: bool, chosen: Tensor | None = None, sums: bool = False
+    ) -> Tensor:
         """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
 
         At most ``left`` words before it and ``right`` words after it take part, and the word itself, or every word
-        of the phrase, if it is included. For the ``chosen`` words [n] alone, it is [n, d].
+        of the phrase, if it is included. For the ``chosen`` words [n] alone, it is [n, d]. With ``sums`` they are
+        only added up.
         """
         batch, n_words = self.batch, self.batch.n_words
         every = torch.arange(n_words, device=self.device)
@@ -88,11 +91,11 @@ class WordStates:
         seen = torch.zeros(n_words + 1, dtype=torch.int64, device=self.device)
         torch.cumsum((batch.word_end > batch.word_start)[:n_words], dim=0, out=seen[1:])
         means = RangeMeans(self.words(layer)[:n_words])
-        sizes, sums = seen[high] - seen[low], means(low, high, sums=True)
+        sizes, total = seen[high] - seen[low], means(low, high, sums=True)
         if not include_self:
             sizes = sizes - (seen[end_word] - seen[start_word])
-            sums = sums - means(start_word, end_word, sums=True)
-        return sums / sizes.clamp(min=1)[:, None]
+            total = total - means(start_word, end_word, sums=True)
+        return total if sums else total / sizes.clamp(min=1)[:, None]
 
     def _means(self, layer: int) -> RangeMeans:
         # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.

@@ -13,9 +13,10 @@ from wordstill.errors import UsageError  # noqa: E402
 from wordstill.evaluation import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluation.data.examples import Examples, Published  # noqa: E402
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig  # noqa: E402
-from wordstill.evaluation.trained.tagging import TaggingLearner, TaggingTask, _BestEpoch  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, _NoBar, fit, seeded  # noqa: E402
+from wordstill.evaluation.trained.tagging import NcrfppTask, TaggingLearner, TaggingTask, _BestEpoch, spelled  # noqa: E402
 from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
-from wordstill.evaluation.trained.word_table import Sentences  # noqa: E402
+from wordstill.evaluation.trained.word_table import Sentences, WordTable  # noqa: E402
 
 QUICK = TaggerConfig(
     hidden=16, character_size=4, character_filters=6, learning_rate=0.03, epochs=4, batch=8, seeds=2, device="cpu"
@@ -63,9 +64,54 @@ def test_equal_seeds_give_equal_scores(span_set, random_vectors):
 
 def test_the_presets_of_ncrfpp_run(span_set, polar_vectors):
     config = replace(NCRFPP, hidden=16, epochs=2, seeds=1, device="cpu")
-    score = TaggingTask(span_set(), config).run(polar_vectors)
-    assert score.problem is None
+    score = NcrfppTask(span_set(), config).run(polar_vectors)
+    assert score.problem is None and score.task == "ncrfpp"
     assert score.settings["epochs"][0] in (1, 2)
+
+
+def test_steps_of_ncrfpp_are_plain_gradient_descent():
+    """A sum over sentences, a small penalty, no clipping however long the gradient, and a rate that falls."""
+    random, words = np.random.default_rng(0), ["a", "bb", "ccc"]
+    surfaces = Surfaces.of(words, range(1, 4), words)
+    matrix = 30 * random.normal(size=(4, 5)).astype(np.float32)
+    config = replace(NCRFPP, hidden=8, dropout=0.0, batch=20, device="cpu")
+    learner = TaggingLearner(matrix, surfaces, 3, config, torch.device("cpu"))
+    rows = [random.integers(1, 4, size=4).tolist() for _ in range(6)]
+    tags = [random.integers(0, 3, size=4).tolist() for _ in range(6)]
+    part = TaggedRows(Sentences.of(rows), Sentences.of(tags))
+    fitted = fit(learner, part, Choice(0.5, 2, 0.0), 3, _NoBar())
+    with seeded(3, torch.device("cpu")):
+        plain = learner.new_model()
+    lengths = torch.full((6,), 4)
+    longest = 0.0
+    for epoch in range(2):
+        loss = sum(
+            plain.crf.loss(plain(torch.tensor([row]), lengths[:1]), torch.tensor([tag]), lengths[:1])[0]
+            for row, tag in zip(rows, tags)
+        )
+        gradients = torch.autograd.grad(loss, list(plain.parameters()))
+        longest = max(longest, float(sum(each.square().sum() for each in gradients) ** 0.5))
+        with torch.no_grad():
+            for weight, gradient in zip(plain.parameters(), gradients):
+                weight -= 0.5 / (1 + 0.05 * epoch) * (gradient + 1e-8 * weight)
+    assert longest > 5
+    for (name, weight), expected in zip(fitted.named_parameters(), plain.parameters()):
+        torch.testing.assert_close(weight, expected, rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_ncrfpp_spells_digits_as_zeros():
+    made = {spelled(word, config) for config in (NCRFPP, QUICK) for word in ("1984", "2001")}
+    assert made == {"0000", "1984", "2001"}
+
+
+def test_ncrfpp_draws_vectors_of_absent_words(random_vectors):
+    words, vectors = ("in", "out", "off"), random_vectors(["in"])
+    table = WordTable.of(words, vectors, PROTOCOLS["default"], leave_out=False, scale="as-is")
+    drawn = table.with_random_absent(0)
+    assert np.array_equal(drawn.matrix[drawn.rows["in"]], table.matrix[table.rows["in"]])
+    absent = drawn.matrix[[drawn.rows["out"], drawn.rows["off"]]]
+    assert not table.matrix[table.rows["out"]].any() and absent.all()
+    assert np.abs(absent).max() <= (3 / vectors.dim) ** 0.5
 
 
 def test_digits_become_zero_before_the_lookup(span_set, random_vectors):

@@ -72,7 +72,7 @@ def plain_drawn(config, rows: Sequence[int], slots: Sequence[float], negatives: 
 def test_weights_of_negatives(build, settings, negatives, expected):
     """Two negatives for a centre with word 3, word 5 by half, and an empty slot."""
     method = build(f"bert-skipgram:negatives=2,{settings}")
-    examples = Examples(torch.tensor([0]), torch.tensor([[3, 5, 3]]), torch.tensor([[1, 0.5, 0]]))
+    examples = Examples(torch.tensor([0]), torch.tensor([[3, 5, 3]]), torch.tensor([[1, 0.5, 0]]), torch.tensor([2]))
     assert method._drawn(examples, torch.tensor(negatives)).tolist() == [expected]
     own = negatives[0] if isinstance(negatives[0], list) else negatives
     assert plain_drawn(method.config, [3, 5, 3], [1, 0.5, 0], own).tolist() == expected
@@ -91,15 +91,27 @@ def plain_attended(scores: Tensor, slots: Tensor) -> Tensor:
     return -logsigmoid((attention * scores).sum())
 
 
-PLAIN = {"pairwise": plain_pairwise, "summed": plain_summed, "attended": plain_attended}
+def plain_held(scores: Tensor, slots: Tensor) -> Tensor:
+    attention = (slots * scores.exp() / (slots * scores.exp()).sum()).detach()
+    return -logsigmoid((attention * scores).sum())
+
+
+PLAIN = {"pairwise": plain_pairwise, "summed": plain_summed, "attended": plain_attended, "attended-held": plain_held}
 
 
 def plain_loss(method, inputs, examples, negatives, table, projection) -> Tensor:
     """The whole loss of a step, centre by centre, for autograd."""
     config = method.config
     total, offsets = torch.zeros((), dtype=torch.float64), plain_offsets(config)
+    reading = getattr(config, "contextualised_by", "query")
+    if getattr(config, "normalized", False):
+        table = torch.stack([row / row.norm() for row in table])
     for number, given in enumerate(inputs):
-        query = projection @ given
+        query = context = projection @ given
+        if reading == "projection":
+            query, context = projection[:, :WIDTH] @ given[:WIDTH], projection[:, WIDTH:] @ given[WIDTH:]
+        if getattr(config, "normalized", False):
+            query, context = query / query.norm(), context / context.norm()
         rows, slots = examples.rows[number], examples.weights[number]
         scores = table[rows] @ query + offsets[rows]
         total = total + getattr(config, "semantic", 1.0) * PLAIN[config.objective](scores, slots)
@@ -110,7 +122,8 @@ def plain_loss(method, inputs, examples, negatives, table, projection) -> Tensor
         repulsion = (drawn * (logsigmoid(against) if printed else -logsigmoid(-against))).sum()
         total = total + getattr(config, "contrastive", 1.0) * repulsion
         if getattr(config, "contextualised", 0.0):
-            total = total - config.contextualised * logsigmoid(query @ query)
+            partner = table[examples.words[number]] if reading == "static" else query
+            total = total - config.contextualised * logsigmoid(context @ partner)
     return total
 
 
@@ -120,7 +133,8 @@ def random_examples(generator: torch.Generator) -> Examples:
     chosen = torch.randint(0, len(WEIGHTS), (CENTERS, SLOTS), generator=generator)
     chosen[:, 0] = 1 + torch.arange(CENTERS) % (len(WEIGHTS) - 1)
     weights = torch.tensor(WEIGHTS, dtype=torch.float64)[chosen]
-    return Examples(torch.arange(CENTERS), torch.where(weights != 0, rows, rows[:, :1]), weights)
+    words = torch.randint(0, len(COUNTS), (CENTERS,), generator=generator)
+    return Examples(torch.arange(CENTERS), torch.where(weights != 0, rows, rows[:, :1]), weights, words)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +143,16 @@ def random_examples(generator: torch.Generator) -> Examples:
         "bert-skipgram:shared=4",
         "bert-skipgram:shared=0,noise_power=0.5",
         "bert-skipgram:preset=paper",
+        "bert-skipgram:preset=paper-held",
         "bert-skipgram:preset=paper,shared=4,mask_hits=true",
         "context-to-vec:shared=4,semantic=0.7,contrastive=1.3",
         "context-to-vec:preset=paper,semantic=0.7,contrastive=1.3",
         "context-to-vec:preset=paper,printed_sign=true",
+        "context-to-vec:preset=paper,contextualised_by=projection,contextualised=0.6",
+        "context-to-vec:preset=paper,contextualised_by=static,printed_sign=true",
+        "context-to-vec:preset=paper,normalized=true,semantic=0.7",
+        "context-to-vec:shared=4,normalized=true,contextualised_by=static,contextualised=0.6",
+        "context-to-vec:shared=4,contextualised_by=projection,contextualised=0.6",
     ],
 )
 def test_steps_of_windows_equal_autograd(build, spec):

@@ -8,7 +8,7 @@ import torch
 from wordstill.errors import UsageError
 from wordstill.methods.learning.rows import RowOptimizer, RowTable, merged_gradients
 
-KINDS = ("sgd", "adagrad", "adam")
+KINDS = ("sgd", "adagrad", "adam", "lazy-adam")
 ROWS, DIM, QUERIES, SLOTS = 7, 5, 6, 4
 
 
@@ -32,7 +32,7 @@ class Slow:
         self.weights, self.optimiser = weights.tolist(), optimiser
         self.first = [[0.0] * DIM for _ in range(ROWS)]
         self.second = [[0.0] * DIM for _ in range(ROWS)]
-        self.squares, self.steps = [0.0] * ROWS, [0] * ROWS
+        self.squares, self.steps, self.table_steps = [0.0] * ROWS, [0] * ROWS, 0
 
     def step(self, queries: list, rows: list, coefficients: list, rate: float) -> None:
         sums: dict[int, list[float]] = {}
@@ -41,6 +41,7 @@ class Slow:
                 total = sums.setdefault(row, [0.0] * DIM)
                 for axis in range(DIM):
                     total[axis] += coefficient * query[axis]
+        self.table_steps += 1
         for row, gradient in sums.items():
             self.update(row, gradient, rate)
 
@@ -53,8 +54,8 @@ class Slow:
             move = value
             if optimiser.kind == "adagrad":
                 move = value / (self.squares[row] ** 0.5 + optimiser.epsilon)
-            if optimiser.kind == "adam":
-                number = self.steps[row]
+            if "adam" in optimiser.kind:
+                number = self.table_steps if optimiser.kind == "lazy-adam" else self.steps[row]
                 self.first[row][axis] += (1 - optimiser.beta1) * (value - self.first[row][axis])
                 self.second[row][axis] += (1 - optimiser.beta2) * (value**2 - self.second[row][axis])
                 mean = self.first[row][axis] / (1 - optimiser.beta1**number)
@@ -114,6 +115,20 @@ def test_the_first_step_of_a_rare_row_is_as_long_as_that_of_any_other():
         table.step(one, torch.tensor([[0]]), one, 0.001)
     table.step(one, torch.tensor([[1]]), one, 0.001)
     assert -float(table.weights[1, 0]) == pytest.approx(0.001, rel=1e-4)
+
+
+def test_lazy_adam_is_that_of_torch():
+    table = RowTable(start(), RowOptimizer("lazy-adam"))
+    leaf = start().requires_grad_()
+    optimizer = torch.optim.SparseAdam([leaf], lr=0.01)
+    for seed in range(5):
+        queries, rows, coefficients = batch(seed)
+        table.step(queries, rows, coefficients, 0.01)
+        optimizer.zero_grad()
+        found = torch.nn.functional.embedding(rows, leaf, sparse=True)
+        ((found * queries[:, None]).sum(dim=2) * coefficients).sum().backward()
+        optimizer.step()
+    assert torch.allclose(table.weights, leaf.detach(), atol=1e-12)
 
 
 def test_trained_tables_cannot_be_merged():

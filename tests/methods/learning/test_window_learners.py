@@ -102,6 +102,31 @@ class TestInputs:
         assert found.tolist() == pytest.approx([3.0, 0.5 * np.mean([1, 2, 3, 4, 5, 7, 8, 9, 10, 11])])
         assert method.projection.weights.shape[1] == 2 * topics.width
 
+    @pytest.mark.parametrize(
+        ("settings", "phi", "around"),
+        [
+            ("", lambda value: value, 5),
+            ("around=2,", lambda value: value, 2),
+            ("nonlinearity=tanh,", np.tanh, 5),
+            ("nonlinearity=relu,", lambda value: np.maximum(value, 0), 5),
+        ],
+    )
+    def test_equation_4_divides_by_the_full_window_everywhere(self, topics, hand_made, settings, phi, around):
+        """Also at the ends of a sentence, where fewer neighbors are there."""
+        values = np.random.default_rng(0).normal(size=12)
+        states = hand_made([list(range(12))], values[:, None].astype(np.float32))
+        found = topics.build(f"context-to-vec:{settings}preset=paper").inputs(states, torch.arange(12))
+        for word in range(12):
+            near = sum(values[other] for other in range(12) if 1 <= abs(other - word) <= around)
+            expected = [0.5 * values[word], 0.5 * phi(near) / (2 * around)]
+            assert found[word].tolist() == pytest.approx(expected, abs=1e-6)
+
+    def test_a_third_projection_has_the_word_alone(self, topics, sentence):
+        method = topics.build("context-to-vec:preset=paper,contextualised_by=projection")
+        found = method.inputs(sentence(12), torch.tensor([6]))[0]
+        assert found.tolist() == pytest.approx([6.0, 3.0, 3.0])
+        assert method.projection.weights.shape[1] == 3 * topics.width
+
     def test_skip_gram_projects_the_word_alone(self, topics, sentence):
         states = sentence(12)
         found = topics.build("bert-skipgram:whiten=none").inputs(states, torch.arange(4, 9))
@@ -146,6 +171,10 @@ class TestPaper:
         "context-to-vec",
         "bert-skipgram:shared=0",
         "bert-skipgram:self_weight=0,optimiser=adam,balance=0,rate=0.01,batch=64",
+        "bert-skipgram:preset=paper-held,rate=0.1",
+        "context-to-vec:preset=paper,contextualised_by=static",
+        "context-to-vec:preset=paper,contextualised_by=projection",
+        "context-to-vec:preset=paper,normalized=true,rate=1.0",
     ],
 )
 def test_planted_topics_are_found(spec, topics):
@@ -153,6 +182,17 @@ def test_planted_topics_are_found(spec, topics):
     for seed in range(40):
         method.observe(topics.states(seed))
     assert topics.gap(method.vectors()) > 0.1
+
+
+def test_gradients_through_attention_push_neighbors_away(topics):
+    """The printed attention tears topics apart, held constant it finds them; nothing else differs."""
+    gaps = {}
+    for preset in ("paper", "paper-held"):
+        method = topics.build(f"bert-skipgram:preset={preset},rate=0.1,dim=8")
+        for seed in range(40):
+            method.observe(topics.states(seed))
+        gaps[preset] = topics.gap(method.vectors())
+    assert gaps["paper"] < 0 < gaps["paper-held"]
 
 
 @pytest.mark.parametrize("name", NAMES)

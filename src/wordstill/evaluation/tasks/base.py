@@ -122,6 +122,7 @@ TASKS: Registry[type[DatasetTask[Any]]] = Registry(
         "classification": "wordstill.evaluation.trained.classification:ClassificationTask",
         "probe": "wordstill.evaluation.trained.classification:ProbeTask",
         "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
+        "ncrfpp": "wordstill.evaluation.trained.tagging:NcrfppTask",
         "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
         "context-pairs": "wordstill.evaluation.tasks.in_context:ContextPairsTask",
         "context-senses": "wordstill.evaluation.tasks.in_context:ContextSensesTask",

@@ -17,7 +17,7 @@ Share: TypeAlias = Annotated[float, Range(0, 1, below=True)]
 
 @dataclass(frozen=True)
 class CnnConfig(Config):
-    """The classifier of the X2Static paper, section 4.2."""
+    """The classifier of the X2Static paper, section 4.3."""
 
     filters: Count = 100
     width: Count = 3
@@ -76,12 +76,15 @@ class TaggerConfig(Config):
     learning_rate: Annotated[float, POSITIVE] = 2e-3
     batch: Count = 32
     """Sentences in a batch."""
-    clip: float = 5.0
-    """Longest gradient."""
+    clip: Annotated[float | None, POSITIVE] = 5.0
+    """Longest gradient; None for any."""
     tuned: bool = False
     """Whether the vectors are trained too."""
     digits_to_zero: bool = False
-    """Whether every digit becomes 0 before a word is looked up."""
+    """Whether every digit becomes 0 before a word is looked up or spelled."""
+    absent: Literal["zeros", "random"] = "zeros"
+    """What a word that the table lacks gets under the rule ``skip``: zeros, or a random vector as in NCRF++, each
+    component uniform within the root of 3 / dim."""
     scale: Scale = "unit"
     seeds: Count = 3
     limit: Annotated[int | None, Range(1)] = None
@@ -128,7 +131,9 @@ NCRFPP = TaggerConfig(
     epochs=100,
     patience=100,
     tuned=True,
+    clip=None,
     digits_to_zero=True,
+    absent="random",
     scale="as-is",
 )
 """As in NCRF++, which Context-to-Vec used: many more steps, and the vectors are trained too."""

@@ -22,7 +22,7 @@ from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.text_sets import read_own_tagged
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.tasks.base import Task
-from wordstill.evaluation.trained.config import TaggerConfig, require_training
+from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
 from wordstill.evaluation.trained.fitting import Bar, Choice, Learner, fit, on_device, on_gpu, progress_bar
 from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, score_of
@@ -189,9 +189,8 @@ def tag_test_part(
         progress: Whether it is shown.
     """
     number = {word: place for place, word in enumerate(words, start=1)}
-    surfaces = Surfaces.of(
-        words, [table.rows[word] for word in words], {word for row in splits.train.sentences for word in row}
-    )
+    seen = {spelled(word, config) for row in splits.train.sentences for word in row}
+    surfaces = Surfaces.of([spelled(word, config) for word in words], [table.rows[word] for word in words], seen)
     device = choose_device(config.device)
     learner = TaggingLearner(table.matrix, surfaces, len(coder.tags), config, device)
     train, dev, test = (
@@ -210,6 +209,14 @@ def tag_test_part(
             epochs.append(search.stopping.best_step)
             scores.append(search.stopping.best)
     return predicted, {"epochs": epochs, "dev": scores}
+
+
+DIGIT = re.compile(r"\d")
+
+
+def spelled(word: str, config: TaggerConfig) -> str:
+    """A word as it is looked up and spelled."""
+    return DIGIT.sub("0", word) if config.digits_to_zero else word
 
 
 class _BestEpoch:
@@ -236,9 +243,6 @@ class _BestEpoch:
         if self.stopping.update(float(score_of(counts)), epoch):
             self.weights = copy.deepcopy(model.state_dict())
         return not self.stopping.should_stop
-
-
-DIGIT = re.compile(r"\d")
 
 
 class TaggingTask(Task[Published[Words]]):
@@ -285,8 +289,10 @@ class TaggingTask(Task[Published[Words]]):
         splits = divide_in_order(self.dataset.content).thinned(config.limit, seed=0)
         sentences = [sentence for part in splits for sentence in part.sentences]
         words = distinct_words(sentences)
-        forms = [DIGIT.sub("0", word) for word in words] if config.digits_to_zero else None
+        forms = [spelled(word, config) for word in words]
         table = WordTable.of(words, vectors, rules, leave_out=False, scale=config.scale, forms=forms)
+        if config.absent == "random" and rules.oov == "skip":
+            table = table.with_random_absent(seed)
         frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
         if problem := tag_problem(splits) or frame.coverage_problem():
             return frame.without_score(problem)
@@ -301,3 +307,18 @@ class TaggingTask(Task[Published[Words]]):
             return frame.without_score(str(error))
         counts = np.stack([coder.counts(splits.test.targets, tags) for tags in predicted])
         return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)
+
+
+class NcrfppTask(TaggingTask):
+    """The same with every setting of NCRF++, which the papers used: 100 epochs of small steps, vectors trained too."""
+
+    kind = "ncrfpp"
+
+    def __init__(
+        self,
+        dataset: str | Path | LoadedDataset[Published[Words]],
+        config: TaggerConfig | None = None,
+        *,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(dataset, config or NCRFPP, progress=progress)

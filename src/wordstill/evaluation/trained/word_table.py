@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -109,6 +109,14 @@ class WordTable:
             {word: place + 1 for word, place, keep in zip(words, places.tolist(), kept) if keep},
             frozenset(word for word, known in zip(words, lookup.known[places]) if known),
         )
+
+    def with_random_absent(self, seed: int) -> WordTable:
+        """The same with random vectors for the words that the table of vectors lacks, of the spread of NCRF++."""
+        matrix, bound = self.matrix.copy(), (3 / self.matrix.shape[1]) ** 0.5
+        known = {self.rows[word] for word in self.known}
+        absent = [row for row in dict.fromkeys(self.rows.values()) if row not in known]
+        matrix[absent] = np.random.default_rng(seed).uniform(-bound, bound, size=(len(absent), matrix.shape[1]))
+        return replace(self, matrix=matrix)
 
     def encode(self, sentences: Sequence[Words]) -> Sentences:
         """Sentences as rows of the table; words without a row are left out."""

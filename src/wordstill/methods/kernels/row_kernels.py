@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wordstill.methods.learning.rows import RowTable
 
 NOBODY = 2**31 - 1
-KINDS = {"sgd": 0, "adagrad": 1, "adam": 2}
+KINDS = {"sgd": 0, "adagrad": 1, "adam": 2, "lazy-adam": 3}
 
 
 class KernelStep:
@@ -32,6 +32,7 @@ class KernelStep:
         # Kernels want an address even for what the optimiser does not have.
         self.first = state.get("first", state.get("squares", weights))
         self.second = state.get("second", weights)
+        self.table_steps = state.get("table_steps")
         self.dim = weights.shape[1]
         self.block = triton.next_power_of_2(self.dim)
 
@@ -88,6 +89,8 @@ class KernelStep:
         optimiser = self.optimiser
         if not isinstance(learning_rate, Tensor):
             learning_rate = torch.full((), learning_rate, device=self.weights.device)
+        if self.table_steps is not None:
+            self.table_steps += 1
         _update[(rows.numel() + others.numel(),)](
             rows,
             others,
@@ -97,6 +100,7 @@ class KernelStep:
             self.weights,
             self.rates,
             self.steps,
+            self.steps if self.table_steps is None else self.table_steps,
             self.first,
             self.second,
             learning_rate,
@@ -173,6 +177,7 @@ def _update(
     weights,
     rates,
     steps,
+    table_steps,
     first,
     second,
     learning_rate,
@@ -197,11 +202,13 @@ def _update(
         gradient = tl.load(gradients + here, mask=inside, other=0.0)
         taken = tl.load(steps + row) + 1
         tl.store(steps + row, taken)
-        if KIND == 2:
+        if KIND >= 2:
             mean = beta1 * tl.load(first + here, mask=inside, other=0.0) + (1 - beta1) * gradient
             spread = beta2 * tl.load(second + here, mask=inside, other=0.0) + (1 - beta2) * gradient * gradient
             tl.store(first + here, mean, mask=inside)
             tl.store(second + here, spread, mask=inside)
+            if KIND == 3:
+                taken = tl.load(table_steps)
             number = taken.to(tl.float32)
             mean = mean / (1 - tl.exp2(number * tl.log2(beta1)))
             spread = spread / (1 - tl.exp2(number * tl.log2(beta2)))

@@ -81,16 +81,25 @@ def attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor)
               \log(1 + e^{-S}) + \sum_n m_n \log(1 + e^{s_n})
 
     The inner product of the query with the weighted sum of rows is the weighted sum of scores, so the sum of
-    rows is never made. Gradients flow through the weights.
+    rows is never made. Gradients flow through the weights: a positive that scores more than 1 below S is pushed away.
     """
+    return _attended(positive, negative, present, drawn, held=False)
+
+
+def attended_held(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
+    """The same, but weights are held constant in a step, so that every positive is pulled."""
+    return _attended(positive, negative, present, drawn, held=True)
+
+
+def _attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor, *, held: bool) -> Losses:
     # An empty slot has the logarithm minus infinity.
     masked = positive + present.log()
     any_present = (present != 0).any(dim=1, keepdim=True)
     weights = torch.where(any_present, masked, 0.0).softmax(dim=1) * any_present
     score = (weights * positive).sum(dim=1, keepdim=True)
-    through_weights = weights * (positive - score)
+    slopes = weights if held else weights * (1 + positive - score)
     attraction = (any_present * softplus(-score)).sum()
-    return _with_negatives(attraction, -torch.sigmoid(-score) * (weights + through_weights), negative, drawn)
+    return _with_negatives(attraction, -torch.sigmoid(-score) * slopes, negative, drawn)
 
 
 def _with_negatives(attraction: Tensor, positive: Tensor, negative: Tensor, drawn: Tensor) -> Losses:

@@ -15,19 +15,20 @@ from wordstill.methods.sums import Accumulator
 if TYPE_CHECKING:
     from wordstill.methods.kernels.row_kernels import KernelStep
 
-OptimizerKind = Literal["sgd", "adagrad", "adam"]
+OptimizerKind = Literal["sgd", "adagrad", "adam", "lazy-adam"]
+ADAMS = ("adam", "lazy-adam")
 EVERY = slice(None)
 """All rows of a table."""
 
 
 @dataclass(frozen=True)
 class RowOptimizer:
-    """Optimizer of single rows: SGD, Adagrad or Adam."""
+    """Optimizer of single rows: SGD, Adagrad, or Adam in two forms."""
 
     kind: OptimizerKind = "adam"
     """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes. ``adam``
-    corrects its first steps by the row's own number of steps: by that of the whole table, a rare word's first
-    step would be about three times too long."""
+    corrects its first steps by the row's own number of steps. ``lazy-adam``, as in TensorFlow and as torch's
+    SparseAdam, does so by that of the whole table: a rare word's first step is about three times as long."""
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
@@ -51,8 +52,10 @@ class RowTable:
         self.rates = torch.ones(rows, dtype=initial.dtype, device=initial.device) if rates is None else rates
         self.steps = torch.zeros(rows, dtype=torch.int64, device=initial.device)
         self.state: dict[str, Tensor] = {}
-        if optimiser.kind == "adam":
+        if optimiser.kind in ADAMS:
             self.state = {"first": torch.zeros_like(initial), "second": torch.zeros_like(initial)}
+            if optimiser.kind == "lazy-adam":
+                self.state["table_steps"] = torch.zeros(1, dtype=torch.int64, device=initial.device)
         elif optimiser.kind == "adagrad":
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
         self.kernels = _kernels(self)
@@ -99,7 +102,7 @@ class RowTable:
             self.kernels.apply_all(gradients, learning_rate)
             return
         self.steps[rows] += 1
-        if self.optimiser.kind == "adam":
+        if self.optimiser.kind in ADAMS:
             gradients = self._adam(rows, gradients)
         elif self.optimiser.kind == "adagrad":
             squares = self.state["squares"]
@@ -128,6 +131,9 @@ class RowTable:
         first[rows] = first[rows].lerp(gradients, 1 - beta1)
         second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
         steps = self.steps[rows].to(gradients.dtype)[:, None]
+        if self.optimiser.kind == "lazy-adam":
+            self.state["table_steps"] += 1
+            steps = self.state["table_steps"].to(gradients.dtype)
         mean = first[rows] / (1 - beta1**steps)
         spread = (second[rows] / (1 - beta2**steps)).sqrt()
         return mean / (spread + self.optimiser.epsilon)

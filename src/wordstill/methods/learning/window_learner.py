@@ -14,7 +14,7 @@ from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import RunContext
 from wordstill.methods.learning.learner import Learner, LearnerConfig
-from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, pairwise, summed
+from wordstill.methods.learning.objectives import Losses, PairwiseRule, attended, attended_held, pairwise, summed
 from wordstill.methods.learning.rows import EVERY, OptimizerKind, RowOptimizer, RowTable, joined, merged_gradients
 from wordstill.methods.learning.windows import Examples, Windows
 from wordstill.teacher.states import WordStates
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 Start = Literal["orthogonal", "xavier"]
-Objective = Literal["pairwise", "summed", "attended"]
-OBJECTIVES = {"pairwise": pairwise, "summed": summed, "attended": attended}
+Objective = Literal["pairwise", "summed", "attended", "attended-held"]
+OBJECTIVES = {"pairwise": pairwise, "summed": summed, "attended": attended, "attended-held": attended_held}
 DrawnFor = Literal["centre", "window"]
 
 
@@ -43,7 +43,8 @@ class WindowConfig(LearnerConfig):
     """Weight of the pair of a word with itself beside those with its neighbours, which have 1; 0 leaves it
     out."""
     objective: Objective = "pairwise"
-    """Each pair for itself; or all in one score, summed or weighted by attention."""
+    """Each pair for itself; or all in one score, summed or weighted by attention, whose weights can be held
+    constant in a step."""
     negatives: int = 5
     drawn_for: DrawnFor = "window"
     """Negatives are drawn for each centre; ``window`` gives them the weight that they would have if drawn for
@@ -127,7 +128,7 @@ class WindowLearner(Learner):
         super().__init__(config, run)
         dim = config.dim or run.width
         device = run.device
-        self.rows = self.row_table(torch.zeros(len(run.vocabulary), dim, device=device))
+        self.rows = self.row_table(self.first_rows(len(run.vocabulary), dim))
         self.windows = Windows(config, self.sampler, device)
         factor = 1.0 if config.projection_rate is None else config.projection_rate / config.rate
         self.projection = RowTable(
@@ -153,6 +154,10 @@ class WindowLearner(Learner):
     def parts_of_input(self) -> int:
         """How many states stand side by side in what is projected."""
         return 1
+
+    def first_rows(self, rows: int, dim: int) -> Tensor:
+        """The table at the start."""
+        return torch.zeros(rows, dim, device=self.run.device)
 
     @abstractmethod
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:

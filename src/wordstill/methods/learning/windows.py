@@ -27,10 +27,12 @@ class Examples:
     """[B, P] words of the vocabulary."""
     weights: Tensor
     """[B, P] weight of each slot, 0 where it is empty."""
+    words: Tensor
+    """[B] the centers' own words of the vocabulary."""
 
     def split(self, size: int) -> list[Examples]:
         """Pieces of so many centers, in order."""
-        parts = (self.centers, self.rows, self.weights)
+        parts = (self.centers, self.rows, self.weights, self.words)
         return [Examples(*each) for each in zip(*(torch.split(part, size) for part in parts))]
 
 
@@ -68,7 +70,7 @@ class Windows:
             centers, places, slots, filled = centers[keep], places[keep], slots[keep], filled[keep]
         # argmax finds the first filled slot.
         spare = places.gather(1, filled.int().argmax(dim=1, keepdim=True))
-        return Examples(centers, ids[torch.where(filled, places, spare)], slots)
+        return Examples(centers, ids[torch.where(filled, places, spare)], slots, ids[centers])
 
     def _centers(self, ids: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int64]:
         """Numbers of the words that take part [n], in random order.
