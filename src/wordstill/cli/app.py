@@ -16,6 +16,7 @@ from wordstill.cli import (
     data,
     distill,
     evaluate,
+    explore,
     info,
     meaning,
     prepare,
@@ -69,6 +70,7 @@ for name, command, examples in (
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
+    ("explore", explore.command, explore.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):

@@ -30,10 +30,15 @@ def open_table(path: Path) -> WordVectors:
 
 def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
     """Tables by name; a folder with several contributes all of them."""
-    places = [table for path in paths for table in tables_inside(path) or [path]]
+    places = table_paths(paths)
     short = [place.name for place in places]
     names = short if len(set(short)) == len(short) else [str(place) for place in places]
     return {name: open_table(place) for name, place in zip(names, places)}
+
+
+def table_paths(paths: Sequence[Path]) -> list[Path]:
+    """The path of each table that `open_tables` opens, in its order."""
+    return [table for path in paths for table in tables_inside(path) or [path]]
 
 
 def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, WordVectors]:

@@ -18,13 +18,13 @@ from wordstill.distillation.engine import Engine, Progress
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 

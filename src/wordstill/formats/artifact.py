@@ -50,6 +50,8 @@ COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "
 SCHEMAS = {"float32": 1, "float16": 1, "int8": 1, "pq": 2}
 """By the kind of numbers, so that older versions still read what they can."""
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
+MAPS = ("map-tsne.safetensors", "map-umap.safetensors")
+"""Maps that `wordstill explore` keeps in the folder; they go with the table when it is replaced."""
 HASHED = (TENSORS, WORDS)
 
 ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
@@ -117,7 +119,7 @@ def recognizes(path: Path) -> bool:
 
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
-        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD}
+        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")

@@ -1,0 +1,537 @@
+// The map: points, labels, the selected word with its neighbors, pan, zoom, lasso.
+
+import { $, calm, csv, download, fill, h, number, problem, say, wordLink } from "../dom.js";
+import { get, go, note } from "../state.js";
+import { Camera, clamp } from "./camera.js";
+import { CanvasPainter } from "./canvas-painter.js";
+import { coloring } from "./colors.js";
+import { Grid } from "./grid.js";
+import { Labels } from "./labels.js";
+import { webglPainter } from "./webgl-painter.js";
+
+const LABEL_FONT = '500 12.5px "Iowan Old Style", "Palatino Linotype", Palatino, Georgia, serif';
+const STRONG_FONT = '700 15px "Iowan Old Style", "Palatino Linotype", Palatino, Georgia, serif';
+const NEAR_FONT = '600 13.5px "Iowan Old Style", "Palatino Linotype", Palatino, Georgia, serif';
+const NEIGHBORS = 20;
+const LISTED = 300;
+
+export class MapView {
+  constructor(api, contents) {
+    this.api = api;
+    this.contents = contents;
+    this.camera = new Camera();
+    this.camera.text = get().at;
+    this.stage = $("#stage");
+    this.points = null;
+    this.near = [];
+    this.selected = -1;
+    this.hovered = -1;
+    this.chosen = null;
+    this.cluster = null;
+    this.lassoing = false;
+    this.trail = [];
+    this.own = [];
+    this.dirty = false;
+    this.painter = webglPainter($("#points")) ?? new CanvasPainter(fresh($("#points")));
+    document.documentElement.dataset.painter = this.painter.kind;
+    this.labels = new Labels($("#labels"));
+    if (innerWidth < 760) $("#settings").open = false;
+    new ResizeObserver(() => this.resize()).observe(this.stage);
+    this.listen();
+    this.resize();
+  }
+
+  // ---- data
+
+  async load() {
+    const { table, layout } = get();
+    const asked = `${table}|${layout}`;
+    if (this.asked === asked) return;
+    this.asked = asked;
+    const started = { table, method: layout };
+    let reply;
+    try {
+      reply = await this.api.ask("map", started, { fresh: true });
+    } catch (error) {
+      fill($("#progress"), problem(error));
+      $("#progress").hidden = false;
+      this.asked = null;
+      return;
+    }
+    if (this.asked !== asked) return;
+    this.points = pointsOf(reply);
+    this.grid = new Grid(this.points);
+    this.painter.setPoints(this.points);
+    this.chosen = null;
+    this.cluster = null;
+    this.recolor();
+    await this.select(get().word, { move: !get().at });
+    this.showProgress(reply);
+    this.follow(reply, started, asked);
+  }
+
+  // While a map is computed its points move towards their places.
+  async follow(reply, started, asked) {
+    let clusters = reply.clusters;
+    while (!reply.done && this.asked === asked) {
+      await new Promise((resolve) => setTimeout(resolve, 1200));
+      if (get().view !== "map") continue;
+      try {
+        reply = await this.api.ask("map", { ...started, places_only: 1 }, { fresh: true });
+      } catch {
+        return;
+      }
+      if (this.asked !== asked) return;
+      if (reply.clusters && !clusters) {
+        clusters = reply.clusters;
+        this.points.clusters = clusters;
+        this.points.clusterNames = reply.cluster_names;
+        this.recolor();
+      }
+      this.showProgress(reply);
+      this.moveTo(Float32Array.from(reply.x), Float32Array.from(reply.y));
+    }
+  }
+
+  showProgress({ done, progress, problem: text, method }) {
+    const box = $("#progress");
+    box.hidden = done && !text;
+    const name = { tsne: "t-SNE", umap: "UMAP" }[method] ?? "map";
+    fill(box, text ? text : [h("span", {}, `Computing ${name}… ${Math.round(progress * 100)} %`), h("progress", { max: 1, value: progress, "aria-label": "Progress of the map" })]);
+    document.documentElement.dataset.map = done ? "done" : "computing";
+  }
+
+  moveTo(x, y) {
+    const from = { x: this.points.x.slice(), y: this.points.y.slice() };
+    const start = performance.now();
+    const time = calm() ? 1 : 900;
+    const step = (now) => {
+      const part = clamp((now - start) / time, 0, 1);
+      const eased = part * part * (3 - 2 * part);
+      for (let point = 0; point < x.length; point++) {
+        this.points.x[point] = from.x[point] + (x[point] - from.x[point]) * eased;
+        this.points.y[point] = from.y[point] + (y[point] - from.y[point]) * eased;
+      }
+      this.painter.setPoints(this.points);
+      this.paint();
+      if (part < 1) requestAnimationFrame(step);
+      else this.grid = new Grid(this.points);
+    };
+    requestAnimationFrame(step);
+  }
+
+  async select(word, { move = true } = {}) {
+    this.near = [];
+    this.selected = word && this.points ? this.points.rowOf(word) : -1;
+    this.draw();
+    const panel = $("#map-panel");
+    if (!word) {
+      panel.hidden = true;
+      return;
+    }
+    try {
+      const found = await this.api.ask("neighbors", { word, table: get().table, topn: NEIGHBORS });
+      if (get().word !== word) return;
+      if (this.points) {
+        this.selected = this.points.rowOf(found.word);
+        this.near = found.neighbors.map((near) => ({ ...near, point: this.points.rowOf(near.word) })).filter(({ point }) => point >= 0);
+      }
+      this.showWord(found);
+      if (move && this.selected >= 0) this.flyTo(this.selected);
+    } catch (error) {
+      panel.hidden = false;
+      fill(panel, this.closer(() => go({ word: "" })), problem(error));
+    }
+    this.draw();
+  }
+
+  showWord(found) {
+    const panel = $("#map-panel");
+    panel.hidden = false;
+    const off = this.selected < 0 ? h("p", { class: "quiet" }, "This word is in the table but not on the map, which shows the most frequent ones.") : null;
+    fill(
+      panel,
+      this.closer(() => go({ word: "" })),
+      h("h2", { class: "headword" }, found.word),
+      h("p", { class: "quiet" }, [found.count !== null ? `${number(found.count)} times in the text · ` : "", `row ${number(found.rank)}`].join("")),
+      off,
+      h("h3", {}, "Nearest words"),
+      neighborList(found.neighbors, {
+        href: (near) => ({ word: near.word, at: "" }),
+        enter: (near) => this.hover(this.points?.rowOf(near.word) ?? -1),
+        leave: () => this.hover(-1),
+      }),
+      h("p", { class: "actions" }, h("a", { class: "button", href: linkOf({ view: "word" }) }, "Sentences and tables →")),
+    );
+    say(`${found.word}: nearest words ${found.neighbors.slice(0, 5).map((near) => near.word).join(", ")}`);
+  }
+
+  showSelection() {
+    const panel = $("#map-panel");
+    panel.hidden = false;
+    const words = this.chosen.map((point) => this.points.words[point]);
+    fill(
+      panel,
+      this.closer(() => {
+        this.chosen = null;
+        panel.hidden = true;
+        this.draw();
+      }),
+      h("h2", {}, `${number(words.length)} ${words.length === 1 ? "word" : "words"}`),
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { class: "button", onclick: () => navigator.clipboard?.writeText(words.join("\n")).then(() => say("Copied.")) }, "Copy"),
+        h("button", { class: "button", onclick: () => download("words.csv", csv([["word", "count"], ...this.chosen.map((point) => [this.points.words[point], this.points.counts?.[point] ?? ""])])) }, "CSV"),
+        h("button", { class: "button", onclick: () => this.colorChosen(words) }, "Color them"),
+      ),
+      h("ul", { class: "plain-words" }, words.slice(0, LISTED).map((word) => h("li", {}, wordLink(word)))),
+      words.length > LISTED ? h("p", { class: "quiet" }, `and ${number(words.length - LISTED)} more; the CSV has all.`) : null,
+    );
+    say(`${words.length} words selected`);
+  }
+
+  colorChosen(words) {
+    this.own = [{ name: "selection", words }];
+    this.chosen = null;
+    go({ color: "list", list: "" });
+    this.recolor();
+  }
+
+  closer(close) {
+    return h("button", { class: "close", "aria-label": "Close", onclick: close }, "×");
+  }
+
+  // ---- colors
+
+  lists() {
+    const typed = get().list ? [{ name: "your words", words: get().list.split(",").map((word) => word.trim()) }] : [];
+    const given = Object.entries(this.contents.lists).map(([name, words]) => ({ name, words }));
+    return [...typed, ...this.own, ...given];
+  }
+
+  recolor() {
+    if (!this.points) return;
+    const dark = document.documentElement.dataset.theme === "dark";
+    const style = getComputedStyle(document.documentElement);
+    this.ink = style.getPropertyValue("--ink").trim();
+    this.ground = style.getPropertyValue("--ground").trim();
+    this.accent = style.getPropertyValue("--accent").trim();
+    this.strong = style.getPropertyValue("--strong").trim();
+    this.colored = coloring(get().color, this.points, { dark, lists: this.lists(), cluster: this.cluster });
+    this.painter.setColors(this.colored.indices, this.colored.palette, this.ground);
+    this.showLegend();
+    this.draw();
+  }
+
+  showLegend() {
+    const { legend, ramp } = this.colored;
+    const box = $("#legend");
+    if (get().color === "list") {
+      fill(
+        box,
+        legend.map(({ color, text, count }) => h("li", {}, h("i", { style: { background: color } }), `${text} (${number(count)})`)),
+        h("li", { class: "typed" }, h("form", { onsubmit: (event) => (event.preventDefault(), go({ list: event.target.elements.list.value })) }, h("label", { for: "own-list" }, "Words to color, with commas between"), h("input", { id: "own-list", name: "list", value: get().list, placeholder: "river, lake, sea", autocomplete: "off" }))),
+      );
+    } else if (ramp) {
+      fill(box, h("li", { class: "ramp" }, legend.map(({ color, text }) => h("span", { style: { background: color }, title: text })), h("small", {}, "rare"), h("small", {}, "frequent")));
+    } else {
+      fill(
+        box,
+        legend.map(({ color, text, cluster, off }) =>
+          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), text)),
+        ),
+        !legend.length && get().color === "cluster" ? h("li", { class: "quiet" }, "Clusters appear once they are computed.") : null,
+      );
+    }
+  }
+
+  // ---- drawing
+
+  resize() {
+    const { width, height } = this.stage.getBoundingClientRect();
+    if (!width || !height) return;
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    Object.assign(this.camera, { width, height });
+    this.painter.resize(width, height, ratio);
+    this.labels.resize(width, height, ratio);
+    this.draw();
+  }
+
+  draw() {
+    if (this.dirty) return;
+    this.dirty = true;
+    requestAnimationFrame(() => {
+      this.dirty = false;
+      this.paint();
+    });
+  }
+
+  paint() {
+    if (!this.points || !this.colored || get().view !== "map") return;
+    const { camera } = this;
+    const radius = clamp(1.5 * Math.min(1.6, (20000 / this.points.words.length) ** 0.35) * camera.zoom ** 0.4, 0.75, 5.5);
+    this.painter.draw(camera, radius);
+    this.paintLabels();
+    if (document.documentElement.dataset.ready !== "map") document.documentElement.dataset.ready = "map";
+  }
+
+  paintLabels() {
+    const { labels, camera, points } = this;
+    labels.clear();
+    const { context } = labels;
+    const at = (point) => [camera.screenX(points.x[point]), camera.screenY(points.y[point])];
+    const halo = this.ground;
+    if (this.selected >= 0) {
+      const [x, y] = at(this.selected);
+      context.strokeStyle = this.accent;
+      context.lineWidth = 1;
+      for (const { point, score } of this.near) {
+        context.globalAlpha = clamp(score, 0.15, 0.9);
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(...at(point));
+        context.stroke();
+      }
+      context.globalAlpha = 1;
+      for (const { point } of this.near) dot(context, ...at(point), 3.5, this.accent, halo);
+      dot(context, x, y, 6, this.accent, halo);
+      labels.one(points.words[this.selected], x, y, { font: STRONG_FONT, color: this.strong, halo });
+      for (const { point } of this.near) labels.one(points.words[point], ...at(point), { font: NEAR_FONT, color: this.strong, halo, force: false });
+    }
+    const most = Math.round(((camera.width * camera.height) / 11000) * (this.selected >= 0 ? 0.5 : 1));
+    const inked = get().color === "list" || this.cluster !== null ? (point) => this.colored.indices[point] > 0 : null;
+    context.globalAlpha = this.selected >= 0 ? 0.6 : 1;
+    this.shown = labels.place(points, camera, { most, font: LABEL_FONT, color: this.ink, halo, only: inked });
+    context.globalAlpha = 1;
+    if (this.hovered >= 0) {
+      const [x, y] = at(this.hovered);
+      dot(context, x, y, 5, this.strong, halo);
+      labels.one(points.words[this.hovered], x, y, { font: STRONG_FONT, color: this.strong, halo });
+    }
+    this.paintLasso(context);
+    clearTimeout(this.listing);
+    this.listing = setTimeout(() => this.listShown(), 300);
+  }
+
+  paintLasso(context) {
+    const path = this.trail.length ? this.trail : (this.chosen?.polygon ?? []).map(([x, y]) => [this.camera.screenX(x), this.camera.screenY(y)]);
+    if (path.length < 2) return;
+    context.beginPath();
+    path.forEach(([x, y], place) => (place ? context.lineTo(x, y) : context.moveTo(x, y)));
+    context.closePath();
+    context.fillStyle = this.accent;
+    context.globalAlpha = 0.12;
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = this.accent;
+    context.lineWidth = 1.5;
+    context.setLineDash([5, 4]);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  // The labels as a list, for those who cannot see the map.
+  listShown() {
+    const details = $("#in-view");
+    if (!details.open) return;
+    fill($("#in-view-words"), (this.shown ?? []).slice(0, 60).map((point) => h("li", {}, h("a", { class: "word", href: linkOf({ word: this.points.words[point], at: "" }) }, this.points.words[point]))));
+  }
+
+  flyTo(point) {
+    const { camera } = this;
+    const zoomed = Math.max(camera.zoom, 5);
+    // On a phone the panel covers the lower half.
+    const lift = camera.width < 760 ? (0.25 * camera.height) / ((camera.scale / camera.zoom) * zoomed) : 0;
+    const [x, y] = [this.points.x[point], this.points.y[point] - lift];
+    const seen = !lift && Math.abs(camera.screenX(x) - camera.width / 2) < camera.width * 0.3 && Math.abs(camera.screenY(y) - camera.height / 2) < camera.height * 0.35;
+    if (seen && camera.zoom >= 3) return;
+    const from = { x: camera.x, y: camera.y, zoom: camera.zoom };
+    const start = performance.now();
+    const time = calm() ? 1 : 700;
+    const step = (now) => {
+      const part = clamp((now - start) / time, 0, 1);
+      const eased = 1 - (1 - part) ** 3;
+      camera.x = from.x + (x - from.x) * eased;
+      camera.y = from.y + (y - from.y) * eased;
+      camera.zoom = from.zoom * (zoomed / from.zoom) ** eased;
+      this.paint();
+      if (part < 1) requestAnimationFrame(step);
+      else this.noteCamera();
+    };
+    requestAnimationFrame(step);
+  }
+
+  noteCamera() {
+    clearTimeout(this.noting);
+    this.noting = setTimeout(() => get().view === "map" && note({ at: this.camera.text }), 250);
+  }
+
+  hover(point) {
+    if (point === this.hovered) return;
+    this.hovered = point;
+    this.stage.style.cursor = point >= 0 ? "pointer" : "";
+    this.draw();
+  }
+
+  // ---- hands
+
+  listen() {
+    const { stage, camera } = this;
+    const pointers = new Map();
+    let moved = 0;
+    const place = (event) => {
+      const box = stage.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    const under = (x, y) => (this.grid ? this.grid.nearest(...camera.world(x, y), 12 / camera.scale) : -1);
+    stage.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      stage.focus({ preventScroll: true });
+      stage.setPointerCapture(event.pointerId);
+      pointers.set(event.pointerId, place(event));
+      moved = 0;
+      this.trail = this.lassoing || event.shiftKey ? [place(event)] : [];
+    });
+    stage.addEventListener("pointermove", (event) => {
+      const now = place(event);
+      const before = pointers.get(event.pointerId);
+      if (!before) return this.hover(event.pointerType === "mouse" ? under(...now) : -1);
+      moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
+      if (this.trail.length) this.trail.push(now);
+      else if (pointers.size === 2) {
+        const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
+        const spread = ([x, y]) => Math.hypot(x - other[0], y - other[1]);
+        camera.zoomAt(spread(now) / (spread(before) || 1), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+        camera.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
+      } else camera.pan(now[0] - before[0], now[1] - before[1]);
+      pointers.set(event.pointerId, now);
+      this.draw();
+    });
+    const up = (event) => {
+      if (!pointers.delete(event.pointerId)) return;
+      if (this.trail.length > 3 && moved > 12) this.closeLasso();
+      else if (moved < 6 && event.type === "pointerup") {
+        const point = under(...place(event));
+        if (point >= 0) go({ word: this.points.words[point], at: camera.text });
+      }
+      this.trail = [];
+      this.noteCamera();
+      this.draw();
+    };
+    stage.addEventListener("pointerup", up);
+    stage.addEventListener("pointercancel", up);
+    stage.addEventListener("pointerleave", () => this.hover(-1));
+    stage.addEventListener("wheel", (event) => (event.preventDefault(), this.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), ...place(event))), { passive: false });
+    stage.addEventListener("dblclick", (event) => this.zoom(2, ...place(event)));
+    stage.addEventListener("keydown", (event) => this.key(event));
+    $("#zoom-in").addEventListener("click", () => this.zoom(1.6));
+    $("#zoom-out").addEventListener("click", () => this.zoom(1 / 1.6));
+    $("#zoom-all").addEventListener("click", () => this.showAll());
+    $("#lasso").addEventListener("click", () => this.setLasso(!this.lassoing));
+    $("#in-view").addEventListener("toggle", () => this.listShown());
+  }
+
+  key(event) {
+    const step = 60;
+    const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    if (moves[event.key]) this.camera.pan(...moves[event.key]);
+    else if (event.key === "+" || event.key === "=") this.camera.zoomAt(1.3);
+    else if (event.key === "-") this.camera.zoomAt(1 / 1.3);
+    else if (event.key === "0") this.showAll();
+    else if (event.key === "l") this.setLasso(!this.lassoing);
+    else if (event.key === "Escape") go({ word: "" });
+    else return;
+    event.preventDefault();
+    this.noteCamera();
+    this.draw();
+  }
+
+  zoom(factor, x, y) {
+    this.camera.zoomAt(factor, x, y);
+    this.noteCamera();
+    this.draw();
+  }
+
+  showAll() {
+    Object.assign(this.camera, { x: 0, y: 0, zoom: 1 });
+    this.noteCamera();
+    this.draw();
+  }
+
+  setLasso(on) {
+    this.lassoing = on;
+    $("#lasso").setAttribute("aria-pressed", String(on));
+    this.stage.classList.toggle("lassoing", on);
+  }
+
+  closeLasso() {
+    const polygon = this.trail.map(([x, y]) => this.camera.world(x, y));
+    const points = this.grid.inside(polygon);
+    const rank = this.points.counts ? (one, other) => this.points.counts[other] - this.points.counts[one] : (one, other) => one - other;
+    this.chosen = Object.assign(points.sort(rank), { polygon });
+    this.setLasso(false);
+    this.showSelection();
+  }
+}
+
+let linkOf = () => "#";
+export const setMapLinks = (make) => (linkOf = make);
+
+export function neighborList(neighbors, { href, enter, leave, extra }) {
+  const top = Math.max(...neighbors.map((near) => near.score), 1e-6);
+  return h(
+    "ol",
+    { class: "neighbors" },
+    neighbors.map((near) =>
+      h(
+        "li",
+        { onmouseenter: () => enter?.(near), onmouseleave: () => leave?.(near) },
+        h("span", { class: "bar", style: { width: `${clamp(near.score / top, 0, 1) * 100}%` } }),
+        h("a", { class: "word", href: linkOf(href(near)), onfocus: () => enter?.(near), onblur: () => leave?.(near) }, near.word),
+        extra?.(near),
+        h("span", { class: "cosine", title: near.count === null ? "cosine" : `cosine; ${number(near.count)} times in the text` }, near.score.toFixed(2)),
+      ),
+    ),
+  );
+}
+
+function pointsOf({ words, counts, x, y, clusters, cluster_names: clusterNames }) {
+  const rows = new Map(words.map((word, row) => [word, row]));
+  const all = words.map((_, row) => row);
+  // Function words and numbers say little on a map: they come after the content words.
+  const telling = (row) => words[row].length > 3 && /^\p{L}+$/u.test(words[row]);
+  const often = counts ? (one, other) => counts[other] - counts[one] || one - other : (one, other) => one - other;
+  const sorted = all.slice().sort(often);
+  const importance = Int32Array.from([...sorted.filter(telling), ...sorted.filter((row) => !telling(row))]);
+  const extent = counts ? [counts[sorted[0]], counts[sorted[sorted.length - 1]]] : [1, 1];
+  return {
+    words,
+    counts,
+    x: Float32Array.from(x),
+    y: Float32Array.from(y),
+    clusters,
+    clusterNames,
+    importance,
+    extent,
+    order: Int32Array.from(sorted.reverse()),
+    rowOf: (word) => rows.get(word) ?? rows.get(word.toLowerCase()) ?? -1,
+  };
+}
+
+function dot(context, x, y, radius, color, halo) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fillStyle = color;
+  context.fill();
+  context.lineWidth = 1.5;
+  context.strokeStyle = halo;
+  context.stroke();
+}
+
+// A canvas that was asked for WebGL never gives 2D: it is replaced by a new one.
+function fresh(canvas) {
+  const other = canvas.cloneNode();
+  canvas.replaceWith(other);
+  return other;
+}

@@ -1,0 +1,3 @@
+export function webglPainter() {
+  return null;
+}

@@ -1,0 +1,127 @@
+// A word: its neighbors in every table, and the sentences behind it.
+
+import { $, fill, h, link, number, problem, say } from "./dom.js";
+import { neighborList } from "./map/map-view.js";
+import { get } from "./state.js";
+
+const PAGE = 12;
+
+export class WordView {
+  constructor(api, contents) {
+    this.api = api;
+    this.contents = contents;
+  }
+
+  async show({ word, other, table }) {
+    const box = $("#word");
+    if (!word) {
+      fill(box, h("div", { class: "empty" }, h("h1", {}, "Look up a word"), h("p", {}, "Type it into the box above, or press ", h("kbd", {}, "/"), "."), this.examples()));
+      return;
+    }
+    let report;
+    try {
+      report = await this.api.ask("word", { word, topn: 15 });
+    } catch (error) {
+      fill(box, h("h1", { class: "headword" }, word), problem(error));
+      return;
+    }
+    if (get().word !== word) return;
+    const own = report.tables[table] ?? Object.values(report.tables).find(Boolean);
+    fill(
+      box,
+      h(
+        "header",
+        { class: "title" },
+        h("h1", { class: "headword" }, own.word),
+        h("p", { class: "quiet" }, [own.count === null ? "" : `${number(own.count)} times in the text · `, `row ${number(own.rank)}`].join("")),
+        link({ view: "map", at: "" }, { class: "button" }, "Show on the map"),
+      ),
+      h("div", { class: "columns" }, this.tables(report, other), this.sentenceBox()),
+    );
+    say(`${own.word}, ${Object.keys(report.tables).length} tables`);
+    this.showSentences(own.word, other, table, 0);
+  }
+
+  examples() {
+    return h("p", {}, this.contents.examples?.length ? ["For example ", this.contents.examples.map((word) => link({ word }, { class: "word chip" }, word))] : "");
+  }
+
+  tables(report, other) {
+    const several = Object.keys(report.tables).length > 1;
+    return h(
+      "section",
+      { class: "tables", "aria-label": "Nearest words" },
+      Object.entries(report.tables).sort(([one], [other]) => (other === get().table) - (one === get().table)).map(([name, standing]) =>
+        h(
+          "article",
+          { class: "card" },
+          h("h2", {}, several ? `Nearest in ${name}` : "Nearest words"),
+          standing
+            ? neighborList(standing.neighbors, {
+                href: (near) => ({ view: "word", word: near.word, other: "" }),
+                extra: (near) => [
+                  several && report.shared[near.word] === 1 ? h("span", { class: "only", title: "Only in this table" }, "only here") : null,
+                  this.contents.has_text ? link({ view: "word", other: near.word, table: name }, { class: `why${near.word === other ? " on" : ""}`, "aria-label": `Sentences behind ${standing.word} and ${near.word}`, title: "The sentences behind this pair" }, "why?") : null,
+                ],
+              })
+            : h("p", { class: "quiet" }, "This table does not have the word."),
+        ),
+      ),
+    );
+  }
+
+  sentenceBox() {
+    return h("section", { class: "card sentences", "aria-label": "Sentences" }, h("h2", { id: "sentences-title" }, "Sentences"), h("div", { id: "lines", "aria-live": "polite" }, h("p", { class: "quiet" }, "Looking…")));
+  }
+
+  async showSentences(word, other, table, offset) {
+    let found;
+    try {
+      found = await this.api.ask("sentences", { word, other, table, limit: PAGE, offset });
+    } catch (error) {
+      fill($("#lines"), problem(error));
+      return;
+    }
+    if (get().word.toLowerCase() !== word.toLowerCase() || (get().other || "") !== (other || "")) return;
+    const title = other ? ["Sentences behind ", h("em", {}, word), " and ", h("em", {}, other)] : "Sentences";
+    fill($("#sentences-title"), title);
+    if (other) this.showPair(found, word);
+    else this.showLines(found, word, table, offset);
+  }
+
+  showLines(found, word, table, offset) {
+    const pages = Math.ceil(found.total / PAGE);
+    fill(
+      $("#lines"),
+      found.note ? h("p", { class: "quiet" }, found.note) : null,
+      found.lines.length ? h("ul", { class: "kwic" }, found.lines.map(kwic)) : null,
+      found.total
+        ? h(
+            "p",
+            { class: "quiet pager" },
+            `${number(found.lines.length)} of ${number(found.total)} occurrences, spread over the text.`,
+            pages > 1 && found.lines.length ? h("button", { class: "button", onclick: () => this.showSentences(word, "", table, (offset + 1) % pages) }, "Show others") : null,
+          )
+        : null,
+    );
+  }
+
+  showPair(found, word) {
+    fill(
+      $("#lines"),
+      found.note ? h("p", { class: "quiet" }, found.note) : null,
+      h("p", {}, link({ other: "" }, { class: "button" }, `← All sentences with ${word}`)),
+      found.together.length ? [h("h3", {}, "With both words"), h("ul", { class: "prose" }, found.together.map((line) => h("li", {}, marked(line))))] : h("p", { class: "quiet" }, "No sentence has both words."),
+      found.alike.length
+        ? [
+            h("h3", {}, "Most alike sentences"),
+            h("p", { class: "quiet" }, "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). No language model reads them here."),
+            h("ul", { class: "pairs" }, found.alike.map((pair) => h("li", {}, h("span", { class: "cosine" }, pair.likeness.toFixed(2)), h("p", {}, marked(pair.first)), h("p", {}, marked(pair.second))))),
+          ]
+        : null,
+    );
+  }
+}
+
+const marked = ({ before, word, after }) => [before, h("mark", {}, word), after];
+const kwic = ({ before, word, after }) => h("li", {}, h("span", { class: "before" }, h("bdi", {}, before.trimEnd())), h("span", { class: "after" }, h("mark", {}, word), after));

@@ -1,0 +1,218 @@
+"""The sentences behind a word: its occurrences in a prepared text, and those of two words that are most alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.segment import WordSegmenter
+from wordstill.corpus.store import Corpus
+from wordstill.corpus.vocabulary import Entry, KeyRule, Vocabulary, VocabularyConfig, words_of
+from wordstill.vectors.search import unit_rows
+from wordstill.vectors.sentences import sif_weights, word_frequencies
+from wordstill.vectors.table import WordVectors
+
+Numbers = NDArray[np.int64]
+
+LONGEST = 400
+"""Characters of a sentence that are shown; the rest is cut on both sides of the word."""
+COMPARED = 400
+"""Occurrences of each word that are compared for a pair."""
+SMOOTHING = 1e-3
+
+
+@dataclass(frozen=True)
+class Line:
+    """One occurrence: the text before the word, the word as it stands there, and the text after it."""
+
+    sentence: int
+    """Number of the sentence in the text."""
+    before: str
+    word: str
+    after: str
+
+
+@dataclass(frozen=True)
+class LinePair:
+    """An occurrence of each of two words, and how alike the other words of their sentences are."""
+
+    first: Line
+    second: Line
+    likeness: float
+    """Cosine of the sentences' means of word vectors, without the two words."""
+
+
+class Concordance:
+    """Occurrences of the words of a table in a prepared text.
+
+    Args:
+        corpus: The text.
+        vectors: The table; its words are looked for in lower case if the table was made so.
+    """
+
+    def __init__(self, corpus: Corpus, vectors: WordVectors) -> None:
+        self.corpus, self.vectors = corpus, vectors
+        self.key = _key_rule(vectors)
+        self._vocabulary = Vocabulary(
+            (Entry(word, 1, word) for word in vectors.words), VocabularyConfig(1, None, self.key), WordSegmenter()
+        )
+
+    def count(self, word: str) -> int:
+        """How often a word or phrase occurs."""
+        return len(self._occurrences(word))
+
+    def lines(self, word: str, limit: int, offset: int = 0) -> list[Line]:
+        """Occurrences spread evenly over the text, ``limit`` at a time; a later offset gives others."""
+        found = self._occurrences(word)
+        return [self._line(place, word) for place in _spread(found, limit, offset).tolist()]
+
+    def together(self, first: str, second: str, limit: int) -> list[Line]:
+        """Occurrences of the first word in sentences that also have the second."""
+        one, other = self._occurrences(first), self._occurrences(second)
+        sentences = self._sentence_of(one)
+        both = one[np.isin(sentences, self._sentence_of(other))]
+        return [self._line(place, first) for place in _spread(both, limit, 0).tolist()]
+
+    def alike(self, first: str, second: str, limit: int) -> list[LinePair]:
+        """Pairs of occurrences whose sentences are most alike but for the two words, each used once."""
+        places = [_spread(self._occurrences(word), COMPARED, 0) for word in (first, second)]
+        if not all(len(some) for some in places):
+            return []
+        without = [self.vectors.index(word) for word in (first, second) if word in self.vectors]
+        means = [self._sentence_means(self._sentence_of(some), without) for some in places]
+        likeness = means[0] @ means[1].T
+        same = self._sentence_of(places[0])[:, None] == self._sentence_of(places[1])[None, :]
+        likeness[same] = -np.inf
+        pairs = []
+        for _ in range(min(limit, *likeness.shape)):
+            row, column = np.unravel_index(int(likeness.argmax()), likeness.shape)
+            best = float(likeness[row, column])
+            if best <= 0:
+                break
+            lines = self._line(int(places[0][row]), first), self._line(int(places[1][column]), second)
+            pairs.append(LinePair(*lines, best))
+            likeness[row], likeness[:, column] = -np.inf, -np.inf
+        return pairs
+
+    def totals(self) -> Numbers:
+        """[words] how often each word of the table occurs."""
+        known = self._slot_ids >= 0
+        counts = self.corpus.forms.counts[self._slot_forms[known]]
+        totals = np.bincount(self._slot_ids[known], counts, len(self.vectors))
+        return totals.astype(np.int64)
+
+    def words_between(self, first: int, last: int) -> tuple[Numbers, Numbers]:
+        """The rows of the table's words in the sentences from ``first`` up to ``last``, and their sentences."""
+        slots, sentences = self.corpus.word_slots(first, last)
+        rows = self._slot_ids[slots].astype(np.int64)
+        return rows[rows >= 0], sentences[rows >= 0]
+
+    def words_of_sentence(self, sentence: int) -> tuple[str, list[tuple[int, int, int]]]:
+        """The text of a sentence, and the row, start and end of every word of the table in it."""
+        corpus, forms = self.corpus, self.corpus.forms
+        ids = corpus.form_ids[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
+        text, spans = "", []
+        for number in ids:
+            for slot in range(int(forms.word_offsets[number]), int(forms.word_offsets[number + 1])):
+                if (row := int(self._slot_ids[slot])) >= 0:
+                    start, end = int(forms.word_starts[slot]), int(forms.word_ends[slot])
+                    spans.append((row, len(text) + start, len(text) + end))
+            text += forms[number]
+        bare = text.lstrip(" ")
+        cut = len(text) - len(bare)
+        return bare, [(row, start - cut, end - cut) for row, start, end in spans]
+
+    @cached_property
+    def _slot_ids(self) -> NDArray[np.int32]:
+        """[N] for every word of every form the row of the table, or -1."""
+        return self._vocabulary.word_ids(self.corpus)
+
+    @cached_property
+    def _slot_forms(self) -> Numbers:
+        """[N] the form of every word of every form."""
+        return np.repeat(np.arange(len(self.corpus.forms)), np.diff(self.corpus.forms.word_offsets))
+
+    @cached_property
+    def _frequencies(self) -> NDArray[np.float64]:
+        return word_frequencies(self.vectors)
+
+    def _occurrences(self, word: str) -> Numbers:
+        """Positions in the text, in reading order, of the forms that hold the word or begin the phrase."""
+        parts = words_of(word, WordSegmenter()) if " " in word else [word]
+        places: Numbers | None = None
+        for number, part in enumerate(parts):
+            found = self._form_positions(part) - number
+            places = found if places is None else np.intersect1d(places, found)
+        assert places is not None
+        return places[places >= 0]
+
+    def _form_positions(self, word: str) -> Numbers:
+        try:
+            row = self._vocabulary.id(word)
+        except KeyError:
+            return np.empty(0, dtype=np.int64)
+        wanted = np.zeros(len(self.corpus.forms), dtype=np.bool_)
+        wanted[self._slot_forms[self._slot_ids == row]] = True
+        return np.flatnonzero(wanted[self.corpus.form_ids])
+
+    def _sentence_of(self, places: Numbers) -> Numbers:
+        return np.searchsorted(self.corpus.sentences, places, side="right") - 1
+
+    def _line(self, place: int, word: str) -> Line:
+        corpus = self.corpus
+        sentence = int(self._sentence_of(np.array([place]))[0])
+        start, end = int(corpus.sentences[sentence]), int(corpus.sentences[sentence + 1])
+        forms = [corpus.forms[form] for form in corpus.form_ids[start:end].tolist()]
+        span = len(word.split())
+        before, after = "".join(forms[: place - start]), "".join(forms[place - start + span :])
+        shown = "".join(forms[place - start : place - start + span])
+        left, inner, right = _inside(shown, word, self.key)
+        return Line(sentence, _end(before + left), inner, _beginning(right + after))
+
+    def _sentence_means(self, sentences: Numbers, without: Sequence[int]) -> NDArray[np.float32]:
+        """Unit means of the word vectors of sentences, rare words weighing more; (sentences, dim)."""
+        means = np.zeros((len(sentences), self.vectors.dim), dtype=np.float32)
+        for number, sentence in enumerate(sentences.tolist()):
+            rows, _ = self.words_between(sentence, sentence + 1)
+            rows = rows[~np.isin(rows, without)]
+            if len(rows):
+                weights = sif_weights(self._frequencies, rows, SMOOTHING)
+                means[number] = weights.astype(np.float32) @ self.vectors.unit[rows]
+        return unit_rows(means)
+
+
+def _key_rule(vectors: WordVectors) -> KeyRule:
+    vocabulary = vectors.provenance.get("vocabulary")
+    if isinstance(vocabulary, dict) and vocabulary.get("key") in ("lower", "none"):
+        return "lower" if vocabulary["key"] == "lower" else "none"
+    some = vectors.words[:10_000]
+    return "none" if any(word != word.lower() for word in some) else "lower"
+
+
+def _spread(places: Numbers, limit: int, offset: int) -> Numbers:
+    """At most ``limit`` of the places, evenly spread; the next offset takes the ones beside them."""
+    pages = max(1, -(-len(places) // max(1, limit)))
+    chosen: Numbers = places[offset::pages][:limit] if offset < pages else places[:0]
+    return chosen
+
+
+def _inside(shown: str, word: str, key: KeyRule) -> tuple[str, str, str]:
+    """The word inside the forms that hold it, with what stands before and after it there."""
+    where = shown.lower().find(word.lower()) if key == "lower" else shown.find(word)
+    if where < 0 or len(shown.lower()) != len(shown):
+        bare = shown.lstrip(" ")
+        return shown[: len(shown) - len(bare)], bare, ""
+    return shown[:where], shown[where : where + len(word)], shown[where + len(word) :]
+
+
+def _end(text: str) -> str:
+    text = text.lstrip(" ")
+    return text if len(text) <= LONGEST // 2 else f"… {text[-LONGEST // 2 :].partition(' ')[2]}"
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST // 2 else f"{text[: LONGEST // 2].rpartition(' ')[0]} …"

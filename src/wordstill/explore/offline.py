@@ -1,0 +1,251 @@
+"""The page as one file that needs no server and no network: the script, the tables as int8, a map, some sentences."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_file
+from wordstill.errors import DataError, WordstillError
+from wordstill.explore.answers import Answers
+from wordstill.explore.concordance import Concordance
+from wordstill.explore.layout import WordMap
+from wordstill.explore.library import Library, LoadedTable
+from wordstill.formats.quantized import quantize
+from wordstill.vectors.table import WordVectors
+
+MOST_BYTES = 20_000_000
+SENTENCE_CHARACTERS = 6_000_000
+"""Of all sentences together; compressed they are about a third."""
+OTHER_BYTES_PER_WORD = 24
+"""About what a word takes beside its vector: spelling, count, place."""
+SPARE_BYTES = 400_000
+LINES_PER_WORD = 8
+BLOCKS = 64
+FEWEST_WORDS = 100
+ITEM_ERRORS = 12
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    words: int
+    """Words of the largest table in the file."""
+    notes: list[str]
+    """What the file has less of than the server."""
+
+
+def write_page(library: Library, path: Path, most_bytes: int = MOST_BYTES) -> Written:
+    """Write the page; a table that does not fit is cut to its most frequent words."""
+    page, written = make_page(library, most_bytes)
+    with atomic_file(path) as handle:
+        handle.write(page)
+    return written
+
+
+def make_page(library: Library, most_bytes: int = MOST_BYTES) -> tuple[bytes, Written]:
+    """The page as bytes."""
+    maps = {name: table.maps.compute(library.method) for name, table in library.tables.items()}
+    lines = _sentences(library)
+    packed_lines = len(_packed(lines))
+    room = most_bytes - SPARE_BYTES - packed_lines
+    per_word = sum(4 * (table.vectors.dim + 4) / 3 + OTHER_BYTES_PER_WORD for table in library.tables.values())
+    kept = max(FEWEST_WORDS, int(room / per_word))
+    while True:
+        page = _page(library, maps, lines, kept)
+        if len(page) <= most_bytes:
+            break
+        if kept <= FEWEST_WORDS:
+            raise DataError(f"A page of {kept} words has {len(page):,} bytes, expected at most {most_bytes:,}.")
+        kept = max(FEWEST_WORDS, int(kept * 0.95 * most_bytes / len(page)))
+    largest = max(len(table.vectors) for table in library.tables.values())
+    return page, Written(min(kept, largest), _notes(library, kept))
+
+
+def _notes(library: Library, kept: int) -> list[str]:
+    return [
+        f"The file holds the {len(_rows(table, kept)):,} most frequent of the {len(table.vectors):,} words of "
+        f"{table.name}, to stay under {MOST_BYTES // 1_000_000} MB."
+        for table in library.tables.values()
+        if len(_rows(table, kept)) < len(table.vectors)
+    ]
+
+
+def _rows(table: LoadedTable, kept: int) -> NDArray[np.int64]:
+    """The rows that the file holds: the most frequent of those on the map, in the order of the table."""
+    rows, counts = table.maps.rows, table.vectors.counts
+    if counts is not None:
+        rows = rows[np.argsort(-counts[rows], kind="stable")]
+    return np.sort(rows[:kept])
+
+
+def _page(library: Library, maps: dict[str, WordMap], lines: dict[str, Any] | None, kept: int) -> bytes:
+    answers = Answers(library)
+    contents = answers.tables()
+    notes = _notes(library, kept)
+    cards = [
+        replace(card, words=len(rows), on_map=len(rows))
+        for card, rows in zip(contents.tables, (_rows(table, kept) for table in library.tables.values()))
+    ]
+    about = asdict(replace(contents, tables=cards, layouts=[library.method])) | {"note": " ".join(notes)}
+    content = {
+        "contents": about,
+        "loaded": [_words(table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
+        "lines": lines,
+        "sentences_note": answers_note(library),
+        "comparisons": [asdict(answers.compare(*pair)) for pair in permutations(library.tables, 2)],
+        "score_reply": asdict(answers.scores()),
+        "item_errors": dict(_item_errors(answers)),
+    }
+    vectors = [_vectors(table, _rows(table, kept)) for table in library.tables.values()]
+    return _assembled(json.dumps({"content": _packed(content), "vectors": vectors}))
+
+
+def answers_note(library: Library) -> str | None:
+    """What the sentences of the file lack."""
+    if library.corpus is None:
+        return "Sentences need the prepared text: wordstill explore TABLE --text STORE --html FILE."
+    return "This file holds a few sentences for each word; wordstill explore shows all of them."
+
+
+def _words(table: LoadedTable, made: WordMap, rows: NDArray[np.int64]) -> dict[str, Any]:
+    vectors = table.vectors
+    places = np.searchsorted(made.rows, rows)
+    xy = np.round(made.places[places].astype(np.float64), 4)
+    return {
+        "name": table.name,
+        "dim": vectors.dim,
+        "words": [vectors.words[row] for row in rows.tolist()],
+        "counts": None if vectors.counts is None else vectors.counts[rows].tolist(),
+        "ranks": (rows + 1).tolist(),
+        "map": {
+            "method": made.method,
+            "x": xy[:, 0].tolist(),
+            "y": xy[:, 1].tolist(),
+            "clusters": None if made.clusters is None else made.clusters[places].tolist(),
+            "cluster_names": list(made.cluster_names),
+        },
+    }
+
+
+def _vectors(table: LoadedTable, rows: NDArray[np.int64]) -> dict[str, str]:
+    words = [table.vectors.words[row] for row in rows.tolist()]
+    made = quantize(WordVectors(words, table.vectors.unit[rows], distinct=True))
+    return {"numbers": _text(made.vectors.tobytes()), "scales": _text(made.scales.astype("<f4").tobytes())}
+
+
+def _item_errors(answers: Answers) -> Iterator[tuple[str, Any]]:
+    evaluation = answers.library.scores
+    if evaluation is None:
+        return
+    for name in answers.library.tables:
+        scored = evaluation["tables"].get(name, {"scores": []})["scores"]
+        for dataset in [score["dataset"] for score in scored if score.get("task") == "similarity"]:
+            try:
+                yield f"{dataset}|{name}", asdict(answers.errors(dataset, name, ITEM_ERRORS))
+            except WordstillError:
+                continue
+
+
+def _sentences(library: Library) -> dict[str, Any] | None:
+    """Sentences with the places of words in them: at least one for each word, as far as there is room."""
+    first = next(iter(library.tables.values()))
+    concordance = library.concordance(first.name)
+    if concordance is None:
+        return None
+    texts: list[str] = []
+    places: dict[str, list[tuple[int, int, int]]] = {}
+    size = 0
+    for sentence in _chosen(concordance):
+        text, spans = concordance.words_of_sentence(sentence)
+        size += len(text)
+        if size > SENTENCE_CHARACTERS:
+            break
+        for row, start, end in spans:
+            own = places.setdefault(first.vectors.words[row], [])
+            if len(own) < LINES_PER_WORD and (not own or own[-1][0] != len(texts)):
+                own.append((len(texts), start, end - start))
+        texts.append(text)
+    totals = concordance.totals()
+    return {
+        "texts": texts,
+        "places": places,
+        "totals": {word: int(totals[first.vectors.index(word)]) for word in places},
+    }
+
+
+def _chosen(concordance: Concordance) -> Iterator[int]:
+    """Sentences in an order that shows many different words early: one for each word of a block of the text."""
+    corpus = concordance.corpus
+    bounds = np.linspace(0, len(corpus.sentences) - 1, min(BLOCKS, len(corpus.sentences) - 1) + 1).astype(int)
+    seen: set[int] = set()
+    shown = np.zeros(len(concordance.vectors), dtype=np.int64)
+    for turn in range(1, LINES_PER_WORD):
+        for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
+            rows, sentences = concordance.words_between(start, end)
+            words, firsts = np.unique(rows, return_index=True)
+            lacking = firsts[shown[words] < turn]
+            for sentence in np.unique(sentences[lacking]).tolist():
+                if sentence not in seen:
+                    seen.add(sentence)
+                    inside = rows[sentences == sentence]
+                    if (shown[inside] < turn).any():
+                        shown[np.unique(inside)] += 1
+                        yield sentence
+
+
+def _packed(content: Any) -> str:
+    # The zero time makes the same library give the same file.
+    return _text(gzip.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"), 6, mtime=0))
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _assembled(data: str) -> bytes:
+    """The page with its style, script and data inside; the policy allows just these."""
+    folder = files("wordstill.explore") / "static"
+    page, style, script, icon, notices = (
+        folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("index.html", "page.css", "page.js", "icon.svg", "notices.txt")
+    )
+    # An end tag inside the script would end it early.
+    script = script.replace("</script", "<\\/script")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    icon_text = _text(icon.encode())
+    changes = (
+        (r'<meta charset="utf-8">', f'<meta charset="utf-8">\n{head}'),
+        (r'<link rel="icon"[^>]*>', f'<link rel="icon" href="data:image/svg+xml;base64,{icon_text}">'),
+        (r'<link rel="stylesheet"[^>]*>', f"<style>{style}</style>"),
+        (
+            r'<script type="module"[^>]*></script>',
+            f'<script id="data" type="application/json">{data}</script>\n<script type="module">{script}</script>',
+        ),
+        (r"</html>\s*$", f"</html>\n<!--\n{notices.replace('--', '- -')}\n-->\n"),
+    )
+    for pattern, put in changes:
+        page, count = re.subn(pattern, lambda _, put=put: put, page, count=1)  # type: ignore[misc]
+        assert count == 1, pattern
+    return page.encode()
+
+
+def _hash(text: str) -> str:
+    return _text(hashlib.sha256(text.encode()).digest())

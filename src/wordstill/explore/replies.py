@@ -1,0 +1,229 @@
+"""What the page is told: one frozen dataclass per reply of `wordstill.explore.answers`, as it is sent in JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wordstill.explore.concordance import Line, LinePair
+
+
+@dataclass(frozen=True)
+class TableCard:
+    """A loaded table."""
+
+    name: str
+    words: int
+    dimensions: int
+    has_counts: bool
+    on_map: int
+    """How many of its words the map shows, the most frequent ones."""
+    method: str | None
+    teacher: str | None
+    corpus_words: int | None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the page is about."""
+
+    tables: list[TableCard]
+    layouts: list[str]
+    """Maps that can be drawn; the first is the default."""
+    lists: dict[str, list[str]]
+    """Lists of words to color the map by."""
+    has_text: bool
+    text_words: int | None
+    has_scores: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class MapData:
+    """A map: the arrays belong together, one entry per word."""
+
+    table: str
+    method: str
+    done: bool
+    """False while it is computed; ask again for a later state."""
+    progress: float
+    problem: str | None
+    words: list[str]
+    """Empty where the caller has them (``places_only=1``)."""
+    counts: list[int] | None
+    x: list[float]
+    y: list[float]
+    clusters: list[int] | None
+    cluster_names: list[str]
+
+
+@dataclass(frozen=True)
+class Near:
+    """A word with its cosine, or other score, and its count."""
+
+    word: str
+    score: float
+    count: int | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Words whose spelling matches."""
+
+    query: str
+    words: list[Near]
+    """The score is 2 for the word itself, 1 for a beginning, 0 for a part; -1 for a near spelling."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A word in one table."""
+
+    table: str
+    word: str
+    """As the table writes it."""
+    count: int | None
+    rank: int
+    """1 is the first row."""
+    neighbors: list[Near]
+
+
+@dataclass(frozen=True)
+class WordReport:
+    """A word in every loaded table; None where a table lacks it."""
+
+    word: str
+    tables: dict[str, Standing | None]
+    shared: dict[str, int]
+    """In how many of these tables each neighbor is among the nearest."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences behind a word, or behind the likeness of two."""
+
+    word: str
+    other: str | None
+    total: int
+    """Occurrences of the word in the text."""
+    lines: list[Line]
+    together: list[Line]
+    """Sentences with both words."""
+    alike: list[LinePair]
+    """Pairs of sentences, one with each word, whose other words are most alike."""
+    note: str | None
+    """What is missing, and how to get it."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Answers, best first."""
+
+    answers: list[Near]
+
+
+@dataclass(frozen=True)
+class OddOne:
+    """The word that is least like the mean of all, and how like it each one is."""
+
+    odd: str
+    words: list[Near]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Words between two poles: the position is the cosine with (mean of high - mean of low)."""
+
+    low: list[str]
+    high: list[str]
+    words: list[Near]
+    low_end: list[Near]
+    """The frequent words that lie farthest towards the low pole."""
+    high_end: list[Near]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A word whose neighbors two tables do not share."""
+
+    word: str
+    overlap: float
+    """Share of its nearest words that both tables give it."""
+    count: int | None
+
+
+@dataclass(frozen=True)
+class TablesCompared:
+    """Two tables side by side."""
+
+    first: str
+    second: str
+    shared_words: int
+    compared_words: int
+    topn: int
+    overlap: float
+    interval: list[float]
+    """95 %"""
+    cosines: float
+    """Rank correlation of the cosines of random pairs."""
+    moved: list[Moved]
+    """The words that the tables agree least on."""
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A pair of words on the plane of their two principal components."""
+
+    first: str
+    second: str
+    start: list[float]
+    end: list[float]
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """Pairs as arrows."""
+
+    pairs: list[Arrow]
+    missing: list[str]
+    """Words that the table lacks."""
+
+
+@dataclass(frozen=True)
+class PublishedScores:
+    """A row of a table of a paper."""
+
+    source: str
+    model: str
+    protocol: str | None
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """An evaluation, as `wordstill evaluate --out` wrote it, with the papers' rows of its sets."""
+
+    evaluation: dict[str, Any] | None
+    titles: dict[str, str]
+    published: list[PublishedScores]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class ItemError:
+    """A pair of a similarity set: the human rank, the table's rank (0 to 1), and their difference."""
+
+    first: str
+    second: str
+    human: float
+    cosine: float
+    error: float
+
+
+@dataclass(frozen=True)
+class ItemErrors:
+    """The pairs of a set that the table ranks most unlike people."""
+
+    dataset: str
+    pairs: list[ItemError]
+    note: str | None
