@@ -275,6 +275,16 @@ def stopped(short_text: Path, config: DistillConfig, tmp_path: Path, before_batc
     return tmp_path / "out"
 
 
+def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(short_text, config, stopped, monkeypatch):
+    recorded = []
+    monkeypatch.setattr(
+        Teacher, "from_config", lambda config, choice=None: recorded.append(choice) or pytest.fail("it was loaded")
+    )
+    with pytest.raises(pytest.fail.Exception):
+        distill(short_text, stopped, config=config)
+    assert recorded == ["float32"]
+
+
 def test_other_settings_are_not_resumed(short_text, config, stopped):
     other = DistillConfig(("still",), config.teacher, config.vocabulary, budget=50, seed=3)
     with pytest.raises(

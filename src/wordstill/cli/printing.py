@@ -48,6 +48,9 @@ def show_profile(profiler: Profiler, seconds: float) -> None:
     typer.echo("Where the time went:")
     show_facts({name: f"{spent:8.2f} s  {spent / seconds:6.1%}" for name, spent in parts.items()})
     typer.echo()
+    if profiler.notes:
+        show_facts(profiler.notes)
+        typer.echo()
 
 
 def content_words(table: WordVectors) -> list[str]:

@@ -42,6 +42,7 @@ class Profiler:
 
     Attributes:
         seconds: Those of each part, in the order in which parts began.
+        notes: What was chosen on the way, and why.
 
     Example:
         >>> profiler = Profiler()
@@ -54,6 +55,7 @@ class Profiler:
     def __init__(self, synchronize: Callable[[], object] = lambda: None) -> None:
         self.synchronize = synchronize
         self.seconds: dict[str, float] = {}
+        self.notes: dict[str, str] = {}
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
-from wordstill.core.resume import CHECKPOINT, CheckpointFile, temporary_folder, working_folder
+from wordstill.core.resume import (
+    CHECKPOINT,
+    SETTINGS,
+    CheckpointFile,
+    read_record,
+    temporary_folder,
+    working_folder,
+    write_record,
+)
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
 from wordstill.corpus.sources import find_sources
@@ -200,10 +208,21 @@ def load(
         find_sources(paths)
     profiler = profiler or NullProfiler()
     with profiler.part("loading the teacher"):
-        teacher = Teacher.from_config(config.teacher)
+        teacher = load_teacher(config.teacher, work)
+    profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
     config.specs(teacher)
     with profiler.part("preparing the text"):
         return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+
+
+def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
+    """The teacher of a run; one that is resumed keeps the precision and the kernels that were chosen for it."""
+    path = work / SETTINGS
+    record = read_record(path) if path.exists() else {}
+    teacher = Teacher.from_config(config, record.get("precision"))
+    if record.get("precision") != teacher.choice.name:
+        write_record(path, {**record, "precision": teacher.choice.name})
+    return teacher
 
 
 def make_plan(

@@ -17,8 +17,8 @@ from wordstill.teacher.assembly import bare_batch, trial_batch
 from wordstill.teacher.attending.attention import CannotPack, Packing, noted_calls, packed, register
 from wordstill.teacher.attending.relative_positions import adapt, restore
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
-from wordstill.teacher.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.layers import LayerHooks, blocks_of, wanted_states
+from wordstill.teacher.precision.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.tokenizer import first_position
 
 ROWS_STEP = 64

@@ -15,11 +15,12 @@ from wordstill.core.ragged import Ints, offsets_of
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.assembly import trial_batch
 from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
-from wordstill.teacher.closeness import PROBE_TEXT
 from wordstill.teacher.device import choose_device
-from wordstill.teacher.dtype import in_precision
 from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
+from wordstill.teacher.precision.closeness import PROBE_TEXT
+from wordstill.teacher.precision.dtype import fastest, in_precision, is_tried
+from wordstill.teacher.precision.trials import Choice, TrialMemory
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
 
@@ -62,6 +63,7 @@ class Teacher:
         device: Where it runs.
         dtype: What its states are in.
         precision: The name of its `dtype`.
+        choice: What it runs in, and why.
         parameters: Number of its weights.
 
     Raises:
@@ -69,7 +71,7 @@ class Teacher:
         UsageError: A setting is wrong.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig, recorded: str | None = None) -> None:
         self.config = config
         self.tokenizer = SubwordTokenizer(tokenizer, config.name)
         self.limit = text_limit(model, self.tokenizer, config.max_length)
@@ -86,9 +88,17 @@ class Teacher:
         self.parameters = sum(weight.numel() for weight in model.parameters())
         self._n_embeddings = int(model.get_input_embeddings().num_embeddings)
         probe = torch.from_numpy(self._probe())
-        ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
+        tried = is_tried(model, config.dtype, self.device)
+        if tried:
+            memory = TrialMemory(self.fingerprint)
+            ready, self.choice = fastest(model.eval(), probe, self.depth, config.name, memory, recorded)
+        else:
+            ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
         self.dtype: torch.dtype = ready.dtype
         self.precision = str(self.dtype).removeprefix("torch.")
+        if not tried:
+            asked = "as it was asked for" if config.dtype != "auto" else f"usual on a {self.device.type}"
+            self.choice = Choice(self.precision, asked)
         # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
         pad_id = self.tokenizer.pad_id if self.tokenizer.pad_id < self._n_embeddings else 0
         self.forward = Forward(ready, self.depth, config.name, pad_id)
@@ -103,10 +113,10 @@ class Teacher:
         return cls.from_config(TeacherConfig(str(name), device, dtype))
 
     @classmethod
-    def from_config(cls, config: TeacherConfig) -> Teacher:
-        """Load a teacher."""
+    def from_config(cls, config: TeacherConfig, recorded: str | None = None) -> Teacher:
+        """Load a teacher; with dtype ``auto`` in the choice that a run which is resumed recorded, if there is one."""
         model, tokenizer = load_model_and_tokenizer(config.name)
-        return cls(model, tokenizer, config)
+        return cls(model, tokenizer, config, recorded)
 
     @property
     def model(self) -> Any:

@@ -15,7 +15,7 @@ from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatch
 from wordstill.teacher.amx import AmxLinear, AmxUnavailable, amx_layers, amx_library, with_amx
 from wordstill.teacher.amx.amx_library import CannotCompile
 from wordstill.teacher.device import choose_precision
-from wordstill.teacher.dtype import SortedLinear, in_precision
+from wordstill.teacher.precision.dtype import SortedLinear, in_precision
 
 DEPTH, SUBWORDS = 3, torch.tensor([2, 7, 9, 5, 8, 3])
 SIZES = {

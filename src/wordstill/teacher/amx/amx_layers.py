@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from wordstill.errors import in_one_line
 from wordstill.teacher.amx.amx_library import MOST_NUMBERS, STEP, AmxUnavailable, kernel, share
-from wordstill.teacher.closeness import CLOSE_ENOUGH, agreement
 from wordstill.teacher.layers import blocks_of
+from wordstill.teacher.precision.closeness import CLOSE_ENOUGH, agreement
 
 HALF = STEP // 2
 MOST_OF_IT = 0.9

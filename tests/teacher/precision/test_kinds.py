@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.teacher.dtype import SortedLinear, in_precision
+from wordstill.teacher.precision.dtype import SortedLinear, in_precision
 
 CPU, PROBE, DEPTH = torch.device("cpu"), torch.tensor([2, 7, 9, 3]), 3
 

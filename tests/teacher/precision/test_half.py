@@ -9,10 +9,10 @@ import warnings
 import pytest
 import torch
 
-import wordstill.teacher.closeness as half
-import wordstill.teacher.dtype as kinds
+import wordstill.teacher.precision.closeness as half
+import wordstill.teacher.precision.dtype as kinds
 from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.closeness import agreement
+from wordstill.teacher.precision.closeness import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.
 COMPARISON = """

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-import wordstill.teacher.dtype as cpu_linear
-from wordstill.teacher.dtype import SortedLinear, with_sorted_weights
+import wordstill.teacher.precision.dtype as cpu_linear
 from wordstill.teacher.layers import blocks_of
+from wordstill.teacher.precision.dtype import SortedLinear, with_sorted_weights
 
 DEPTH = 3
 SUBWORDS = torch.tensor([2, 7, 9, 5, 8, 3])

@@ -1,4 +1,4 @@
-"""A model in the precision that suits its device: by AMX, by bfloat16, or as it is.
+"""A model in the precision that suits its device: by AMX, by bfloat16, or as it is; on a CPU found by a trial.
 
 On a CPU the weights of linear layers are sorted once, as products read them, and not at every call.
 """
@@ -12,12 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from wordstill.teacher.amx import AmxUnavailable, with_amx
-from wordstill.teacher.closeness import TOLERANCE, bfloat16_if_close, last_states, relative_difference
-from wordstill.teacher.device import avoid_broken_amx, choose_precision
+from wordstill.teacher.device import amx_announced, avoid_broken_amx, bfloat16_is_safe, choose_precision
 from wordstill.teacher.layers import blocks_of, copy_of
+from wordstill.teacher.precision.closeness import TOLERANCE, bfloat16_if_close, last_states, relative_difference
+from wordstill.teacher.precision.trials import CHOICES, Choice, TrialMemory, run_trial
 
 WITH_AMX = ("auto", "bfloat16")
 """Precisions for which matrix tiles are tried on a CPU, before what torch has."""
+TRIED = range(1_000_000, 1_000_000_000)
+"""Numbers of weights of models that a trial is made for: it would not repay for smaller ones, and several copies of a
+larger one may not fit into memory."""
 OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
 """What torch must have for sorted weights."""
 
@@ -47,6 +51,59 @@ def in_precision(model: Any, wanted: str, device: torch.device, probe: Tensor, d
     else:
         model = model.to(device, dtype)
     return with_sorted_weights(model, probe, depth) if device.type == "cpu" else model
+
+
+def is_tried(model: Any, wanted: str, device: torch.device) -> bool:
+    """Whether the precision of a model is found by a trial."""
+    weights = sum(weight.numel() for weight in model.parameters())
+    return wanted == "auto" and device.type == "cpu" and weights in TRIED
+
+
+def fastest(
+    model: Any, probe: Tensor, depth: int, teacher: str, memory: TrialMemory, recorded: str | None = None
+) -> tuple[Any, Choice]:
+    """A model on the CPU in the precision and with the kernels that are fastest here, without a change of its states.
+
+    Args:
+        model: A model on the CPU; it is taken over.
+        probe: Subwords of a short text [n].
+        depth: Number of its last layer.
+        teacher: Its name, for messages.
+        memory: What earlier trials chose.
+        recorded: What a run that is resumed uses; it is not tried again.
+    """
+    known = Choice(recorded, "recorded by the run that is resumed") if recorded else memory.recall()
+    if known is not None:
+        found = _candidate(known.name, model, probe, depth, teacher)
+        if found is not None:
+            return found, known
+    # Each but the first is a copy, and float32 is what the others are compared with.
+    candidates = {name: _candidate(name, model, probe, depth, teacher) for name in CHOICES}
+    usable = {name: found for name, found in candidates.items() if found is not None}
+    choice = memory.keep(run_trial(usable, depth, teacher, probe.numpy()))
+    return usable[choice.name], choice
+
+
+def _candidate(name: str, model: Any, probe: Tensor, depth: int, teacher: str) -> Any:
+    """The model by one of `CHOICES`, the model itself left in float32; None where that is impossible or changes it."""
+    if name == "tiles":
+        with suppress(AmxUnavailable):
+            return with_amx(model, probe, depth)
+        return None
+    exact = model.to(torch.float32)
+    if name == "bfloat16":
+        if not has_bfloat16():
+            return None
+        exact = bfloat16_if_close(exact, probe, depth, teacher)
+        if exact.dtype is not torch.bfloat16:
+            return None
+    return with_sorted_weights(exact, probe, depth)
+
+
+def has_bfloat16() -> bool:
+    """Whether torch multiplies bfloat16 on this processor without a detour, and survives it."""
+    known = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)()
+    return bool(known) and (not amx_announced() or bfloat16_is_safe())
 
 
 @torch.inference_mode()

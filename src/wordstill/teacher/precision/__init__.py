@@ -1,0 +1,1 @@
+"""Which precision and which kernels a model runs in."""
