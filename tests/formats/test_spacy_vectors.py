@@ -13,6 +13,7 @@ from spacy.vocab import Vocab  # noqa: E402
 from wordstill import formats  # noqa: E402
 from wordstill.errors import FormatError  # noqa: E402
 from wordstill.formats.floret import FloretTable  # noqa: E402
+from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder  # noqa: E402
 from wordstill.vectors.table import WordVectors  # noqa: E402
 
 WORDS = ["the", "queen", "new york", "NOUN", "nsubj", "👩‍💻", "e\u0301", "ORTH"]
@@ -26,28 +27,58 @@ def vectors():
 
 def test_spacy_reads_what_we_write(vectors, tmp_path):
     vectors.save(tmp_path / "x.spacy")
-    vocab = Vocab().from_disk(tmp_path / "x.spacy")
+    nlp = spacy.load(tmp_path / "x.spacy")
     for word in WORDS:
-        np.testing.assert_array_equal(vocab[word].vector, vectors[word])
-        assert vocab[word].has_vector
-    assert not vocab["unknown"].has_vector
-    found, _, scores = vocab.vectors.most_similar(vectors["the"][None], n=4)
-    expected = vectors.most_similar(vectors["the"], topn=4)
-    assert [vocab.strings[key] for key in found[0]] == [word for word, _ in expected]
+        if word != "👩‍💻":
+            np.testing.assert_array_equal(nlp.vocab[word].vector, vectors[word])
+            assert nlp.vocab[word].has_vector
+    assert not nlp.vocab["unknown"].has_vector
+    found, _, scores = nlp.vocab.vectors.most_similar(vectors["the"][None], n=2)
+    expected = vectors.most_similar(vectors["the"], topn=2)
+    assert [nlp.vocab.strings[key].lower() for key in found[0]] == [word.lower() for word, _ in expected]
     np.testing.assert_allclose(scores[0], [score for _, score in expected], atol=1e-4)
-
-
-def test_the_vectors_alone_and_a_pipeline(vectors, tmp_path):
-    vectors.save(tmp_path / "x.spacy")
-    alone = Vectors().from_disk(tmp_path / "x.spacy", exclude=["strings"])
-    np.testing.assert_array_equal(alone.data, MATRIX)
-    nlp = spacy.blank("en")
-    nlp.vocab.from_disk(tmp_path / "x.spacy")
-    np.testing.assert_array_equal(nlp("the queen")[1].vector, vectors["queen"])
-    nlp.to_disk(tmp_path / "pipeline")
-    again = formats.read(tmp_path / "pipeline")
+    again = formats.read(tmp_path / "x.spacy")
     assert again.words == vectors.words
     np.testing.assert_array_equal(again.matrix, MATRIX)
+
+
+LOWER = ["the", "queen", ".", ",", "don't", "new york", "york", "los_angeles"]
+CASED = ["the", "The", "queen", ",", "New York", "york", "don't", "…"]
+SENTENCES = [
+    "The Queen, the queen!",
+    "DON'T — “don't”; Don't…",
+    "the well-known new York: NEW_YORK? york's",
+    "In Los Angeles, los angeles and los_angeles.",
+    "The",
+]
+
+
+@pytest.mark.parametrize("words", [LOWER, CASED], ids=["lower", "cased"])
+def test_sentences_have_our_vectors(tmp_path, words):
+    lengths = np.geomspace(0.1, 10, len(words))[:, None]
+    table = WordVectors(words, (MATRIX * lengths).astype(np.float32))
+    table.save(tmp_path / "x.spacy")
+    nlp = spacy.load(tmp_path / "x.spacy")
+    expected = SentenceEncoder(table, SentenceConfig("mean")).encode(SENTENCES)
+    for doc, vector in zip(nlp.pipe(SENTENCES), expected):
+        if vector.any():
+            found = [token.vector for token in doc if token.has_vector]
+            np.testing.assert_allclose(np.mean(found, axis=0), vector, atol=1e-5)
+            np.testing.assert_allclose(doc.vector * len(doc) / len(found), vector, atol=1e-5)
+    assert formats.read(tmp_path / "x.spacy").words == table.words
+
+
+def test_the_vectors_in_a_pipeline_of_ones_own(tmp_path):
+    table = WordVectors(LOWER, MATRIX)
+    table.save(tmp_path / "x.spacy")
+    alone = Vectors().from_disk(tmp_path / "x.spacy" / "vocab", exclude=["strings"])
+    np.testing.assert_array_equal(alone.data, MATRIX)
+    nlp = spacy.blank("en")
+    nlp.vocab.from_disk(tmp_path / "x.spacy" / "vocab")
+    np.testing.assert_array_equal(nlp("The Queen")[1].vector, table["queen"])
+    nlp.to_disk(tmp_path / "pipeline")
+    again = formats.read(tmp_path / "pipeline")
+    assert set(again.words) == {*LOWER, "los angeles", "new_york"} - {".", ","}
 
 
 def test_we_read_what_spacy_writes(tmp_path):
@@ -76,7 +107,7 @@ def test_pruned_vectors_share_rows(tmp_path):
 def test_floret_tables_go_both_ways(tmp_path):
     table = FloretTable(MATRIX, 2, 3, 2, 2166136261)
     WordVectors([], np.empty((0, 5), np.float32), subwords=table).save(tmp_path / "x.spacy")
-    vocab = Vocab().from_disk(tmp_path / "x.spacy")
+    vocab = Vocab().from_disk(tmp_path / "x.spacy" / "vocab")
     again = formats.read(tmp_path / "x.spacy")
     assert len(again) == 0
     for word in ("queens", "日本", "x"):
@@ -98,14 +129,20 @@ def test_floret_tables_go_both_ways(tmp_path):
         ("vectors", b"", "not an array of numpy"),
         ("vectors.cfg", b'{"mode": "floret", "minn": -1}', "'minn' is -1"),
         ("vectors.cfg", b"[]", "JSON list"),
-        ("wordstill.json", b'{"counts": [1]}', "not a list of 8"),
-        ("wordstill.json", b'{"counts": [1,2,3,4,5,6,7,-8]}', "not a whole number"),
+        ("wordstill.json", b'{"counts": [1], "spacy": {"words": 8, "hidden": {"5": "x"}}}', "not a list of 8"),
+        (
+            "wordstill.json",
+            b'{"counts": [1,2,3,4,5,6,7,-8], "spacy": {"words": 8, "hidden": {"5": "x"}}}',
+            "not a whole number",
+        ),
         ("wordstill.json", b'{"provenance": 3}', "'provenance' is 3"),
+        ("wordstill.json", b'{"spacy": 3}', "'spacy' is 3, expected"),
+        ("wordstill.json", b'{"spacy": {"words": 8, "hidden": {"9": "."}}}', "'spacy' is"),
     ],
 )
 def test_damage(vectors, tmp_path, file, content, message):
     vectors.save(tmp_path / "x.spacy")
-    (tmp_path / "x.spacy" / file).write_bytes(content)
+    (tmp_path / "x.spacy" / "vocab" / file).write_bytes(content)
     with pytest.raises(FormatError, match=message) as caught:
         formats.read(tmp_path / "x.spacy")
     assert str(tmp_path / "x.spacy") in str(caught.value)
@@ -113,7 +150,7 @@ def test_damage(vectors, tmp_path, file, content, message):
 
 def test_arrays_of_objects_are_never_read(vectors, tmp_path):
     vectors.save(tmp_path / "x.spacy")
-    with (tmp_path / "x.spacy" / "vectors").open("wb") as handle:
+    with (tmp_path / "x.spacy" / "vocab" / "vectors").open("wb") as handle:
         np.save(handle, np.array([[print]], dtype=object), allow_pickle=True)
     with pytest.raises(FormatError, match="Python objects, which are never loaded"):
         formats.read(tmp_path / "x.spacy")
@@ -121,5 +158,6 @@ def test_arrays_of_objects_are_never_read(vectors, tmp_path):
 
 def test_the_record_is_ours_and_readable(vectors, tmp_path):
     vectors.save(tmp_path / "x.spacy")
-    record = json.loads((tmp_path / "x.spacy" / "wordstill.json").read_text())
-    assert record == {"counts": list(range(8)), "provenance": {"teacher": "t"}}
+    record = json.loads((tmp_path / "x.spacy" / "vocab" / "wordstill.json").read_text())
+    ours = {"words": 8, "hidden": {"5": "👩‍💻"}}
+    assert record == {"counts": list(range(8)), "provenance": {"teacher": "t"}, "spacy": ours}

@@ -1,17 +1,25 @@
-"""The vectors of a spaCy vocabulary: a folder that ``Vocab.from_disk`` and ``Vectors.from_disk`` open.
+"""A spaCy pipeline with vectors: a folder that ``spacy.load`` opens.
 
-    strings.json   every string
-    key2row        the row of each string's hash, as MessagePack
-    vectors        the matrix, in numpy's format
-    vectors.cfg    the kind of table: words, or floret's hashes
-    lookups.bin    spaCy's other tables, of which there are none
+    config.cfg, meta.json   the pipeline: no language, a tokenizer, and where there are phrases, what joins them
+    tokenizer               cuts texts into the words of `wordstill.vectors.sentence_words`, and what is between them
+    entity_ruler            the phrases of the table, which are then one token each
+    vocab/strings.json      every string
+    vocab/key2row           the row of each string's hash, as MessagePack
+    vocab/vectors           the matrix, in numpy's format
+    vocab/vectors.cfg       the kind of table (words, or floret's hashes), and whether tokens are lowercased
+    vocab/lookups.bin       spaCy's other tables, of which there are none
 
-The folder of a whole pipeline is read through the ``vocab`` in it. spaCy does the hashing, so it is needed
-for reading too.
+The vector of a ``Doc`` is the sum over all tokens divided by their number. Entries without a letter or digit are
+therefore not looked up: tokens without a vector change only the length of the sum, which then has the direction of
+`SentenceEncoder` with the plain mean. Folders of a vocabulary alone are read too. spaCy does the hashing, so it is
+needed for reading.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +31,16 @@ from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra, UsageError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.floret import LARGEST, FloretTable
-from wordstill.formats.record import RECORD, parse_json, read_object, read_record, write_record
+from wordstill.formats.record import RECORD, json_text, parse_json, read_object, read_record, write_record
 from wordstill.formats.sniff import head, not_this
+from wordstill.formats.static_tokenizer import other_spellings
 from wordstill.vectors import WordVectors
+from wordstill.vectors.sentence_words import pattern_for, phrases_of, word_pattern
 
 STRINGS, KEYS, VECTORS, SETTINGS, LOOKUPS = "strings.json", "key2row", "vectors", "vectors.cfg", "lookups.bin"
-FLORET = "floret"
+RULER = ("config.cfg", "meta.json", "tokenizer", "cfg", "patterns.jsonl")
+FILES = (STRINGS, KEYS, VECTORS, SETTINGS, LOOKUPS, RECORD, *RULER)
+FLORET, PHRASE, OURS = "floret", "PHRASE", "spacy"
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
@@ -53,29 +65,76 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    """Let spaCy write a vocabulary; floret's rows without words become a table of its mode "floret"."""
-    refuse_foreign(path, (STRINGS, KEYS, VECTORS, SETTINGS, LOOKUPS, RECORD))
+    """Let spaCy write a pipeline; floret's rows without words become a table of its mode "floret"."""
+    refuse_foreign(path, FILES)
     spacy = _spacy()
-    table = vectors.subwords
-    vocab = spacy.vocab.Vocab()
     for row, word in enumerate(vectors.words):
         encode_word(word, row)
         if not word:
             raise UsageError(f"The word '' (row {row}) is empty, which a spaCy vocabulary cannot store.")
-    keys = [vocab.strings.add(word) for word in vectors.words]
-    if not keys and isinstance(table, FloretTable):
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = spacy.tokenizer.Tokenizer(nlp.vocab, prefix_search=re.compile(_token_pattern()).search)
+    keys = SpacyKeys.of(vectors.words)
+    nlp.vocab.vectors = _vectors(spacy, nlp.vocab.strings, vectors, keys)
+    if keys.phrases:
+        ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": keys.attribute})
+        ruler.add_patterns([{"label": PHRASE, "pattern": phrase} for phrase in keys.phrases])
+        nlp.add_pipe("merge_entities")
+    with atomic_folder(path, overwrite=True) as folder:
+        nlp.to_disk(folder)
+        if nlp.vocab.vectors.mode != FLORET:
+            # spaCy reads the attribute from here, but writes it for floret only.
+            settings = json_text({"mode": "default", "attr": nlp.vocab.vectors.attr}, SETTINGS)
+            (folder / "vocab" / SETTINGS).write_text(settings, encoding="utf-8")
+        more = {OURS: {"words": len(vectors), "hidden": keys.hidden}} if keys.rows != keys.plain else None
+        write_record(folder / "vocab", vectors, more=more)
+
+
+def _token_pattern() -> str:
+    """A word, or equal characters between words; both are prefixes of what is left of a run without spaces."""
+    return rf"\A(?:{word_pattern().pattern}|(.)\1*)"
+
+
+@dataclass(frozen=True)
+class SpacyKeys:
+    """What the rows of a table are looked up by."""
+
+    rows: Mapping[str, int]
+    """Words first, then other spellings."""
+    plain: Mapping[str, int]
+    """The words alone."""
+    hidden: Mapping[str, str]
+    """Entries that tokens are not looked up by, by their row."""
+    phrases: tuple[str, ...]
+    attribute: str
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> SpacyKeys:
+        """Choose the keys."""
+        lower = all(word == word.lower() for word in words)
+        plain = {word: row for row, word in enumerate(words)}
+        hidden = {str(row): word for word, row in plain.items() if not pattern_for(word).search(word)}
+        found = {phrase: plain[word] for phrase, word in phrases_of(words).items()}
+        more = {} if lower else other_spellings({**plain, **found})
+        rows = {word: row for word, row in plain.items() if str(row) not in hidden}
+        several = {name: row for name, row in (found | more).items() if " " in name}
+        several |= {name.replace(" ", "_"): row for name, row in several.items()}
+        rows |= {name: row for name, row in (more | several).items() if name not in rows}
+        return cls(rows, plain, hidden, tuple(several), "LOWER" if lower else "ORTH")
+
+
+def _vectors(spacy: Any, strings: Any, vectors: WordVectors, keys: SpacyKeys) -> Any:
+    table = vectors.subwords
+    if not len(vectors) and isinstance(table, FloretTable):
         floret = {name: getattr(table, name) for name in LARGEST}
         data = np.array(table.rows, dtype=np.float32)
-        vocab.vectors = spacy.vectors.Vectors(
-            strings=vocab.strings, data=data, mode=FLORET, bow=table.begin, eow=table.end, **floret
-        )
-    else:
-        data = np.array(vectors.matrix, dtype=np.float32)
-        vocab.vectors = spacy.vectors.Vectors(strings=vocab.strings, data=data)
-        vocab.vectors.key2row = dict(zip(keys, range(len(keys))))
-    with atomic_folder(path, overwrite=True) as folder:
-        vocab.to_disk(folder)
-        write_record(folder, vectors)
+        return spacy.vectors.Vectors(strings=strings, data=data, mode=FLORET, bow=table.begin, eow=table.end, **floret)
+    data = np.array(vectors.matrix, dtype=np.float32)
+    found = spacy.vectors.Vectors(strings=strings, data=data, attr=keys.attribute)
+    for word in keys.plain:
+        strings.add(word)
+    found.key2row = {strings.add(name): row for name, row in keys.rows.items()}
+    return found
 
 
 def recognizes(path: Path) -> bool:
@@ -89,8 +148,9 @@ def _keeps_subwords(vectors: WordVectors) -> bool:
 
 def _spacy() -> Any:
     try:
+        import spacy
+        import spacy.tokenizer
         import spacy.vectors
-        import spacy.vocab
     except ImportError:
         raise MissingExtra("spacy", "spacy", "A spaCy vocabulary") from None
     return spacy
@@ -107,12 +167,25 @@ def _words(folder: Path, rows: int) -> tuple[list[str], NDArray[np.int64]]:
     store = _spacy().strings.StringStore(string for string in strings if string)
     try:
         # Names of spaCy's own symbols, such as NOUN, are known to every store and not in the file.
-        words = [store[key] for key in numbers]
+        named = [(store[key], row) for key, row in numbers.items()]
     except KeyError as error:
         raise FormatError(f"{folder / STRINGS} lacks a word that is in {KEYS}, of hash {error}.") from None
-    rows_of = np.fromiter(numbers.values(), dtype=np.int64, count=len(numbers))
+    named = _own_words(folder / RECORD, named, rows)
+    rows_of = np.array([row for _, row in named], dtype=np.int64)
     order = np.argsort(rows_of, kind="stable")
-    return [words[place] for place in order], rows_of[order]
+    return [named[place][0] for place in order], rows_of[order]
+
+
+def _own_words(record: Path, named: list[tuple[str, int]], rows: int) -> list[tuple[str, int]]:
+    """The words of a table that we wrote, without other spellings and with the entries that are not looked up."""
+    saved = read_object(record).get(OURS) if record.exists() else None
+    if saved is None:
+        return named
+    try:
+        hidden = [(str(word), range(rows)[int(row)]) for row, word in saved["hidden"].items()]
+        return named[: int(saved["words"]) - len(hidden)] + hidden
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise FormatError(f"{record}: {OURS!r} is {saved!r}, expected 'words' and 'hidden'.") from None
 
 
 def _key_rows(path: Path, rows: int) -> dict[int, int]:
