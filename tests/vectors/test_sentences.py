@@ -93,7 +93,7 @@ def test_lengths_that_are_sentence_weights_make_the_mean_the_default(table):
 
 
 def test_the_means_say_how_many_words_they_are_of(table):
-    means = SentenceEncoder(table, SentenceConfig("mean")).means(["The old pond.", "", "zzz"])
+    ((_, means),) = SentenceEncoder(table, SentenceConfig("mean")).blocks(["The old pond.", "", "zzz"])
     assert (means.used.tolist(), means.words.tolist()) == ([2, 0, 0], [3, 0, 1])
     assert not means.matrix[1:].any()
 
@@ -152,3 +152,14 @@ def test_the_fit_removes_no_more_than_there_is(table):
 
 def test_sentences_without_any_known_word(table):
     assert not SentenceEncoder(table).fit(["zzz"]).encode(["zzz"]).any()
+
+
+def test_sentences_are_taken_from_their_source_some_at_a_time(table, monkeypatch):
+    monkeypatch.setattr(room, "SENTENCES_AT_ONCE", 2)
+    taken = []
+    source = (taken.append(sentence) or sentence for sentence in SENTENCES)
+    encoder = SentenceEncoder(table, SentenceConfig("mean"))
+    first, _ = next(encoder.blocks(source))
+    assert first == taken == SENTENCES[:2]
+    fitted = SentenceEncoder(table).fit(iter(SENTENCES)).encode(SENTENCES)
+    np.testing.assert_allclose(fitted, SentenceEncoder(table).fit(SENTENCES).encode(SENTENCES), atol=1e-6)

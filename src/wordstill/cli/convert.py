@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, wants_progress
+from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, shows_bar
 from wordstill.cli.printing import disk_size, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
@@ -67,22 +66,21 @@ def command(
     listed = read_word_list(words) if words else None
     start = time.monotonic()
     table = formats.read(
-        source, source_format, repair=repair, progress=_shows(progress), first=top if words is None else None
+        source, source_format, repair=repair, progress=shows_bar(progress), first=top if words is None else None
     )
     table = trim(table, top=top, dim=dim, words=listed)
     formats.write(table, target, target_format, overwrite=overwrite, dtype=dtype)
     _report(table, target, writes, time.monotonic() - start)
 
 
-def _shows(asked: bool | None) -> bool:
-    """Whether to show a bar; without --progress, a missing tqdm is no error."""
-    return wants_progress(asked) and (asked is True or importlib.util.find_spec("tqdm") is not None)
-
-
 def _report(table: WordVectors, target: Path, writes: Format, seconds: float) -> None:
+    from wordstill.vectors.sentences import has_sentence_lengths
+
     facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}", "size": disk_size(target)}
     if lost := _lost(table, writes):
         facts["not kept"] = ", ".join(lost)
+    if has_sentence_lengths(table) and not writes.records:
+        facts["lengths"] = "kept, but not recorded as sentence weights: encode with --weighting mean"
     typer.echo(f"Converted to {target} in {time_text(seconds)}.")
     show_facts(facts)
     show_next(("info", target))

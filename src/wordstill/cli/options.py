@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
@@ -198,6 +199,11 @@ def refuse_report(path: Path | None, *, overwrite: bool) -> None:
 
     if path is not None:
         refuse_existing(path, overwrite=overwrite)
+
+
+def shows_bar(asked: bool | None) -> bool:
+    """Whether to show a bar of bytes; without --progress, a missing tqdm is no error."""
+    return wants_progress(asked) and (asked is True or importlib.util.find_spec("tqdm") is not None)
 
 
 def wants_progress(asked: bool | None) -> bool:

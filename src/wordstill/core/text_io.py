@@ -157,26 +157,27 @@ def line_blocks(
 
 
 def numbered_lines(
-    path: Path, encoding: str = "utf-8", *, max_line_bytes: int = MAX_LINE_BYTES
+    path: Path | None, encoding: str = "utf-8", *, max_line_bytes: int = MAX_LINE_BYTES, progress: bool = False
 ) -> Iterator[tuple[int, str]]:
     """The lines of a text with numbers from 1, without a byte-order mark and the line ends (LF or CRLF).
 
     Args:
-        path: The file.
+        path: The file; None is the standard input.
         encoding: One in which a line feed is one byte.
         max_line_bytes: A longer line is refused before it fills the memory.
+        progress: Show a bar of the bytes that were read.
 
     Raises:
         DataError: The file cannot be read, or a line is too long, not text, or in another encoding.
     """
     number = 1
-    block_bytes = min(1 << 20, max_line_bytes)
-    with open_bytes(path) as handle:
+    block_bytes, name = min(1 << 20, max_line_bytes), path or "standard input"
+    with open_bytes(path, progress=progress) as handle:
         skip_bom(handle)
-        for lines in line_blocks(handle, path, block_bytes=block_bytes, max_line_bytes=max_line_bytes):
+        for lines in line_blocks(handle, name, block_bytes=block_bytes, max_line_bytes=max_line_bytes):
             for number, line in enumerate(lines, number):  # noqa: B020
                 # str.splitlines would also split at characters that may stand inside a word, such as U+2028.
-                yield number, _decoded(line, encoding, f"{path}:{number}").removesuffix("\r")
+                yield number, _decoded(line, encoding, f"{name}:{number}").removesuffix("\r")
             number += 1
 
 

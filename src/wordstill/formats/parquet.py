@@ -33,7 +33,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     start = head(path)
     if not start.startswith(MAGIC):
         raise not_this(path, start, "a Parquet file")
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = import_pyarrow()
     try:
         columns = _columns(path, parquet.read_schema(path).names)
         with parquet.ParquetFile(path, read_dictionary=[WORD]) as file:
@@ -50,7 +50,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     """Write the columns, as lists of a fixed size."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = import_pyarrow()
     for row, word in enumerate(vectors.words):
         encode_word(word, row)
     number = pyarrow.float16() if vectors.matrix.dtype == np.float16 else pyarrow.float32()
@@ -78,7 +78,8 @@ def recognizes(path: Path) -> bool:
     return path.is_file() and head(path).startswith(MAGIC)
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def import_pyarrow() -> tuple[Any, Any]:
+    """The packages pyarrow and pyarrow.parquet."""
     try:
         import pyarrow
         from pyarrow import parquet

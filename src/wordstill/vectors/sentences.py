@@ -7,9 +7,9 @@ that a back-off gives a vector is as rare as the rarest of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -89,41 +89,42 @@ class SentenceEncoder:
         self.directions: Floats | None = None
         self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
-    def fit(self, sentences: Sequence[str | Sequence[str]]) -> SentenceEncoder:
-        """Find the directions that these sentences share."""
-        means = self.means(sentences)
-        self.directions = common_directions(means.matrix[means.used > 0], self.components)
+    def fit(self, sentences: Iterable[str | Sequence[str]]) -> SentenceEncoder:
+        """Find the directions that these sentences share; they are read once, some at a time."""
+        moments = np.zeros((self.vectors.dim, self.vectors.dim))
+        for _, means in self.blocks(sentences):
+            moments += means.matrix.T @ means.matrix.copy()
+        self.directions = first_directions(moments, self.components)
         return self
 
     def encode(self, sentences: Sequence[str | Sequence[str]]) -> NDArray[np.float32]:
         """The vectors of sentences, texts or lists of words, (sentences, dim)."""
         if isinstance(sentences, str):
             raise UsageError("encode needs a list of sentences; got one text.")
+        none = np.zeros((0, self.vectors.dim), dtype=np.float32)
+        return np.concatenate([none, *(self.finish(means) for _, means in self.blocks(sentences))])
+
+    def finish(self, means: SentenceMeans) -> NDArray[np.float32]:
+        """The vectors of sentences of their means, (sentences, dim)."""
         if self.directions is None and self.components:
             raise UsageError("SIF with components must be fitted first: call fit with sentences.")
-        means = self.means(sentences).matrix
-        if self.directions is not None:
-            means = without_directions(means, self.directions)
-        return means.astype(np.float32)
+        matrix = means.matrix if self.directions is None else without_directions(means.matrix, self.directions)
+        return matrix.astype(np.float32)
 
     @property
     def components(self) -> int:
         """How many directions `fit` looks for."""
         return self.config.components if self.config.weighting == "sif" else 0
 
-    def means(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
-        """The means before any direction is taken away."""
-        some = [
-            self._some(sentences[start : start + SENTENCES_AT_ONCE])
-            for start in range(0, max(1, len(sentences)), SENTENCES_AT_ONCE)
-        ]
-        return SentenceMeans(
-            np.concatenate([part.matrix for part in some]),
-            np.concatenate([part.used for part in some]),
-            np.concatenate([part.words for part in some]),
-        )
+    def blocks(
+        self, sentences: Iterable[str | Sequence[str]]
+    ) -> Iterator[tuple[list[str | Sequence[str]], SentenceMeans]]:
+        """Sentences of any source some at a time, with their means before any direction is taken away."""
+        source = iter(sentences)
+        while block := list(islice(source, SENTENCES_AT_ONCE)):
+            yield block, self._means(block)
 
-    def _some(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
+    def _means(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
         split = [self.split(text) if isinstance(text, str) else text for text in sentences]
         place = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
         matrix, rows = np.zeros((len(place), self.vectors.dim)), np.full(len(place), NO_ROW, dtype=np.int64)
@@ -219,7 +220,12 @@ def weighted_means(
 def common_directions(means: Floats, components: int) -> Floats:
     """The first right singular vectors, one in each row; fewer if the means have fewer."""
     # A product of an array with itself is rounded in another way, and published scores were made by this one.
-    values, directions = np.linalg.eigh(means.T @ means.copy())
+    return first_directions(means.T @ means.copy(), components)
+
+
+def first_directions(moments: Floats, components: int) -> Floats:
+    """The eigenvectors of the largest eigenvalues of a matrix of second moments, one in each row."""
+    values, directions = np.linalg.eigh(moments)
     first: Floats = directions.T[::-1][: min(components, int((values > 0).sum()))]
     return first
 
