@@ -4,6 +4,7 @@ import { build } from "esbuild";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 
 const out = "../src/wordstill/explore/static";
+// The script is checked in: whoever installs or runs the page needs no npm.
 const made = await build({
   entryPoints: ["src/main.js"],
   bundle: true,

@@ -68,12 +68,24 @@ export class AskView {
     }
     const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
     fill(result, h("p", { class: "quiet" }, "Asking…"));
+    if (tool !== "compare" && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
+      fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
+      return;
+    }
     try {
       const found = await this.api.ask(tool, parameters);
       if (get().view === "ask") fill(result, this[tool](found, asked));
     } catch (error) {
       fill(result, problem(error));
     }
+  }
+
+  // Whether the table has the words of an example, three pairs of them for arrows: another language may not.
+  async knows(tool, texts) {
+    const words = texts.flatMap((text) => text.split(/[,:]/)).map((word) => word.trim()).filter(Boolean);
+    const found = await Promise.all(words.map((q) => this.api.ask("search", { q, table: get().table, limit: 1 })));
+    const known = found.map(({ words: [first] }) => first?.score === 2);
+    return tool === "arrows" ? known.filter((both, place) => place % 2 && both && known[place - 1]).length >= 3 : known.every(Boolean);
   }
 
   analogy({ answers }, { a, b, c }) {

@@ -124,6 +124,8 @@ function startSearch(api) {
     input.blur();
     go({ word, at: "", view: get().view === "word" ? "word" : "map" });
   };
+  // The words found may be those of an earlier, shorter text.
+  const fitting = () => words.length && words[0].score >= 0 && words[0].word.toLowerCase().includes(input.value.trim().toLowerCase());
   const mark = (place) => {
     active = (place + words.length) % words.length;
     [...list.children].forEach((item, number) => item.setAttribute("aria-selected", String(number === active)));
@@ -155,7 +157,7 @@ function startSearch(api) {
     else if (event.key === "Enter") {
       const typed = input.value.trim();
       if (active >= 0) choose(words[active].word);
-      else if (typed) choose(words.find(({ word }) => word === typed)?.word ?? words.find(({ score }) => score === 2)?.word ?? typed);
+      else if (typed) choose(words.find(({ word }) => word === typed)?.word ?? (fitting() ? words[0].word : typed));
     } else if (event.key === "Escape") input.blur();
     else return;
     event.preventDefault();

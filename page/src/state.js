@@ -1,6 +1,6 @@
 // What the page shows is in its address: #/view?name=value. Everything else follows from it.
 
-const DEFAULTS = { view: "map", table: "", word: "", other: "", color: "cluster", layout: "", list: "", at: "", ask: "", more: "" };
+const DEFAULTS = { view: "map", table: "", word: "", other: "", color: "cluster", layout: "", list: "", at: "", ask: "", more: "", painter: "" };
 export const VIEWS = ["map", "word", "ask", "scores"];
 
 let current = read();

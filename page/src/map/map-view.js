@@ -32,7 +32,8 @@ export class MapView {
     this.trail = [];
     this.own = [];
     this.dirty = false;
-    this.painter = webglPainter($("#points")) ?? new CanvasPainter(fresh($("#points")));
+    const { painter } = get();
+    this.painter = (painter === "canvas" ? null : webglPainter($("#points"), { force: painter === "webgl" })) ?? new CanvasPainter(fresh($("#points")));
     document.documentElement.dataset.painter = this.painter.kind;
     this.labels = new Labels($("#labels"));
     if (innerWidth < 760) $("#settings").open = false;
