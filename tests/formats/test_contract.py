@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import re
 import struct
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from wordstill import formats
 from wordstill.errors import DataError, FormatError, UsageError, WordstillError
@@ -45,6 +47,13 @@ def floret_file(vectors, path):
     formats.write(WordVectors([], none, subwords=rows), path, "floret", overwrite=True)
 
 
+def wordllama_folder(vectors, path):
+    path.mkdir()
+    vocabulary = dict(zip(vectors.words, range(len(vectors))))
+    (path / "l2_tokenizer_config.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": vocabulary}}))
+    save_file({"embedding.weight": vectors.matrix}, path / "l2_5.safetensors")
+
+
 @dataclass(frozen=True)
 class Case:
     """A format, a name that chooses it for writing, and what it has room for."""
@@ -71,6 +80,7 @@ CASES = [
     Case("wordstill", "table", counts=True, provenance=True, float16=True),
     Case("model2vec", "table.model2vec", counts=True, provenance=True, float16=True),
     Case("sentence-transformers", "table.sentence-transformers", counts=True, provenance=True),
+    Case("wordllama", "table.wordllama", wordllama_folder, float16=True),
     Case("spacy", "table.spacy", counts=True, provenance=True, refused=r"\A\Z"),
     Case("projector", "table.projector", counts=True, provenance=True, no_rows=False, refused=r"[\t\n\r]"),
     Case("gensim", "table.kv", counts=True, provenance=True, float16=True),
@@ -137,7 +147,7 @@ def test_the_table_of_formats_says_what_is_true(case):
     assert known.folder == (case.file.partition(".")[2] in FOLDERS)
 
 
-FOLDERS = ("", "model2vec", "sentence-transformers", "spacy", "projector")
+FOLDERS = ("", "model2vec", "sentence-transformers", "wordllama", "spacy", "projector")
 
 
 @both_ways

@@ -16,6 +16,7 @@ from wordstill.vectors.oov import fall_back
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
+    from wordstill.vectors.sentence_words import TextSplitter
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,18 @@ class Lookup:
     """Which words have a vector under the protocol: all that are known, and those that it fills in."""
 
     @classmethod
-    def of(cls, words: Iterable[str], vectors: WordVectors, protocol: Protocol) -> Lookup:
-        """Look words up. Only the rows in use are read: the table may be a memory map of gigabytes."""
+    def of(cls, words: Iterable[str], vectors: WordVectors, protocol: Protocol, *, split: bool = False) -> Lookup:
+        """Look words up. Only the rows in use are read: the table may be a memory map of gigabytes.
+
+        Args:
+            words: The words, any number of times.
+            vectors: The table.
+            protocol: The rules.
+            split: Whether a table that came with a tokenizer has the mean of a word's tokens as its vector.
+        """
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
+        if split and vectors.splitter is not None:
+            return cls._by_tokens(place, vectors, vectors.splitter)
         rows = protocol.rows(place, vectors)
         known = rows != ABSENT
         matrix = np.zeros((len(place), vectors.dim))
@@ -46,6 +56,15 @@ class Lookup:
             elif protocol.oov == "backoff":
                 _back_off(list(place), matrix, usable, vectors, protocol)
         return cls(place, matrix, known, usable)
+
+    @classmethod
+    def _by_tokens(cls, place: dict[str, int], vectors: WordVectors, splitter: TextSplitter) -> Lookup:
+        matrix, known = np.zeros((len(place), vectors.dim)), np.zeros(len(place), dtype=np.bool_)
+        for word, number in place.items():
+            if rows := [vectors.index(token) for token in splitter.split(word) if token in vectors]:
+                matrix[number] = rows_of(vectors, np.array(rows, dtype=np.int64)).mean(axis=0)
+                known[number] = True
+        return cls(place, matrix, known, known.copy())
 
     def numbers(self, words: Iterable[str]) -> NDArray[np.int64]:
         """The row of each word."""

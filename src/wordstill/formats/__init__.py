@@ -24,6 +24,7 @@ from wordstill.formats.spacy_vectors import SPACY
 from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS
 from wordstill.formats.text import GLOVE_TEXT, WORD2VEC_TEXT
 from wordstill.formats.word2vec_binary import WORD2VEC_BINARY
+from wordstill.formats.wordllama import WORDLLAMA
 from wordstill.vectors import WordVectors
 
 FORMATS: Registry[Format] = Registry(
@@ -35,6 +36,7 @@ FORMATS: Registry[Format] = Registry(
             ARTIFACT,
             MODEL2VEC,
             SENTENCE_TRANSFORMERS,
+            WORDLLAMA,
             SPACY,
             PROJECTOR,
             GENSIM,

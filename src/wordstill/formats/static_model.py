@@ -36,7 +36,7 @@ from wordstill.formats.record import (
     write_record,
 )
 from wordstill.formats.sniff import head, not_this
-from wordstill.formats.static_tokenizer import TokenizerSplitter, WordTokens, words_of
+from wordstill.formats.static_tokenizer import TokenizerSplitter, WordTokens, read_tokens, words_of
 from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS
 from wordstill.vectors.table import Matrix, WordVectors
 
@@ -86,29 +86,34 @@ def _read(path: Path, options: ReadOptions = STRICT, *, layout: Layout) -> WordV
     for name in (TENSORS, TOKENIZER):
         if not (inner / name).is_file():
             raise FormatError(f"{inner / name} is missing; {path} is not a whole folder of {layout.tool}.")
-    tokens = _read_tokens(inner / TOKENIZER)
-    matrix = _matrix(inner / TENSORS, len(tokens))
+    tokens = read_tokens(inner / TOKENIZER)
+    matrix = matrix_of_tokens(inner / TENSORS, len(tokens))
     record = read_object(path / RECORD) if (path / RECORD).exists() else None
     if record is None or record.get(TOKENS) == OWN_TOKENIZER:
-        return _with_tokenizer(path, inner / TOKENIZER, tokens, matrix, options)
+        counts, provenance = read_record(path, len(tokens))
+        # model2vec leaves unknown pieces out of a mean, sentence-transformers counts them.
+        splitter = TokenizerSplitter(inner / TOKENIZER, tokens, matrix, unknown=layout is not MODEL2VEC_LAYOUT)
+        return table_of_tokens(splitter, matrix, options, counts, provenance)
     words = _words(path / RECORD, record, tokens, inner / TOKENIZER)
     counts, provenance = read_record(path, len(words))
     return make_table(inner / TOKENIZER, words, matrix[: len(words)], options, counts=counts, provenance=provenance)
 
 
-def _with_tokenizer(
-    path: Path, tokenizer: Path, tokens: Sequence[str], matrix: Matrix, options: ReadOptions
+def table_of_tokens(
+    splitter: TokenizerSplitter,
+    matrix: Matrix,
+    options: ReadOptions,
+    counts: NDArray[np.int64] | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> WordVectors:
-    """A table of tokens, with what cuts texts into them."""
-    splitter = TokenizerSplitter(tokenizer.read_text(encoding="utf-8"), tokens, matrix)
-    counts, provenance = read_record(path, len(tokens))
+    """A table of tokens, with the tokenizer that cuts texts into them."""
     return make_table(
-        tokenizer,
-        tokens,
+        splitter.path,
+        splitter.tokens,
         matrix,
         options,
         counts=counts,
-        provenance={LENGTHS: SENTENCE_LENGTHS, **provenance},
+        provenance={LENGTHS: SENTENCE_LENGTHS, **(provenance or {})},
         subwords=splitter,
         splitter=splitter,
     )
@@ -193,7 +198,7 @@ def _inner(path: Path) -> Path:
     raise FormatError(f"{path / MODULES} names no {KIND}; only models that are a table of vectors are read.")
 
 
-def _matrix(path: Path, tokens: int) -> Matrix:
+def matrix_of_tokens(path: Path, tokens: int) -> Matrix:
     """A row for each token: those stored, chosen by a mapping and multiplied by weights if there are any."""
     tensors, _ = map_tensors(path)
     matrix = next(
@@ -221,48 +226,10 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
     return mapping
 
 
-def _read_tokens(path: Path) -> list[str]:
-    """The tokens in the order of their numbers, whatever the kind of tokenizer."""
-    settings = read_object(path)
-    model = settings.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if isinstance(vocabulary, dict):
-        numbers = dict(vocabulary)
-    elif isinstance(vocabulary, list) and all(isinstance(row, list) and row for row in vocabulary):
-        numbers = _numbered([row[0] for row in vocabulary], path)
-    else:
-        raise FormatError(f"{path}: 'model.vocab' is not a vocabulary.")
-    for added in settings.get("added_tokens") or ():
-        if not isinstance(added, dict):
-            raise FormatError(f"{path}: 'added_tokens' has {added!r}, expected an object.")
-        numbers[added.get("content")] = added.get("id")
-    return _in_order(path, numbers)
-
-
 def _unknown_token(path: Path) -> str | None:
     """The name that unknown pieces get, if the tokenizer is one that we write."""
     model: Mapping[str, Any] = read_object(path)["model"]
     return model.get("unk_token") if model.get("type") == "WordLevel" else None
-
-
-def _numbered(tokens: Sequence[Any], path: Path) -> dict[Any, Any]:
-    numbers = {token: number for number, token in enumerate(tokens) if isinstance(token, str)}
-    if len(numbers) != len(tokens):
-        raise FormatError(f"{path}: 'model.vocab' has a token twice, or one that is not a string.")
-    return numbers
-
-
-def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
-    tokens: list[str | None] = [None] * len(numbers)
-    for token, number in numbers.items():
-        if not isinstance(token, str) or type(number) is not int or not 0 <= number < len(tokens):
-            raise FormatError(
-                f"{path}: the token {token!r} has the number {number!r}, expected 0 to {len(tokens) - 1}."
-            )
-        if tokens[number] is not None:
-            raise FormatError(f"{path}: the tokens {tokens[number]!r} and {token!r} have the same number.")
-        tokens[number] = token
-    return [token for token in tokens if token is not None]
 
 
 def _format(layout: Layout) -> Format:

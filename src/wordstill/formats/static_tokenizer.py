@@ -18,13 +18,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.record import parse_object
+from wordstill.formats.record import read_object
 from wordstill.vectors.sentence_words import APOSTROPHES, CJK, composed, pattern_for, pattern_text, phrases_of
 from wordstill.vectors.table import Matrix
 
@@ -175,19 +176,59 @@ def _branch_texts(tree: Mapping[str, Any]) -> Iterator[str]:
             yield re.escape(run).replace(r"\ ", " ") + _branches(below)
 
 
+def read_tokens(path: Path) -> list[str]:
+    """The tokens in the order of their numbers, whatever the kind of tokenizer."""
+    settings = read_object(path)
+    model = settings.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(vocabulary, dict):
+        numbers = dict(vocabulary)
+    elif isinstance(vocabulary, list) and all(isinstance(row, list) and row for row in vocabulary):
+        numbers = _numbered([row[0] for row in vocabulary], path)
+    else:
+        raise FormatError(f"{path}: 'model.vocab' is not a vocabulary.")
+    for added in settings.get("added_tokens") or ():
+        if not isinstance(added, dict):
+            raise FormatError(f"{path}: 'added_tokens' has {added!r}, expected an object.")
+        numbers[added.get("content")] = added.get("id")
+    return _in_order(path, numbers)
+
+
+def _numbered(tokens: Sequence[Any], path: Path) -> dict[Any, Any]:
+    numbers = {token: number for number, token in enumerate(tokens) if isinstance(token, str)}
+    if len(numbers) != len(tokens):
+        raise FormatError(f"{path}: 'model.vocab' has a token twice, or one that is not a string.")
+    return numbers
+
+
+def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
+    tokens: list[str | None] = [None] * len(numbers)
+    for token, number in numbers.items():
+        if not isinstance(token, str) or type(number) is not int or not 0 <= number < len(tokens):
+            raise FormatError(
+                f"{path}: the token {token!r} has the number {number!r}, expected 0 to {len(tokens) - 1}."
+            )
+        if tokens[number] is not None:
+            raise FormatError(f"{path}: the tokens {tokens[number]!r} and {token!r} have the same number.")
+        tokens[number] = token
+    return [token for token in tokens if token is not None]
+
+
 class TokenizerSplitter:
     """Splits texts, and words that are no tokens, by the tokenizer that came with a table.
 
-    A text's tokens are those of model2vec and sentence-transformers: without special tokens and unknown pieces.
-
     Args:
-        text: The content of ``tokenizer.json``.
+        path: The ``tokenizer.json``.
         tokens: The table's words, in the order of the tokenizer's ids.
         matrix: Their vectors.
+        unknown: Whether the token that stands for unknown pieces counts.
     """
 
-    def __init__(self, text: str, tokens: Sequence[str], matrix: Matrix) -> None:
-        self.text, self.tokens, self._matrix = text, tokens, matrix
+    def __init__(self, path: Path, tokens: Sequence[str], matrix: Matrix, *, unknown: bool) -> None:
+        self.path, self.tokens, self._matrix = path, tokens, matrix
+        self.text = path.read_bytes().decode("utf-8", "replace")
+        model = read_object(path)["model"]
+        self._unknown = None if unknown else _unknown_number(model, tokens)
 
     def split(self, text: str) -> list[str]:
         """The tokens of a text."""
@@ -215,16 +256,15 @@ class TokenizerSplitter:
             tokenizer = Tokenizer.from_str(self.text)
         except Exception as error:
             # The library has no kinds of errors.
-            raise FormatError(f"The table's tokenizer cannot be used: {error}.") from None
+            raise FormatError(f"{self.path} cannot be used as a tokenizer: {error}.") from None
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
 
-    @cached_property
-    def _unknown(self) -> int | None:
-        """The id of unknown pieces."""
-        model = parse_object(self.text, "The tokenizer").get("model", {})
-        if (name := model.get("unk_token")) is not None:
-            number: int | None = self._tokenizer.token_to_id(name)
-            return number
-        return model.get("unk_id") if isinstance(model.get("unk_id"), int) else None
+
+def _unknown_number(model: Mapping[str, Any], tokens: Sequence[str]) -> int | None:
+    """The id of unknown pieces."""
+    name, number = model.get("unk_token"), model.get("unk_id")
+    if isinstance(name, str):
+        return tokens.index(name) if name in tokens else None
+    return number if isinstance(number, int) else None

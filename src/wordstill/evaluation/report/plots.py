@@ -231,7 +231,7 @@ def relation_points(
         seed: Of t-SNE.
     """
     check_projection(projection)
-    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol))
+    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol), split=True)
     known = [pair for pair in pairs if found.known[found.numbers(pair)].all()]
     if len(known) < FEWEST_PAIRS:
         return []

@@ -50,7 +50,7 @@ class CategorizationTask(Task[Categories]):
         """Score a table; the seed is that of the clustering and of the bootstrap interval."""
         protocol = resolve(protocol)
         content = self.dataset.content
-        found = Lookup.of(content.words, vectors, protocol)
+        found = Lookup.of(content.words, vectors, protocol, split=True)
         numbers = found.numbers(content.words)
         # A word of zeros is still a point that can be put into some cluster.
         used = found.usable[numbers] if protocol.oov != "zero" else np.ones(len(numbers), dtype=np.bool_)

@@ -41,7 +41,7 @@ class RelationTask(Task[Relations]):
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; the seed is that of the bootstrap interval, which is over relations."""
         protocol = resolve(protocol)
-        found = Lookup.of(self.words(), vectors, protocol)
+        found = Lookup.of(self.words(), vectors, protocol, split=True)
         relations = self.dataset.content.relations
         scores = [_scores(relation, found, protocol) for relation in relations]
         items = ItemScores("mean", np.array([_correlation(one, score) for one, score in zip(relations, scores)]))

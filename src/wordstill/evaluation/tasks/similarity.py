@@ -48,7 +48,7 @@ class SimilarityTask(Task[WordPairs]):
         return self._cosines(self._lookup(vectors, protocol), protocol)
 
     def _lookup(self, vectors: WordVectors, protocol: Protocol) -> Lookup:
-        return Lookup.of(self.words(), vectors, protocol)
+        return Lookup.of(self.words(), vectors, protocol, split=True)
 
     def _both(self, found: Lookup, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which pairs have two words that are marked, shape (pairs,)."""
