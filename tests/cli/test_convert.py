@@ -120,7 +120,6 @@ BAD = {
     "unknown suffix": (("table", "x.pkl"), 2, "No format is written to files ending in '.pkl'"),
     "unknown format": (("table", "x", "--to", "gensin"), 2, "Did you mean 'gensim'"),
     "unknown source format": (("table", "x", "--from", "glov"), 2, "Unknown format 'glov'"),
-    "read only": (("table", "x", "--to", "fasttext-binary"), 2, "can be read but not written"),
     "no room": (("table", "x.txt", "--dtype", "i8"), 2, "cannot store i8. Formats that can: wordstill"),
     "unknown type": (("table", "x", "--dtype", "f8"), 2, "Known: f16, f32, i8"),
     "too many numbers": (("table", "x", "--dim", "5"), 2, "dim must be at most 4, that of the table; got 5"),

@@ -69,7 +69,7 @@ def test_a_word_that_stands_in(table, policy, word, stand_in):
 
 def test_the_parts_of_a_table(table):
     assert table.with_backoff("subwords")["xyz"].tolist() == [3, 3, 3, 3]
-    with pytest.raises(UsageError, match=r"such as a fastText \.bin file\. For any other table use 'ngrams'"):
+    with pytest.raises(UsageError, match=r"such as a fastText \.bin file\. Add them with .* or use 'ngrams'"):
         WordVectors(WORDS, table.matrix).with_backoff("subwords")
 
 

@@ -90,7 +90,7 @@ def _lost(table: WordVectors, writes: Format) -> list[str]:
     """Parts of the table that the format cannot store."""
     has = {
         "words": len(table) > 0 and not writes.words,
-        "counts": table.counts is not None and not writes.records,
+        "counts": table.counts is not None and not (writes.records or writes.counts),
         "provenance": bool(table.provenance) and not writes.records,
         "sub-words": table.subwords is not None and not writes.keeps_subwords(table),
         "tokenizer": table.splitter is not None and not writes.keeps_splitter,

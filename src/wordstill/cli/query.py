@@ -78,7 +78,8 @@ Unknown = Annotated[
     option(
         "NAME",
         "How to find vectors for words that are not in the table, in this order; may be repeated. case: "
-        "the word in another case; subwords: fastText's subwords; ngrams: words with common letter n-grams; "
+        "the word in another case; subwords: the table's character n-grams, used by default if it has any; "
+        "ngrams: words with common letter n-grams; "
         "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
         "--unknown",
         "-u",
@@ -113,7 +114,7 @@ def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | Non
 def report_substitutes(table: WordVectors, words: Sequence[str]) -> None:
     """Report on the standard error which words are not in the table, and what replaces them."""
     missing = [word for word in words if word not in table]
-    for word, found in zip(missing, table.find(missing)):
+    for word, found in zip(missing, table.find(missing, own=True)):
         if isinstance(found, int):
             typer.echo(f"{word!r} is not in the table; using {table.words[found]!r} instead.", err=True)
         elif found is not None:

@@ -30,7 +30,7 @@ def command(
         option(
             "SPEC",
             "Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
-            "quantise, pq, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
+            "quantise, pq, subwords, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             "--chain",
             "-c",
         ),

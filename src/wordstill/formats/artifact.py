@@ -6,8 +6,8 @@
                           and "lengths" (rows, or 1) float16 or float32, "columns" (dim) int32; "counts" int32
                           where they fit
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
-    subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), and
-                          the settings as metadata
+    subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), or the
+                          arrays of `NgramVectors`; kind and settings are metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
@@ -35,17 +35,23 @@ from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
 from wordstill.formats.card import card
-from wordstill.formats.fasttext import NgramTable
 from wordstill.formats.floret import LARGEST, FloretTable
 from wordstill.formats.quantized import quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.formats.sniff import head, not_this
+from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
 from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
 SUBWORDS = "subwords.safetensors"
-KINDS: dict[str, type[NgramTable] | type[FloretTable]] = {"fasttext": NgramTable, "floret": FloretTable}
+KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
+    "fasttext": NgramTable,
+    "ngrams": NgramVectors,
+    "floret": FloretTable,
+}
+SUBWORD_ARRAYS = ("rows", "keys", "places", "origin")
+SUBWORD_LIMITS = {**LARGEST, "buckets": 2**31 - 1}
 COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "pq": ProductRows}
 SCHEMAS = {"float32": 1, "float16": 1, "int8": 1, "pq": 2}
 """By the kind of numbers, so that older versions still read what they can."""
@@ -240,10 +246,11 @@ def _write_subwords(folder: Path, vectors: WordVectors) -> None:
     """Write the rows and settings."""
     for kind, made in KINDS.items():
         if isinstance(vectors.subwords, made):
-            names = [field.name for field in fields(made) if field.name != "rows"]
-            settings = {name: getattr(vectors.subwords, name) for name in names}
+            parts = {field.name: getattr(vectors.subwords, field.name) for field in fields(made)}
+            settings = {name: value for name, value in parts.items() if name not in SUBWORD_ARRAYS}
             metadata = {"kind": kind, "settings": json.dumps(settings, sort_keys=True)}
-            write_tensors(folder / SUBWORDS, {"rows": vectors.subwords.rows}, metadata)
+            tensors = {name: value for name, value in parts.items() if name in SUBWORD_ARRAYS}
+            write_tensors(folder / SUBWORDS, tensors, metadata)
 
 
 def _read_subwords(path: Path, dim: int) -> SubwordVectors:
@@ -254,15 +261,22 @@ def _read_subwords(path: Path, dim: int) -> SubwordVectors:
     rows = tensors.get("rows")
     if made is None or rows is None or rows.ndim != 2 or rows.shape[1] != dim or not len(rows):
         raise FormatError(f"{path} does not hold rows of {dim} numbers of a known kind ({', '.join(KINDS)}).")
-    wanted = {field.name for field in fields(made) if field.name != "rows"}
-    if set(settings) != wanted:
-        raise FormatError(f"{path} has the settings {sorted(settings)}, expected {sorted(wanted)}.")
+    for given, wanted in (
+        (tensors, {field.name for field in fields(made)} & set(SUBWORD_ARRAYS)),
+        (settings, {field.name for field in fields(made)} - set(SUBWORD_ARRAYS)),
+    ):
+        if set(given) != wanted:
+            raise FormatError(f"{path} has the settings {sorted(given)}, expected {sorted(wanted)}.")
     for name, value in settings.items():
-        limit = LARGEST.get(name)
+        limit = SUBWORD_LIMITS.get(name)
         sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
         if not sound:
             raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
-    return made(rows=to_float(rows), **settings)
+    try:
+        parts: dict[str, Any] = {**tensors, "rows": to_float(rows), **settings}
+        return made(**parts)
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 ARTIFACT = Format(

@@ -105,6 +105,9 @@ class Format:
     records: bool = False
     """Whether counts and provenance are kept."""
 
+    counts: bool = False
+    """Whether counts are kept, in a format that keeps no provenance."""
+
     float16: bool = False
     """Whether float16 is kept; other formats widen it to float32."""
 

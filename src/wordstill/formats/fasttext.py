@@ -1,4 +1,4 @@
-"""fastText's ``.bin``: words with counts, and the rows of words and of n-grams; read only.
+"""fastText's ``.bin``: words with counts, and the rows of words and of n-grams.
 
 A word's vector is the mean of its own row and of those of its n-grams, whose hashes choose them; a word
 outside the table has the n-grams' alone (Bojanowski et al. 2017). The rows stay on disk, memory-mapped.
@@ -12,14 +12,17 @@ import struct
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import DataError, FormatError
-from wordstill.formats.base import STRICT, Format, ReadOptions, make_table
+from wordstill.core.files import atomic_path
+from wordstill.errors import FormatError, UsageError
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table
 from wordstill.formats.sniff import head, not_this
-from wordstill.vectors.table import Matrix, WordVectors
+from wordstill.vectors.char_ngrams import NgramTable, NgramVectors, ngram_rows
+from wordstill.vectors.table import WordVectors
 
 MAGIC = (793712314).to_bytes(4, "little")
 VERSIONS = (11, 12)
@@ -32,9 +35,6 @@ MAX_SIZE = 100
 LABEL = 1
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax", 4: "one vs all"}
-BASIS, PRIME = np.uint32(2166136261), np.uint32(16777619)
-MAX_CHAR_BYTES = 4
-EMPTY = np.empty(0, dtype=np.int64)
 WORD_BLOCK = 1 << 12
 ADVICE = "It is cut short or damaged, or made by floret, whose .bin is another: export its vectors as text."
 
@@ -73,65 +73,80 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     return make_table(path, words, matrix, options, counts=counts, provenance=provenance, subwords=subwords)
 
 
+def write(vectors: WordVectors, path: Path) -> None:
+    """Write the words and n-grams, so that fastText and gensim give each word, known or not, the same vector as we.
+
+    A known word's own row is what makes the mean of it and the rows of its n-grams the word's vector.
+    """
+    table = vectors.subwords
+    if table is not None and not isinstance(table, NgramTable | NgramVectors):
+        raise UsageError(
+            "The table's subwords are not hashed as fastText does, so its .bin cannot hold them. Fit others with: "
+            "wordstill transform TABLE --chain subwords"
+        )
+    buckets, minn, maxn = (0, 0, 0) if table is None else (table.buckets, table.minn, table.maxn)
+    counts = np.ones(len(vectors), dtype=np.int64) if vectors.counts is None else vectors.counts
+    entries = [_entry(word, row, count) for row, (word, count) in enumerate(zip(vectors.words, counts.tolist()))]
+    with atomic_path(path) as temporary, temporary.open("wb") as handle:
+        handle.write(MAGIC + VERSIONS[-1].to_bytes(4, "little"))
+        handle.write(SETTINGS.pack(vectors.dim, 5, 5, 1, 5, 1, 2, 2, buckets, minn, maxn, 100, 1e-4))
+        handle.write(SIZES.pack(len(vectors), len(vectors), 0, int(counts.sum()), -1))
+        handle.write(b"".join(entries))
+        handle.write(MATRIX.pack(False, len(vectors) + buckets, vectors.dim))
+        start = 0
+        for block in vectors.blocks(WORD_BLOCK):
+            handle.write(_own_rows(vectors.words[start : start + len(block)], block, table).astype("<f4").tobytes())
+            start += len(block)
+        _write_buckets(handle, table, vectors.dim)
+        # Rows of the output layer, which serve for training only; a hole in the file reads as zeros.
+        handle.write(MATRIX.pack(False, len(vectors), vectors.dim))
+        handle.truncate(handle.tell() + 4 * len(vectors) * vectors.dim)
+
+
+def _entry(word: str, row: int, count: int) -> bytes:
+    encoded = encode_word(word, row)
+    if b"\0" in encoded:
+        raise UsageError(f"The word {word!r} (row {row}) has a zero byte, which ends a word in fastText's .bin.")
+    return encoded + b"\0" + ENTRY.pack(count, 0)
+
+
+def _own_rows(
+    words: Sequence[str], vectors: NDArray[np.float32], table: NgramTable | NgramVectors | None
+) -> NDArray[np.float64]:
+    """What the rows of n-grams must be completed by, so that the mean is the vector of each word, (words, dim)."""
+    own = vectors.astype(np.float64)
+    if table is None:
+        return own
+    numbers, owners = ngram_rows(words, table.minn, table.maxn, table.buckets)
+    if END_OF_SENTENCE in words:
+        lettered = owners != words.index(END_OF_SENTENCE)
+        numbers, owners = numbers[lettered], owners[lettered]
+    if len(numbers):
+        own *= (np.bincount(owners, minlength=len(words)) + 1)[:, None]
+        begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        own[owners[begins]] -= np.add.reduceat(table.bucket_rows(numbers).astype(np.float64), begins)
+    return own
+
+
+def _write_buckets(handle: BinaryIO, table: NgramTable | NgramVectors | None, dim: int) -> None:
+    """Write the row of each bucket; runs of empty ones become a hole in the file."""
+    if table is None:
+        return
+    start, numbers = handle.tell(), np.arange(table.buckets)
+    if isinstance(table, NgramVectors) and not table.origin.any():
+        numbers = table.keys.astype(np.int64)
+    for first in range(0, len(numbers), WORD_BLOCK):
+        some = numbers[first : first + WORD_BLOCK]
+        rows = table.bucket_rows(some).astype("<f4")
+        for run in np.split(np.arange(len(some)), np.flatnonzero(np.diff(some) > 1) + 1):
+            handle.seek(start + 4 * dim * int(some[run[0]]))
+            handle.write(rows[run].tobytes())
+    handle.seek(start + 4 * dim * table.buckets)
+
+
 def recognizes(path: Path) -> bool:
     """Whether the file begins with fastText's number."""
     return path.is_file() and head(path).startswith(MAGIC)
-
-
-@dataclass(frozen=True)
-class NgramTable:
-    """Vectors of any word, as the mean of the rows of its n-grams."""
-
-    rows: Matrix
-    """(buckets, dim)"""
-
-    minn: int
-    maxn: int
-
-    def vector(self, word: str) -> NDArray[np.float32]:
-        """The vector of a word, (dim,); zeros if it has no n-grams."""
-        numbers, _ = ngram_rows([word], self.minn, self.maxn, len(self.rows))
-        if not len(numbers):
-            return np.zeros(self.rows.shape[1], dtype=np.float32)
-        mean = np.asarray(self.rows[numbers].astype(np.float32).mean(axis=0), dtype=np.float32)
-        if not np.isfinite(mean).all():
-            raise DataError(f"An n-gram of {word!r} has NaN or infinity in its row.")
-        return mean
-
-
-def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bucket of each n-gram of each word, and the word's place in the list; both sorted by word.
-
-    An n-gram is ``minn`` to ``maxn`` characters of the word between the marks < and >; a mark alone is none.
-    Its hash is FNV-1a over UTF-8, where fastText takes bytes as signed numbers.
-    """
-    if not buckets or not words:
-        return EMPTY, EMPTY
-    encoded = [f"<{word}>".encode("utf-8", "surrogatepass") for word in words]
-    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-    starts = np.flatnonzero((data & 0xC0) != 0x80)
-    widths = np.diff(starts, append=len(data))
-    owners = np.searchsorted(np.cumsum([len(word) for word in encoded]), starts, side="right")
-    # Four bytes more, so that every character can be read as if it had as many.
-    signed = np.append(data, np.zeros(MAX_CHAR_BYTES, np.uint8)).view(np.int8).astype(np.uint32)
-    hashes = np.full(len(starts), BASIS)
-    found: list[NDArray[np.uint32]] = []
-    places: list[NDArray[np.int64]] = []
-    for size in range(1, maxn + 1):
-        begins = np.arange(len(starts) - size + 1)
-        begins = begins[owners[begins] == owners[begins + size - 1]]
-        _lengthen(hashes, begins, signed, starts[begins + size - 1], widths[begins + size - 1])
-        if size == 1:
-            edge = np.diff(owners, prepend=-1).astype(bool) | np.diff(owners, append=-1).astype(bool)
-            begins = begins[~edge]
-        if size >= minn:
-            found.append(hashes[begins] % np.uint32(buckets))
-            places.append(owners[begins])
-    if not found:
-        return EMPTY, EMPTY
-    owners = np.concatenate(places)
-    order = np.argsort(owners, kind="stable")
-    return np.concatenate(found).astype(np.int64)[order], owners[order]
 
 
 class _File:
@@ -238,18 +253,8 @@ def _word_vectors(words: list[str], rows: NDArray[np.float32], subwords: NgramTa
     return matrix
 
 
-def _lengthen(
-    hashes: NDArray[np.uint32],
-    begins: NDArray[np.int64],
-    signed: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    widths: NDArray[np.int64],
-) -> None:
-    """Take one more character, with its start and width in bytes, into the n-grams that begin there."""
-    for byte in range(MAX_CHAR_BYTES):
-        has = widths > byte
-        rows = begins[has]
-        hashes[rows] = (hashes[rows] ^ signed[starts[has] + byte]) * PRIME
+def _keeps_subwords(vectors: WordVectors) -> bool:
+    return isinstance(vectors.subwords, NgramTable | NgramVectors)
 
 
-FASTTEXT_BINARY = Format("fasttext-binary", (), read, None, recognizes)
+FASTTEXT_BINARY = Format("fasttext-binary", (), read, write, recognizes, counts=True, keeps_subwords=_keeps_subwords)

@@ -7,6 +7,7 @@ table without words whose `subwords` give a vector to any word.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,17 +46,40 @@ class FloretTable:
 
     def vector(self, word: str) -> NDArray[np.float32]:
         """The vector of a word, (dim,); zeros for the empty word."""
+        vector: NDArray[np.float32] = self.vectors([word])[0]
+        return vector
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of words, (words, dim)."""
+        found = np.zeros((len(words), self.rows.shape[1]), dtype=np.float32)
+        for number, word in enumerate(words):
+            if word:
+                rows, _ = self.rows_of([word])
+                found[number] = self.rows[rows].astype(np.float32, copy=False).mean(axis=0)
+        return found
+
+    def rows_of(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of each word and of its n-grams, and the word's place in the list; both in the order of words."""
+        known: dict[str, list[int]] = {}
+        rows: list[int] = []
+        sizes = []
+        for word in words:
+            before = len(rows)
+            for part in self._parts(word):
+                if part not in known:
+                    known[part] = self._rows_of(part)
+                rows += known[part]
+            sizes.append(len(rows) - before)
+        return np.array(rows, dtype=np.int64), np.repeat(np.arange(len(words)), sizes)
+
+    def _parts(self, word: str) -> list[str]:
+        """The word between its marks, and its n-grams; none of the empty word."""
         if not word:
-            return np.zeros(self.rows.shape[1], dtype=np.float32)
+            return []
         marked = self.begin + word + self.end
-        parts = [
-            marked[start : start + size]
-            for size in range(self.minn, self.maxn + 1)
-            for start in range(len(marked) - size + 1)
-        ]
-        numbers = [row for part in (marked, *parts) for row in self._rows_of(part)]
-        mean = self.rows[np.array(numbers)].astype(np.float32, copy=False).mean(axis=0)
-        return np.asarray(mean, dtype=np.float32)
+        sizes = range(self.minn, self.maxn + 1)
+        parts = (marked[start : start + size] for size in sizes for start in range(len(marked) - size + 1))
+        return [marked, *parts]
 
     def _rows_of(self, part: str) -> list[int]:
         low, high = murmur3_128(part.encode("utf-8", "surrogatepass"), self.hash_seed)
@@ -91,8 +115,8 @@ def write(vectors: WordVectors, path: Path) -> None:
     table = vectors.subwords
     if not isinstance(table, FloretTable):
         raise UsageError(
-            f"The table has no floret rows, and {path} can hold nothing else: only what was read as floret's "
-            "vectors can be written as such."
+            f"The table has no floret rows, and {path} can hold nothing else. Add them with: wordstill transform "
+            "TABLE --chain subwords:kind=floret"
         )
     settings = (len(table.rows), vectors.dim, table.minn, table.maxn, table.hash_count, table.hash_seed)
     numbers = f"%d{f' {DECIMAL}' * vectors.dim}\n"

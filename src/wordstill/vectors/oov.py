@@ -1,7 +1,7 @@
 """What to do about words that a table does not have: policies by name, asked in order.
 
     case       the word in other letters: ``Queen`` where the table has ``queen``
-    subwords   the vectors of its parts that come with the table, as in fastText
+    subwords   the vectors of its parts that come with the table, as in fastText; look-ups and queries use them anyway
     ngrams     the mean of the table's words that share groups of letters with it, rare ones counting more
     spelling   the word of the table that is spelt most like it
 
@@ -90,10 +90,10 @@ def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tu
     return tuple(chosen)
 
 
-def fall_back(table: WordVectors, words: Sequence[str]) -> list[Answer]:
-    """What the table's policies give for words it does not have, the first that gives anything deciding."""
+def fall_back(table: WordVectors, words: Sequence[str], policies: Sequence[Backoff] | None = None) -> list[Answer]:
+    """What policies, by default the table's, give for words it does not have; the first that gives anything decides."""
     answers: list[Answer] = [None] * len(words)
-    for policy in table.backoffs:
+    for policy in table.backoffs if policies is None else policies:
         left = [number for number, answer in enumerate(answers) if answer is None]
         if not left:
             break
@@ -135,14 +135,15 @@ class SubwordBackoff:
     def __init__(self, table: WordVectors) -> None:
         if table.subwords is None:
             raise UsageError(
-                "The back-off 'subwords' needs a table with vectors of subwords, such as a fastText .bin "
-                "file. For any other table use 'ngrams'."
+                "The back-off 'subwords' needs a table with vectors of subwords, such as a fastText .bin file. "
+                "Add them with wordstill transform TABLE --chain subwords, or use 'ngrams'."
             )
         self.subwords = table.subwords
 
     def find(self, words: Sequence[str]) -> list[Answer]:
         """The vectors, None for a word without known parts."""
-        vectors = (self.subwords.vector(word) for word in words)
+        at_once = getattr(self.subwords, "vectors", None)
+        vectors = [self.subwords.vector(word) for word in words] if at_once is None else at_once(words)
         return [vector.astype(np.float32, copy=False) if vector.any() else None for vector in vectors]
 
 

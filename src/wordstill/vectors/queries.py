@@ -47,7 +47,7 @@ def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
     are_words = np.fromiter((isinstance(item, str) for item in items), dtype=np.bool_, count=len(items))
     vectors = np.empty((len(items), table.dim), dtype=np.float32)
     words = [item for item in items if isinstance(item, str)]
-    answers = iter(table.find(words))
+    answers = iter(table.find(words, own=True))
     for number, item in enumerate(items):
         found = next(answers) if isinstance(item, str) else _checked_vector(item, table.dim)
         if found is None:

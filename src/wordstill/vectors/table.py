@@ -34,7 +34,8 @@ class WordVectors:
             are asked for, and all of them where ``matrix`` itself is.
         counts: How often each word was seen, or None if that is not known.
         provenance: What the table was made from and how; anything that JSON can hold.
-        subwords: Gives vectors to words outside the table, if the table came with that.
+        subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
+            them unless `with_backoff` says otherwise.
         splitter: Cuts texts into words of the table, if the table came with a tokenizer.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
@@ -63,6 +64,7 @@ class WordVectors:
         self.subwords: SubwordVectors | None = subwords
         self.splitter: TextSplitter | None = splitter
         self.backoffs: tuple[Backoff, ...] = ()
+        self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
         self._unchecked = isinstance(matrix, np.memmap)
         if not self._unchecked and self.compressed is None:
@@ -146,18 +148,22 @@ class WordVectors:
         Args:
             policies: Names of `wordstill.vectors.oov.BACKOFFS`, such as ``"case"`` and ``"spelling"``, or
                 objects such as a `wordstill.teacher.isolated_words.TeacherBackoff`. None at all takes the
-                back-offs away.
+                back-offs away, and the table's own subwords with them.
         """
         table = copy.copy(self)
-        table.backoffs = choose_backoffs(self, policies)
+        table.backoffs, table._strict = choose_backoffs(self, policies), True
         return table
 
-    def find(self, words: Sequence[str]) -> list[int | NDArray[np.float32] | None]:
-        """For each word its row, or the row or vector that a back-off gives it, or None."""
+    def find(self, words: Sequence[str], *, own: bool = False) -> list[int | NDArray[np.float32] | None]:
+        """For each word its row, or the row or vector that a back-off gives it, or None.
+
+        With ``own``, as in look-ups and queries, the table's subwords are asked if no back-offs were chosen.
+        """
         found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
-        if self.backoffs and None in found:
+        policies = self.backoffs if self._strict or not own else choose_backoffs(self, ["subwords"])
+        if policies and None in found:
             missing = [number for number, row in enumerate(found) if row is None]
-            for number, answer in zip(missing, fall_back(self, [words[number] for number in missing])):
+            for number, answer in zip(missing, fall_back(self, [words[number] for number in missing], policies)):
                 found[number] = answer
         return found
 

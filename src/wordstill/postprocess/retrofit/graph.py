@@ -132,12 +132,12 @@ class LinkDistances:
             self._squared[block] = np.einsum("ij,ij->i", between, between)
 
 
-def sparse() -> Any:
-    """The module ``scipy.sparse``."""
+def sparse(feature: str = "Retrofitting") -> Any:
+    """The module ``scipy.sparse``; ``feature`` is what needs it."""
     try:
         import scipy.sparse
     except ImportError as error:
-        raise MissingExtra("scipy", "retrofit", "Retrofitting") from error
+        raise MissingExtra("scipy", "retrofit", feature) from error
     return scipy.sparse
 
 
