@@ -68,6 +68,10 @@ def command(
         float | None, option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS)
     ] = None,
     sigma: Annotated[float | None, option("X", "Scale of its distances.", panel=SETTINGS)] = None,
+    least_cosine: Annotated[
+        float | None,
+        option("X", "Turn each word back until its cosine with its old vector is X: saves analogies.", panel=SETTINGS),
+    ] = None,
     margin: Annotated[float | None, option("X", "Least distance of antonyms, as 1 - cosine.", panel=SETTINGS)] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
@@ -84,13 +88,14 @@ def command(
     if "antonyms" in (relations or ()):
         raise UsageError("Words linked by --relation are pulled together; use --antonyms for opposites.")
     settings: dict[str, Any] = {"order": order, "alpha": alpha, "beta": beta, "nu": nu, "sigma": sigma}
+    settings["least_cosine"] = least_cosine
     given = {name: value for name, value in settings.items() if value is not None}
     retrofitter(method, "", passes=passes, **given)
     known = Lexicon.union(
         open_lexicon(source, format=lexicon_format, relations=relations or ("synonyms",)) for source in lexicon
     )
     step = retrofitter(method, known, passes=passes, **given)
-    further = None if antonyms is None else _counterfit(antonyms, margin)
+    further = None if antonyms is None else _counterfit(antonyms, margin, least_cosine)
     before = open_table(vectors)
     after = step.fit_transform(before)
     if further is not None:
@@ -100,12 +105,12 @@ def command(
     show_next(("compare", vectors, out), ("evaluate", out))
 
 
-def _counterfit(antonyms: str, margin: float | None) -> CounterFit:
+def _counterfit(antonyms: str, margin: float | None, least_cosine: float | None) -> CounterFit:
     from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, open_lexicon
 
     given: dict[str, Any] = {} if margin is None else {"margin": margin}
     opposites = open_lexicon(antonyms, relations=("antonyms",))
-    return CounterFit(CounterFitConfig(antonyms=opposites, **given))
+    return CounterFit(CounterFitConfig(antonyms=opposites, least_cosine=least_cosine, **given))
 
 
 def _show(before: WordVectors, known: Any, step: Faruqui | ContextGraph, further: CounterFit | None, out: Path) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Configurable
 from wordstill.errors import UsageError
+from wordstill.vectors.sentences import has_sentence_lengths
 from wordstill.vectors.table import Matrix, WordVectors
 
 RECORD = "transforms"
@@ -31,6 +32,9 @@ class Transform(Configurable, ABC):
     """One step from table to table; ``state`` is what was learnt, by name, and None before `fit`."""
 
     config_type: ClassVar[type[Any]] = NoConfig
+    of_directions: ClassVar[bool] = False
+    """Whether it is about cosines. Of a table whose lengths are weights for sentences, it then sees unit vectors, and
+    each word has its old length again afterwards."""
 
     def __init__(self, config: Any = None) -> None:
         self.config = self.config_type() if config is None else config
@@ -41,12 +45,14 @@ class Transform(Configurable, ABC):
         if not len(vectors):
             raise UsageError(f"{self.short_name} cannot learn from a table without words.")
         vectors.check_finite()
-        self.state = self._learn(vectors)
+        self.state = self._learn(self._seen(vectors))
         return self
 
     def transform(self, vectors: WordVectors) -> WordVectors:
         """The new table, with this step at the end of its record."""
-        table = self._apply(vectors, self.learnt)
+        table = self._apply(self._seen(vectors), self.learnt)
+        if self._keeps_lengths(vectors):
+            table = with_lengths(table, vectors)
         record = [*record_of(vectors), self.entry()]
         return table.replace(provenance={**vectors.provenance, **table.provenance, RECORD: record})
 
@@ -83,6 +89,12 @@ class Transform(Configurable, ABC):
             raise UsageError(f"{self.short_name} has learnt nothing yet: call fit first.")
         return self.state
 
+    def _keeps_lengths(self, vectors: WordVectors) -> bool:
+        return self.of_directions and has_sentence_lengths(vectors)
+
+    def _seen(self, vectors: WordVectors) -> WordVectors:
+        return vectors.replace(matrix=vectors.unit) if self._keeps_lengths(vectors) else vectors
+
     def _learn(self, vectors: WordVectors) -> Mapping[str, NDArray[Any]]:
         """What the step needs to know, as arrays of at least one dimension; nothing by default."""
         return {}
@@ -109,6 +121,16 @@ def with_rows(
 def with_matrix(vectors: WordVectors, matrix: Matrix) -> WordVectors:
     """The same words, counts and provenance with another matrix, to which parts of words do not belong."""
     return vectors.replace(matrix=matrix, subwords=None)
+
+
+def with_lengths(vectors: WordVectors, before: WordVectors) -> WordVectors:
+    """The same directions with the lengths that words had before; a new word gets the median of them."""
+    old = np.sqrt(np.einsum("ij,ij->i", before.matrix, before.matrix, dtype=np.float64))
+    if vectors.words != before.words:
+        rows = [before.index(word) if word in before else len(old) for word in vectors.words]
+        old = np.append(old, np.median(old))[rows]
+    matrix = vectors.unit * old[:, None].astype(np.float32)
+    return vectors.replace(matrix=matrix)
 
 
 def require_dim(vectors: WordVectors, dim: int, name: str) -> None:

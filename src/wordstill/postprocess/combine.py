@@ -45,6 +45,8 @@ class AverageConfig(ConcatenateConfig):
 class Join(Transform):
     """A transform that combines the table with a second one."""
 
+    of_directions: ClassVar[bool] = True
+
     config: ConcatenateConfig
 
     def settings(self) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
+from wordstill.vectors.sentences import LENGTHS, has_sentence_lengths
 from wordstill.vectors.table import WordVectors, most_frequent
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""
 DIMENSIONS_PER_DIRECTION = 100
+UNIT_LENGTHS = "unit"
 Common: TypeAlias = Annotated[int | None, Range(1)]
 
 
@@ -38,6 +40,7 @@ class Center(Transform):
     """
 
     name: ClassVar[str] = "centre.v1"
+    of_directions: ClassVar[bool] = True
     config_type: ClassVar[type[CenterConfig]] = CenterConfig
     config: CenterConfig
 
@@ -50,7 +53,10 @@ class Center(Transform):
 
 
 class Unit(Transform):
-    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros."""
+    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros.
+
+    Lengths that were weights for sentences are lost, and the provenance says so.
+    """
 
     name: ClassVar[str] = "unit.v1"
 
@@ -60,7 +66,12 @@ class Unit(Transform):
         return {"lengths": np.concatenate(lengths), WORDS: words_digest(vectors.words)}
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        return with_rows(vectors, lambda block: block / _lengths(block)[:, None])
+        table = with_rows(vectors, lambda block: block / _lengths(block)[:, None])
+        return (
+            table.replace(provenance={**table.provenance, LENGTHS: UNIT_LENGTHS})
+            if has_sentence_lengths(vectors)
+            else table
+        )
 
 
 def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,6 +101,7 @@ class Whiten(Transform):
     """
 
     name: ClassVar[str] = "whiten.v1"
+    of_directions: ClassVar[bool] = True
     config_type: ClassVar[type[WhitenConfig]] = WhitenConfig
     config: WhitenConfig
 
@@ -132,6 +144,7 @@ class Pca(Transform):
     """
 
     name: ClassVar[str] = "pca.v1"
+    of_directions: ClassVar[bool] = True
     config_type: ClassVar[type[PcaConfig]] = PcaConfig
     config: PcaConfig
 
@@ -173,6 +186,7 @@ class AllButTheTop(Transform):
     """
 
     name: ClassVar[str] = "abtt.v1"
+    of_directions: ClassVar[bool] = True
     config_type: ClassVar[type[AllButTheTopConfig]] = AllButTheTopConfig
     config: AllButTheTopConfig
 
@@ -231,6 +245,7 @@ class Uncovec(Transform):
     """
 
     name: ClassVar[str] = "uncovec.v1"
+    of_directions: ClassVar[bool] = True
     config_type: ClassVar[type[UncovecConfig]] = UncovecConfig
     config: UncovecConfig
 

@@ -25,6 +25,7 @@ from wordstill.postprocess.retrofit import (
     retrofitter,
 )
 from wordstill.postprocess.retrofit.graph import Graph
+from wordstill.postprocess.retrofit.lexicon_update import turned_back
 from wordstill.postprocess.retrofit.relaxation import in_row_order
 from wordstill.postprocess.retrofit.retrofitting import log_kernel
 from wordstill.vectors import WordVectors
@@ -251,3 +252,27 @@ def test_the_files_of_faruqui(name, links):
         pytest.skip("WORDSTILL_DATA is not set")
     lexicon = read_lexicon(Path(os.environ["WORDSTILL_DATA"]) / "lexicons" / name)
     assert len(lexicon) == links
+
+
+def test_no_word_turns_further_than_is_allowed():
+    generator = np.random.default_rng(0)
+    words = [f"w{row}" for row in range(30)]
+    table = WordVectors(words, generator.standard_normal((30, 5)).astype(np.float32))
+    lexicon = Lexicon.from_links((words[row], words[row + 1], 1.0) for row in range(20))
+    free = retrofitter("context-graph", lexicon).fit_transform(table)
+    held = retrofitter("context-graph", lexicon, least_cosine=0.9).fit_transform(table)
+    before = np.sum(free.unit * table.unit, axis=1)
+    after = np.sum(held.unit * table.unit, axis=1)
+    assert (before < 0.9).any()
+    np.testing.assert_allclose(after, np.maximum(before, 0.9), atol=1e-5)
+    near = before >= 0.9
+    np.testing.assert_allclose(held.matrix[near], free.matrix[near], atol=1e-6)
+    # A vector that is turned back stays in the plane of where it was and where it went.
+    plane = np.stack([table.unit, free.unit, held.unit], axis=1)
+    assert (np.abs(np.linalg.det(plane @ plane.transpose(0, 2, 1))) < 1e-5).all()
+    np.testing.assert_allclose(np.linalg.norm(held.matrix, axis=1), np.linalg.norm(free.matrix, axis=1), rtol=1e-5)
+
+
+def test_a_word_that_turned_round_goes_back():
+    before, after = np.array([[1, 0]], np.float32), np.array([[-2, 0]], np.float32)
+    np.testing.assert_allclose(turned_back(before, after, 0.5), [[2, 0]], atol=1e-6)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.postprocess.retrofit.graph import LINKS_AT_ONCE, Case, Floats, Graph, sparse
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.lexicon_update import LexiconUpdate
+from wordstill.postprocess.retrofit.lexicon_update import LeastCosine, LexiconUpdate
 from wordstill.postprocess.retrofit.retrofitting import Positive
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows
@@ -51,6 +51,8 @@ class CounterFitConfig(Config):
     passes: Annotated[int, Range(0)] = 20
     """Moves of each word."""
     case: Case = "fallback"
+    """As in `RetrofitConfig`."""
+    least_cosine: LeastCosine = None
     """As in `RetrofitConfig`."""
 
     unit: ClassVar[bool] = True

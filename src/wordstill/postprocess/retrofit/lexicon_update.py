@@ -5,26 +5,30 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_matrix, words_digest
 from wordstill.postprocess.retrofit.graph import Floats
 from wordstill.postprocess.retrofit.lexicon import Lexicon
 from wordstill.postprocess.retrofit.wordnet import open_lexicon
 from wordstill.vectors import WordVectors
-from wordstill.vectors.search import CACHED_ROWS
+from wordstill.vectors.search import CACHED_ROWS, unit_rows
 
 ROWS, SHIFTS, LENGTHS, OBJECTIVE, ORIGINS = "rows", "shifts", "lengths", "objective", "origins"
+LeastCosine: TypeAlias = Annotated[float | None, Range(0, 1, below=True)]
 RELATIONS = {"antonyms": ("antonyms",)}
 """The relations of a wordnet that a setting reads; all other settings read synonyms."""
 
 
 class LexiconUpdate(Transform):
     """A transform that shifts the vectors of single words. It applies only to the table it learnt from."""
+
+    of_directions: ClassVar[bool] = True
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config)
@@ -73,7 +77,10 @@ class LexiconUpdate(Transform):
         matrix = vectors.unit if self.config.unit else np.asarray(vectors.matrix, dtype=np.float32)
         rows, moved, objective = self._moved(vectors, matrix)
         for block in _blocks(rows):
-            moved[block] -= matrix[rows[block]]
+            before = matrix[rows[block]]
+            if self.config.least_cosine is not None:
+                moved[block] = turned_back(before, moved[block], self.config.least_cosine)
+            moved[block] -= before
         state: dict[str, NDArray[Any]] = {
             ROWS: rows,
             SHIFTS: moved,
@@ -94,6 +101,17 @@ class LexiconUpdate(Transform):
         for block in _blocks(state[ROWS]):
             matrix[state[ROWS][block]] += state[SHIFTS][block]
         return with_matrix(vectors, matrix)
+
+
+def turned_back(before: Floats, after: Floats, least: float) -> Floats:
+    """Vectors that have turned too far from what they were, turned back to the least cosine; lengths stay."""
+    lengths = np.linalg.norm(after, axis=1, keepdims=True)
+    old, new = unit_rows(before), unit_rows(after)
+    cosines = np.einsum("ij,ij->i", old, new)[:, None]
+    aside = unit_rows(new - cosines * old)
+    nearest = least * old + np.float32(np.sqrt(1 - least * least)) * aside
+    bounded: Floats = np.where(cosines < least, lengths * unit_rows(nearest), after)
+    return bounded
 
 
 def _blocks(rows: NDArray[np.int64]) -> list[slice]:

@@ -14,7 +14,7 @@ from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.errors import UsageError, unknown_name
 from wordstill.postprocess.retrofit.graph import Case, Csr, Distances, Floats, Graph, Links
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.lexicon_update import LexiconUpdate
+from wordstill.postprocess.retrofit.lexicon_update import LeastCosine, LexiconUpdate
 from wordstill.postprocess.retrofit.relaxation import Order, Pull, relax
 from wordstill.vectors import WordVectors
 
@@ -38,6 +38,9 @@ class RetrofitConfig(Config):
     """Scale every vector of the table to length one first."""
     case: Case = "fallback"
     """``fallback`` looks a word up as the lexicon has it, then in lower case; ``exact`` only the first."""
+    least_cosine: LeastCosine = None
+    """A word is turned back until its cosine with its vector before is no less: analogies, which retrofitting costs,
+    come back sooner than similarity goes; None bounds nothing."""
 
 
 @dataclass(frozen=True)
