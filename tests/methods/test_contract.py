@@ -33,6 +33,8 @@ SUMS = [name for name, method in METHODS.items() if not method.learns and name !
 """Methods that keep sums. Principal is one of them only if it keeps every direction of the states."""
 BUDGET = 100
 TOLERANCE = 2e-5
+REGRESSED = 5e-4
+"""Of methods that solve a regression by iteration, which grows the rounding of sums."""
 
 
 @pytest.fixture(params=[*SUMS, *VARIANTS, *LEARNERS])
@@ -65,12 +67,13 @@ def assert_same(first: WordVectors, second: WordVectors) -> None:
     assert np.array_equal(first.counts, second.counts)
 
 
-def assert_close(first: WordVectors, second: WordVectors) -> None:
+def assert_close(first: WordVectors, second: WordVectors, spec: str) -> None:
     """Same words with the same geometry up to rounding."""
+    tolerance = REGRESSED if spec.partition(":")[0] in ("still", "sentence") else TOLERANCE
     assert first.words == second.words
     lengths = [np.linalg.norm(table.matrix, axis=1) for table in (first, second)]
-    np.testing.assert_allclose(*lengths, rtol=TOLERANCE, atol=TOLERANCE)
-    np.testing.assert_allclose(cosines(first), cosines(second), atol=TOLERANCE)
+    np.testing.assert_allclose(*lengths, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(cosines(first), cosines(second), atol=tolerance)
 
 
 def test_the_result_is_worth_comparing(text, spec):
@@ -84,7 +87,7 @@ def test_the_result_is_worth_comparing(text, spec):
 
 @pytest.mark.parametrize("budget", [30, 5000])
 def test_batches_do_not_matter(text, sums, budget):
-    assert_close(text.run(sums, budget).finish(), text.run(sums).finish())
+    assert_close(text.run(sums, budget).finish(), text.run(sums).finish(), sums)
 
 
 def test_order_does_not_matter(text, sums):
@@ -94,7 +97,7 @@ def test_order_does_not_matter(text, sums):
         step(forward)
     for number in np.random.default_rng(1).permutation(len(steps)):
         steps[number](shuffled)
-    assert_close(forward.finish(), shuffled.finish())
+    assert_close(forward.finish(), shuffled.finish(), sums)
 
 
 def test_a_restored_method_goes_on_bit_for_bit(text, spec):
@@ -124,7 +127,7 @@ def test_merged_halves_are_the_whole(text, sums):
         step(first if number % 2 else second)
     unmerged = first.finish()
     first.merge(second)
-    assert_close(first.finish(), whole.finish())
+    assert_close(first.finish(), whole.finish(), sums)
     assert unmerged.words != whole.finish().words or not np.allclose(unmerged.matrix, whole.finish().matrix)
 
 
@@ -250,14 +253,14 @@ def test_two_runs_give_the_same_bits(runs, spec):
 def test_the_company_of_other_methods_does_not_matter(runs, text, spec):
     config = DistillConfig((spec,), vocabulary=text.vocabulary.config, budget=BUDGET)
     (single,) = distill_from_teacher(text.teacher, text.corpus, config=config).values()
-    assert_close(runs[0][label(spec)], single)
+    assert_close(runs[0][label(spec)], single, spec)
 
 
 def test_provenance_is_complete(runs, text, spec):
     table = runs[0][label(spec)]
     facts = json.loads(json.dumps(dict(table.provenance), allow_nan=False))
     assert facts == table.provenance
-    assert facts["method"]["name"].partition(".v")[0] == spec.partition(":")[0]
+    assert facts["method"]["name"].partition(".v")[0] == spec.partition(":")[0].partition(".v")[0]
     assert facts["method"].keys() == {"name", *METHODS[spec.partition(":")[0]].config_type.__dataclass_fields__}
     assert facts["corpus"]["hash"] == text.corpus.hash
     assert facts["corpus"]["words"] == text.corpus.n_words
@@ -290,7 +293,7 @@ def test_methods_have_names_with_versions():
     names = [method.name for method in METHODS.values()]
     assert len(set(names)) == len(names)
     for key, method in METHODS.items():
-        assert method.name.startswith(f"{key}.v")
+        assert method.name == key or method.name.startswith(f"{key}.v")
         assert issubclass(method, Method)
 
 

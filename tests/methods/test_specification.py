@@ -53,7 +53,7 @@ def test_settings_reach_the_method():
 
 WRONG_ANYWHERE = [
     ([], f"No method was named. Known: {KNOWN}."),
-    (["stil"], f"Unknown method 'stil'. Did you mean 'still' or 'x2static'? Known: {KNOWN}."),
+    (["stil"], f"Unknown method 'stil'. Did you mean 'still' or 'still.v1' or 'x2static'? Known: {KNOWN}."),
     (["x2static:preset=papr"], "Unknown preset of x2static 'papr'. Did you mean 'paper'? Known: fixed, paper."),
     ([""], "Unknown method ''."),
     (["ase", "glove"], "Unknown method 'glove'. Known: ase"),

@@ -39,7 +39,7 @@ def command(
         list[str] | None,
         option(
             "METHOD",
-            "still (the default), ase, decontextual, principal, x2static, bert-skipgram or "
+            "still (the default), sentence, ase, decontextual, principal, x2static, bert-skipgram or "
             "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
             "one pass makes all.",
             "--method",
@@ -60,6 +60,15 @@ def command(
     ] = None,
     read: Annotated[
         str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
+    ] = "sentence",
+    length: Annotated[
+        str,
+        option(
+            "KIND",
+            "What the lengths of vectors say: how much a word counts in a sentence (sentence), nothing (unit), or "
+            "whatever the method gives (raw). Cosines between words stay the same.",
+            panel=RUN,
+        ),
     ] = "sentence",
     batches: Annotated[str, option("PLACE", "", hidden=True)] = "auto",
     epochs: Annotated[
@@ -111,6 +120,7 @@ def command(
         prepare=text.config(),
         budget=budget,
         read=cast("Any", read),
+        length=cast("Any", length),
         batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,

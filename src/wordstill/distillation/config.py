@@ -9,6 +9,7 @@ from typing import Annotated
 from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.methods import METHODS
+from wordstill.methods.base import Length
 from wordstill.methods.specification import MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
@@ -33,6 +34,9 @@ class DistillConfig(Config):
     """Subwords in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "sentence"
     """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
+    length: Length = "sentence"
+    """What the lengths of vectors say: how much a word counts in a sentence, nothing (``unit``), or whatever the
+    method gives (``raw``). Cosines between words do not depend on it."""
     batches: Place = "auto"
     """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
     epochs: Annotated[int, Range(1)] = 1

@@ -246,7 +246,9 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
-        recipe = Recipe.resolve(corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, chosen_by)
+        recipe = Recipe.resolve(
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by
+        )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
         context = RunContext(
@@ -258,6 +260,7 @@ def make_plan(
             words=corpus.n_words,
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
+            length=config.length,
         )
         methods = {spec.label: spec.build(context) for spec in specs}
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)

@@ -27,6 +27,8 @@ class Recipe:
     batches: dict[str, Any]
     seed: int
     epochs: int
+    lengths: str
+    """What the lengths of vectors say."""
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
@@ -41,6 +43,7 @@ class Recipe:
         batches: BatchConfig,
         seed: int,
         epochs: int = 1,
+        lengths: str = "raw",
         development: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
@@ -52,6 +55,7 @@ class Recipe:
             batches=asdict(batches),
             seed=seed,
             epochs=epochs,
+            lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
         )

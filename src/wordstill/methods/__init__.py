@@ -9,8 +9,10 @@ from wordstill.methods.bert_skipgram import BertSkipgram
 from wordstill.methods.context_to_vec import ContextToVec
 from wordstill.methods.decontextual import Decontextual
 from wordstill.methods.principal import Principal
+from wordstill.methods.sentence import Sentence
 from wordstill.methods.specification import MethodSpec, parse_specs, read_specs
 from wordstill.methods.still import Still
+from wordstill.methods.still_v1 import StillV1
 from wordstill.methods.x2static import X2Static
 
 METHODS: Registry[type[Method]] = Registry(
@@ -18,12 +20,14 @@ METHODS: Registry[type[Method]] = Registry(
     "wordstill.methods",
     {
         "still": Still,
+        "sentence": Sentence,
         "ase": Ase,
         "decontextual": Decontextual,
         "principal": Principal,
         "x2static": X2Static,
         "bert-skipgram": BertSkipgram,
         "context-to-vec": ContextToVec,
+        "still.v1": StillV1,
     },
     Method,
 )
@@ -38,7 +42,9 @@ __all__ = [
     "MethodSpec",
     "Principal",
     "RunContext",
+    "Sentence",
     "Still",
+    "StillV1",
     "X2Static",
     "parse_specs",
     "read_specs",

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -16,9 +16,16 @@ from torch import Tensor
 from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
 from wordstill.errors import DataError, UsageError
-from wordstill.methods.sums import Accumulator
+from wordstill.methods.linear_algebra import unit_rows
+from wordstill.methods.sums import Accumulator, Growing
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
+
+Length = Literal["sentence", "unit", "raw"]
+"""``sentence``: how much a word counts in a sentence, so that a plain mean of rows is a good sentence vector;
+``unit``: nothing, all are 1; ``raw``: whatever the method gives. No cosine between words depends on it."""
+PLAIN_FREQUENCY, NORMED_FREQUENCY = 3e-4, 1e-3
+"""Frequencies of words that count half; chosen on development halves of sentence sets."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class RunContext:
     """How often it will be read."""
     keeps_best: bool = False
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
+    length: Length = "raw"
+    """What the lengths of rows say."""
 
     @cached_property
     def unseen(self) -> NDArray[np.int64]:
@@ -55,11 +64,13 @@ class Method(Configurable, ABC):
     Attributes:
         reads_text: Whether it observes running text.
         learns: Whether it takes steps, so that reading the text again teaches it more.
+        normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
     reads_text: ClassVar[bool] = True
     learns: ClassVar[bool] = False
+    normed: ClassVar[bool] = False
 
     def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config
@@ -142,6 +153,9 @@ class Method(Configurable, ABC):
         Raises:
             DataError: The state is that of another method or vocabulary.
         """
+        for part, accumulator in self.parts.items():
+            if isinstance(accumulator, Growing):
+                accumulator.resize_for(_of_part(state, part))
         own = self.state_dict()
         expected, got = _shapes(own), _shapes(state)
         if expected != got:
@@ -167,6 +181,17 @@ class Method(Configurable, ABC):
         for part, accumulator in self.parts.items():
             accumulator.merge(other.parts[part])
 
+    def sentence_weights(self, vectors: Tensor) -> Tensor:
+        """[V] how much each word counts in a sentence: :math:`a / (a + p_w)`, rare words more than common ones.
+
+        With rows [V, dim] whose lengths say something (``normed``), times those.
+        """
+        counts = torch.from_numpy(self.run.vocabulary.counts)
+        frequency = counts / counts.sum().clamp(min=1)
+        half = NORMED_FREQUENCY if self.normed else PLAIN_FREQUENCY
+        weights = half / (half + frequency)
+        return weights * torch.linalg.vector_norm(vectors, dim=1).cpu() if self.normed else weights
+
     def table(self, vectors: Tensor, seen: Tensor, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """A table of the rows that have been seen.
 
@@ -175,11 +200,27 @@ class Method(Configurable, ABC):
             seen: Which of them to keep [V].
             provenance: What determined them.
         """
+        if self.run.length != "raw":
+            lengths = self.sentence_weights(vectors) if self.run.length == "sentence" else torch.ones(len(vectors))
+            vectors = unit_rows(vectors.float()) * lengths.to(vectors.device, torch.float32)[:, None]
         kept = seen.cpu().numpy().astype(bool)
         vocabulary = self.run.vocabulary
         words = [word for word, keep in zip(vocabulary.keys, kept) if keep]
         matrix, counts = vectors.cpu().numpy()[kept], vocabulary.counts[kept]
         return WordVectors(words, matrix, counts=counts, provenance=provenance)
+
+
+def refuse_unseen(name: str, run: RunContext) -> None:
+    """Refuse a text that shows no word of the vocabulary."""
+    if not run.vocabulary.counts.any():
+        raise UsageError(
+            f"{name} learns from words in the text, and none of the {len(run.vocabulary)} words of the "
+            "vocabulary occurs in it. Lower min_count, or use decontextual, which reads the words alone."
+        )
+
+
+def _of_part(state: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {key.removeprefix(f"{part}."): tensor for key, tensor in state.items() if key.startswith(f"{part}.")}
 
 
 def _shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

@@ -46,6 +46,7 @@ class Decontextual(Method):
     """
 
     name: ClassVar[str] = "decontextual.v1"
+    normed: ClassVar[bool] = True
     config_type: ClassVar[type[DecontextualConfig]] = DecontextualConfig
     reads_text: ClassVar[bool] = False
     config: DecontextualConfig

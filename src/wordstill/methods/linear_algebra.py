@@ -54,7 +54,12 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
 
 
 def principal_directions(covariance: Tensor, count: int) -> Tensor:
-    """The directions [d, count] of largest variance, each with its largest coordinate positive.
+    """The directions [d, count] of largest variance, as `principal_axes` gives them."""
+    return principal_axes(covariance, count)[1]
+
+
+def principal_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest variances [count] and their directions [d, count], each with its largest coordinate positive.
 
     Those with less than 1e-8 of the largest variance are zeros: nothing but rounding would choose them.
     """
@@ -62,7 +67,8 @@ def principal_directions(covariance: Tensor, count: int) -> Tensor:
     values, directions = values.flip(0)[:count], directions.flip(1)[:, :count]
     largest = directions.abs().argmax(dim=0)
     signs = torch.sign(directions[largest, torch.arange(count, device=directions.device)])
-    return directions * signs * (values > SMALLEST * values[0])
+    kept = values > SMALLEST * values[0]
+    return values * kept, directions * signs * kept
 
 
 def unit_rows(rows: Tensor) -> Tensor:

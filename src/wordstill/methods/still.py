@@ -1,10 +1,10 @@
-"""``still``: wordstill's own method, a closed form of states and contexts."""
+"""``still``: wordstill's own method, a closed form of states, contexts, neighbors and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,248 +13,238 @@ from torch import Tensor
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.methods.base import Method, RunContext
-from wordstill.methods.linear_algebra import centered, principal_directions, ridge, symmetric_power, unit_rows
-from wordstill.methods.sums import Moments, RowSums, occurrences, row_blocks
+from wordstill.methods.base import Method, RunContext, refuse_unseen
+from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Prior, Weight, frequent_words, mix, shrunk_table
+from wordstill.methods.sentence_regression import Bags, observe_bags, regress
+from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
-ROWS_AT_ONCE = 1 << 15
-RIDGE = 0.01
-ENOUGH_OCCURRENCES = 5
-COMMON_WORDS = 20_000
-Exponent: TypeAlias = Annotated[float, Range(0, 1)]
-Prior: TypeAlias = Annotated[float, Range(0, 1e15, above=True)]
+USUAL_DIM = 256
+USUAL_LOWER = 1
+SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
 class StillConfig(Config):
-    """Settings of `Still`, chosen on development halves of similarity sets (experiments/results.md)."""
+    """Settings of `Still`, chosen on development halves (experiments/results.md). A weight of 0 leaves a block out."""
 
     layer: int
     """Which layer's states."""
     dim: int | None = None
-    """Size of the vectors; None takes the teacher's width, the most is twice that, thrice with ``lower``."""
-    context_weight: Annotated[float, Range(0, 1e6)] = 0.65
-    """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
-    state_exponent: Exponent = 0.15
+    """Size of the vectors; None takes 256. The first coordinates are the best, so a table can be cut later."""
+    state_exponent: Exponent = 0.1
     """How far the states are whitened: 0 not at all, 0.5 wholly."""
-    context_exponent: Exponent = 0.35
-    """How far the contexts are whitened."""
     state_prior: Prior = 0.5
-    """How many occurrences the guess from the isolated word counts for, in the states."""
+    """How many occurrences the guess from the isolated word counts for, in states."""
+    lower: Annotated[int, Range(0, 1_000)] = USUAL_LOWER
+    """A lower layer: its states say more about a word's form and grammar, so that analogies gain. The default
+    is left out where ``layer`` is 0 or 1."""
+    lower_weight: Weight = 0.8
+    lower_exponent: Exponent = 0.2
+    context_weight: Weight = 0.5
+    """Weight of the sentences a word stands in: more for relatedness, less for similarity."""
+    context_exponent: Exponent = 0.35
     context_prior: Prior = 6.0
-    """The same in the contexts."""
-    lower: Annotated[int | None, Range(0, 1_000)] = None
-    """A lower layer whose states stand beside those of ``layer``: they say more of a word's form and grammar,
-    so that analogies gain; none leaves them out."""
-    lower_weight: Annotated[float, Range(0, 1e6)] = 1.0
-    """Weight of its states against those of ``layer``."""
-
-    @property
-    def parts(self) -> int:
-        """How many kinds of vectors stand side by side."""
-        return 2 if self.lower is None else 3
+    """How many occurrences the guess from the isolated word counts for, in everything around the word."""
+    window: Annotated[int, Range(1, 1_000)] = 2
+    """Words on each side that make up the narrow context."""
+    window_weight: Weight = 0.35
+    window_exponent: Exponent = 0.35
+    neighbor_weight: Weight = 0.25
+    """Weight of the one word to the left and the one to the right, as input embeddings: they carry the grammar
+    that analogies ask for."""
+    neighbor_exponent: Exponent = 0.15
+    sentence_weight: Weight = 0.5
+    """Weight of the vectors of `Sentence`, whose mean is the teacher's sentence vector. They also give the rows
+    their lengths."""
+    strength: Annotated[float, Range(0, 1e9, above=True)] = 0.1
+    """How strongly the sentence regression holds rare words near their mean state."""
+    exponent: Exponent = 0.05
+    """How far the result is whitened."""
 
 
 class Still(Method):
-    r"""A word's mean state beside the mean of the sentences it stands in, shrunk, whitened and reduced.
+    r"""What a teacher's states say about a word, in six blocks: shrunk, whitened, mixed and reduced.
 
-    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean
-    of the sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on
-    frequent words, expects of them from the isolated word:
-
-    .. math::
-        x_w = \frac{n_w \bar h_w + \kappa_h \hat h_w}{n_w + \kappa_h}, \qquad
-        y_w = \frac{n_w \bar c_w + \kappa_c \hat c_w}{n_w + \kappa_c}
+    For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
+    last layer, of its states in a low layer, of the sentences around it, of the two words on either side, of
+    the word just before and the word just after it (input embeddings), and its row of `Sentence`. With
+    :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
-        v_w = P^\top \left( \mathrm{unit}\big(\Sigma_h^{-a} (x_w - \mu_h)\big) \oplus
-        \lambda_w\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right), \qquad
-        \lambda_w = \lambda \frac{n_w}{n_w + \kappa_c}
+        x^k_w = \frac{n_w \bar x^k_w + \kappa_k \hat x^k_w}{n_w + \kappa_k}, \qquad
+        v_w = \ell_w\, \mathrm{unit}\Big(\Lambda^{-e} P^\top \big(\textstyle\bigoplus_k \lambda_k\,
+        \mathrm{unit}(\Sigma_k^{-a_k} (x^k_w - \mu_k)) - m\big)\Big)
 
-    :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
-    :math:`P` are mean and principal directions of the concatenation over the 20,000 most frequent of them, so
-    that a long tail of names does not decide what is kept. Frequent words occur at least five times; where
-    these are not more than the teacher's width, all words that occur are taken. With ``lower`` the states of
-    a lower layer, shrunk and whitened as :math:`x_w` is, stand beside both with a weight of their own.
+    Weights :math:`\lambda_k` of everything around the word shrink by :math:`n_w / (n_w + \kappa_k)`.
+    :math:`\mu_k, \Sigma_k` are over frequent words (for sentences, over occurrences); m, P and
+    :math:`\Lambda` are mean, directions and variances of the concatenation over the 20,000 most frequent
+    words. :math:`\ell_w` is the length of the word's row of `Sentence`, so that a plain mean of rows is a good
+    sentence vector; it changes no cosine between words. Frequent words occur at least five times; if they are
+    not more than the teacher's width, all words that occur are taken.
 
-    Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
-    without a gradient step: the mean context of a word, centered, times a power of the inverse covariance of
-    contexts.
+    Paper: none. The sentence block is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
+    without a gradient step.
 
     Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
     expected vector. What all words share is taken away, so words with equal states get zeros.
-    Cost: three tables of vocabulary x width float32, four with ``lower``, which also keeps a model from being
-    compiled on a GPU; three eigenvalue problems at the end, or four; no random numbers.
-    Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs has its
-    `Decontextual` state mapped into the same space.
+    Cost: nine tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
+    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of seven times
+    the width, and about 20 sparse products for the regression; no random numbers.
+    Relations: ``still.v1`` has the first and third block only, and `Ase` the first without whitening.
 
     Example:
         >>> from wordstill import distill
-        >>> vectors = distill("corpus.txt", methods=["still:dim=300"])  # doctest: +SKIP
-        >>> for_analogies = distill("corpus.txt", methods=["still:lower=1"])  # doctest: +SKIP
+        >>> vectors = distill("corpus.txt", methods=["still:dim=128"])  # doctest: +SKIP
     """
 
-    name: ClassVar[str] = "still.v1"
+    name: ClassVar[str] = "still.v2"
     config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
 
     def __init__(self, config: StillConfig, run: RunContext) -> None:
         super().__init__(config, run)
         self.check(config, run.width)
-        if not run.vocabulary.counts.any():
-            raise UsageError(
-                f"still learns from words in the text, and none of the {len(run.vocabulary)} words of the "
-                "vocabulary occurs in it. Lower min_count, or use decontextual, which reads the words alone."
-            )
-        rows, width, device = len(run.vocabulary), run.width, run.device
-        self.dim = width if config.dim is None else config.dim
-        self.states = RowSums(rows, width, device)
-        self.contexts = RowSums(rows, width, device)
-        self.isolated = RowSums(rows, width, device)
-        self.spread = Moments(width, device)
-        self.parts = {"states": self.states, "contexts": self.contexts, "alone": self.isolated, "spread": self.spread}
-        self.lower: RowSums | None = None
-        if config.lower is not None:
-            self.lower = self.parts["lower"] = RowSums(rows, width, device)
+        refuse_unseen("still", run)
+        self.lower = lower_layer(config)
+
+        def sums() -> RowSums:
+            return RowSums(len(run.vocabulary), run.width, run.device)
+
+        self.states, self.isolated = sums(), sums()
+        self.parts = {"states": self.states, "alone": self.isolated}
+        self.below = self.isolated_below = self.contexts = self.windows = None
+        self.spread: Moments | None = None
+        self.sides: dict[str, RowSums] = {}
+        self.bags: Bags | None = None
+        if self.lower is not None:
+            self.below, self.isolated_below = sums(), sums()
+            self.parts |= {"lower": self.below, "alone_lower": self.isolated_below}
+        if config.context_weight:
+            self.contexts, self.spread = sums(), Moments(run.width, run.device)
+            self.parts |= {"contexts": self.contexts, "spread": self.spread}
+        if config.window_weight:
+            self.windows = self.parts["windows"] = sums()
+        if config.neighbor_weight:
+            self.sides = {side: sums() for side in SIDES}
+            self.parts |= self.sides
+        if config.sentence_weight:
+            self.bags = self.parts["bags"] = Bags(len(run.vocabulary), run.width, run.device)
 
     @classmethod
     def check(cls, config: StillConfig, width: int) -> None:
         """Refuse a size that cannot be, and a lower layer that is not lower."""
-        if config.lower is not None and config.lower >= config.layer:
-            raise UsageError(f"still:lower must be below the layer, {config.layer}; got {config.lower}.")
-        most = config.parts * width
-        if config.dim is not None and not 1 <= config.dim <= most:
-            times = f"{config.parts} times the teacher's width"
-            raise UsageError(f"still:dim must be from 1 to {most}, {times}; got {config.dim}.")
+        if lower_layer(config) is None and config.lower_weight and config.lower != USUAL_LOWER:
+            raise UsageError(
+                f"still:lower must be below the layer, {config.layer}; got {config.lower}. "
+                "Set lower_weight=0 to leave it out."
+            )
+        blocks = _n_blocks(config)
+        if config.dim is not None and not 1 <= config.dim <= blocks * width:
+            times = f"{blocks} times the teacher's width"
+            raise UsageError(f"still:dim must be from 1 to {blocks * width}, {times}; got {config.dim}.")
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layer of the settings, and the lower one."""
-        lower, layer = self.config.lower, self.config.layer
-        return (layer,) if lower is None else (lower, layer)
+        """The layer of the settings, the lower one, and the embeddings of neighbors."""
+        lowest = [0] if self.config.neighbor_weight else []
+        below = [] if self.lower is None else [self.lower]
+        return tuple(sorted({*lowest, *below, self.config.layer}))
 
     def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
         return np.arange(len(self.run.vocabulary), dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
-        """Add the states of words and of the sentences they stand in."""
+        """Add the states of words, and of what stands around them."""
         known, layer = states.known, self.config.layer
         ids, sentence = states.word_ids[known], states.word_sentence[known]
-        sentences = states.sentences(layer)
         self.states.add(ids, states.words(layer), known)
-        self.contexts.add(ids, sentences, sentence)
-        self.spread.add(sentences, occurrences(sentence, len(sentences)))
-        if self.lower is not None:
-            self.lower.add(ids, states.words(self.layers[0]), known)
+        if self.below is not None and self.lower is not None:
+            self.below.add(ids, states.words(self.lower), known)
+        sentences = states.sentences(layer)
+        if self.contexts is not None and self.spread is not None:
+            self.contexts.add(ids, sentences, sentence)
+            self.spread.add(sentences, occurrences(sentence, len(sentences)))
+        if self.windows is not None:
+            reach = self.config.window
+            self.windows.add(ids, states.windows(layer, reach, reach, include_self=False, chosen=known))
+        if self.sides:
+            words, (before, after) = states.adjacent(0)
+            self.sides["left"].add(ids, words, before[known])
+            self.sides["right"].add(ids, words, after[known])
+        if self.bags is not None:
+            observe_bags(self.bags, states, sentences, self.run.words)
 
     def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
         known = states.known
-        self.isolated.add(states.word_ids[known], states.words(self.config.layer), known)
+        ids = states.word_ids[known]
+        self.isolated.add(ids, states.words(self.config.layer), known)
+        if self.isolated_below is not None and self.lower is not None:
+            self.isolated_below.add(ids, states.words(self.lower), known)
 
     def finish(self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> WordVectors:
-        """Shrink, whiten and reduce, block by block of words."""
-        counts = self.states.counts
-        frequent = self._frequent()
-        parts = StillParts(self, frequent, rows_at_once)
-        joint = Moments(self.config.parts * self.run.width, counts.device)
-        common = _most_common(frequent, counts)
-        for chosen in _blocks_of(common, rows_at_once):
-            joint.add(parts(chosen), torch.ones_like(chosen))
-        centre, directions = joint.mean(), principal_directions(joint.covariance(), self.dim)
-        vectors = torch.empty(len(counts), self.dim)
-        for rows in row_blocks(len(counts), rows_at_once):
-            vectors[rows] = ((parts(rows) - centre) @ directions).float().cpu()
-        return self.table(vectors, (counts > 0) | (self.isolated.counts > 0), provenance)
+        """Shrink, whiten, mix and reduce, block by block of words."""
+        frequent = frequent_words(self.states.counts, self.isolated.counts, self.run.width)
+        sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once)
+        blocks = self._blocks(sentence)
+        dim = min(USUAL_DIM, len(blocks) * self.run.width) if self.config.dim is None else self.config.dim
+        vectors = mix(
+            blocks,
+            frequent,
+            self.states.counts,
+            dim,
+            self.config.exponent,
+            rows_at_once=rows_at_once // len(blocks) + 1,
+        )
+        self.lengths = None if sentence is None else torch.linalg.vector_norm(sentence.sums, dim=1)
+        return self.table(vectors, (self.states.counts > 0) | (self.isolated.counts > 0), provenance)
 
-    def _frequent(self) -> Tensor:
-        """[V] which words means, covariances and the regression are fitted on."""
-        readable = self.isolated.counts > 0
-        frequent = (self.states.counts >= ENOUGH_OCCURRENCES) & readable
-        return frequent if int(frequent.sum()) > self.run.width else (self.states.counts > 0) & readable
+    def sentence_weights(self, vectors: Tensor) -> Tensor:
+        """Lengths of the rows of the sentence regression, where there is one."""
+        return super().sentence_weights(vectors) if self.lengths is None else self.lengths
 
+    def _state_block(self) -> Block:
+        return Block(self.states, self.isolated, self.config.state_prior, self.config.state_exponent)
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One kind of vector: how it is shrunk, centered, whitened and weighted."""
+    def _blocks(self, sentence: RowSums | None) -> list[Block]:
+        config = self.config
+        blocks = [self._state_block()]
+        low = self.isolated if self.isolated_below is None else self.isolated_below
 
-    sums: RowSums
-    expected: slice
-    """Where its numbers stand among those that the regression expects."""
-    prior: float
-    mean: Tensor
-    whitening: Tensor
-    weight: float = 1.0
-    by_count: bool = False
-    """Whether the weight shrinks with the vector."""
+        def around(sums: RowSums, exponent: float, weight: float, isolated: RowSums, spread: Moments | None) -> Block:
+            return Block(sums, isolated, config.context_prior, exponent, weight, by_count=True, spread=spread)
 
+        if self.below is not None:
+            blocks.append(Block(self.below, low, config.state_prior, config.lower_exponent, config.lower_weight))
+        if self.contexts is not None:
+            blocks.append(
+                around(self.contexts, config.context_exponent, config.context_weight, self.isolated, self.spread)
+            )
+        if self.windows is not None:
+            blocks.append(around(self.windows, config.window_exponent, config.window_weight, self.isolated, None))
+        for side in self.sides.values():
+            blocks.append(around(side, config.neighbor_exponent, config.neighbor_weight, low, None))
+        if sentence is not None:
+            blocks.append(Block(sentence, weight=config.sentence_weight))
+        return blocks
 
-class StillParts:
-    """All parts of the vectors of some rows, before they are reduced.
-
-    Args:
-        method: What has been observed.
-        frequent: The words that means, covariances and the regression are fitted on [V].
-        rows_at_once: Size of the blocks that are in memory in float64.
-    """
-
-    def __init__(self, method: Still, frequent: Tensor, rows_at_once: int) -> None:
-        self.method, self.width = method, method.run.width
-        sums = [method.states, method.contexts, *([] if method.lower is None else [method.lower])]
-        moments = Moments((len(sums) + 1) * self.width, frequent.device)
-        for rows in _blocks_of(frequent, rows_at_once):
-            observed = [each.pooled(rows).double() for each in (*sums, method.isolated)]
-            moments.add(torch.cat(observed, dim=1), torch.ones_like(rows))
-        mean, covariance = moments.mean(), moments.covariance()
-        seen, isolated = slice(0, len(sums) * self.width), slice(len(sums) * self.width, None)
-        self.isolated_mean, self.expected_mean = mean[isolated], mean[seen]
-        self.weights = ridge(covariance[isolated, isolated], covariance[isolated, seen], RIDGE)
-        self.parts = list(self._parts(mean, covariance))
-
-    def __call__(self, rows: slice | Tensor) -> Tensor:
-        """[rows, parts x width] float64."""
-        method = self.method
-        counts = method.states.counts[rows, None].double()
-        readable = method.isolated.counts[rows, None] > 0
-        deviation = centered(method.isolated.pooled(rows).double(), self.isolated_mean)
-        expected = self.expected_mean + torch.where(readable, deviation, 0.0) @ self.weights
-        return torch.cat([_finished(part, rows, counts, expected) for part in self.parts], dim=1)
-
-    def _parts(self, mean: Tensor, covariance: Tensor) -> Iterator[Part]:
-        method, config = self.method, self.method.config
-        states, contexts, lower = (slice(n * self.width, (n + 1) * self.width) for n in range(3))
-
-        def of_states(sums: RowSums, place: slice, weight: float) -> Part:
-            whitening = symmetric_power(covariance[place, place], -config.state_exponent)
-            return Part(sums, place, config.state_prior, mean[place], whitening, weight)
-
-        yield of_states(method.states, states, 1.0)
-        whitening = symmetric_power(method.spread.covariance(), -config.context_exponent)
-        context_mean, weight = method.spread.mean(), config.context_weight
-        yield Part(method.contexts, contexts, config.context_prior, context_mean, whitening, weight, by_count=True)
-        if method.lower is not None:
-            yield of_states(method.lower, lower, config.lower_weight)
+    def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int) -> RowSums:
+        """The table of `Sentence`, as rows of one observation each."""
+        prior = shrunk_table(self._state_block(), frequent, rows_at_once)
+        rows = RowSums(len(prior), prior.shape[1], prior.device)
+        rows.sums, rows.counts[:] = regress(bags, prior, self.config.strength).table, 1
+        return rows
 
 
-def _blocks_of(words: Tensor, size: int) -> tuple[Tensor, ...]:
-    """Ids of the words that a mask [V] names, block by block."""
-    found: tuple[Tensor, ...] = torch.split(torch.nonzero(words).flatten(), size)
-    return found
+def lower_layer(config: StillConfig) -> int | None:
+    """The lower layer, or None where it has no weight or is not below the layer."""
+    return config.lower if config.lower_weight and config.lower < config.layer else None
 
 
-def _finished(part: Part, rows: slice | Tensor, counts: Tensor, expected: Tensor) -> Tensor:
-    observed = part.sums.pooled(rows).double()
-    shrunk = (counts * observed + part.prior * expected[:, part.expected]) / (counts + part.prior)
-    vectors = unit_rows(centered(shrunk, part.mean) @ part.whitening)
-    return vectors * (part.weight * (counts / (counts + part.prior) if part.by_count else 1.0))
-
-
-def _most_common(frequent: Tensor, counts: Tensor) -> Tensor:
-    """[V] which frequent words centre and directions are fitted on; words of equal count go together."""
-    if int(frequent.sum()) <= COMMON_WORDS:
-        return frequent
-    least = torch.topk(torch.where(frequent, counts, 0), COMMON_WORDS).values[-1]
-    return frequent & (counts >= least)
+def _n_blocks(config: StillConfig) -> int:
+    """How many blocks of the teacher's width stand side by side; neighbors are two."""
+    weights = (config.context_weight, config.window_weight, config.sentence_weight)
+    return 1 + (lower_layer(config) is not None) + sum(map(bool, weights)) + 2 * bool(config.neighbor_weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -19,6 +19,15 @@ class Accumulator(Protocol):
 
     def merge(self, other: Accumulator) -> None:
         """Add what another one has seen."""
+        ...
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """An accumulator whose tensors grow with the text."""
+
+    def resize_for(self, state: dict[str, Tensor]) -> None:
+        """Take the sizes of a saved state."""
         ...
 
 

@@ -97,6 +97,27 @@ class WordStates:
             total = total - means(start_word, end_word, sums=True)
         return total if sums else total / sizes.clamp(min=1)[:, None]
 
+    def adjacent(self, layer: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """States of running words with a row of zeros behind them, and the places there of every word's neighbors.
+
+        Returns:
+            [n_words + 1, d], and for the word before and the word after it in its sentence [W] each; the zeros
+            where there is none.
+        """
+        batch, n_words = self.batch, self.batch.n_words
+        every = torch.arange(n_words, device=self.device)
+        values = self.words(layer)[:n_words]
+        sentence = torch.cat([self.word_sentence[:n_words], self.word_sentence.new_full((1,), -1)])
+
+        def place(neighbor: Tensor) -> Tensor:
+            inside = (neighbor >= 0) & (neighbor < n_words)
+            found = torch.where(inside, neighbor, n_words)
+            return torch.where(sentence[found] == self.word_sentence, found, n_words)
+
+        before = place(torch.cat([every, batch.phrase_start]) - 1)
+        after = place(torch.cat([every + 1, batch.phrase_end]))
+        return torch.cat([values, values.new_zeros(1, values.shape[1])]), (before, after)
+
     def _means(self, layer: int) -> RangeMeans:
         # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.
         if self._pool is None or self._pool[0] != layer:

@@ -1,0 +1,174 @@
+"""Blocks of sums that are shrunk, whitened and mixed into one table: what `Still` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import torch
+from torch import Tensor
+
+from wordstill.core.settings import Range
+from wordstill.methods.linear_algebra import centered, principal_axes, ridge, symmetric_power, unit_rows
+from wordstill.methods.sums import Moments, RowSums, row_blocks
+
+ROWS_AT_ONCE = 1 << 15
+RIDGE = 0.01
+ENOUGH_OCCURRENCES = 5
+COMMON_WORDS = 20_000
+Exponent: TypeAlias = Annotated[float, Range(0, 1)]
+Prior: TypeAlias = Annotated[float, Range(0, 1e15, above=True)]
+Weight: TypeAlias = Annotated[float, Range(0, 1e6)]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One kind of vector of each word, and how it is shrunk, whitened and weighted."""
+
+    sums: RowSums
+    isolated: RowSums | None = None
+    """States of isolated words, from which rare words get the vector that a regression expects; None for rows
+    that are complete as they are."""
+    prior: float = 0.0
+    """How many occurrences the expected vector counts for."""
+    exponent: float = 0.0
+    """How far rows are whitened: 0 not at all, 0.5 wholly."""
+    weight: float = 1.0
+    by_count: bool = False
+    """Whether the weight shrinks with the vector."""
+    spread: Moments | None = None
+    """Where mean and covariance come from; None takes those of the frequent words' rows."""
+
+
+class ShrunkRows:
+    r"""Rows of a block, drawn towards what the isolated word lets one expect.
+
+    .. math:: x_w = \frac{n_w \bar x_w + \kappa\, \hat x_w}{n_w + \kappa}
+
+    with :math:`\hat x_w` by a ridge regression from the isolated state, fitted on frequent words.
+
+    Args:
+        block: The sums.
+        frequent: What the regression, mean and covariance are fitted on [V].
+        rows_at_once: Size of the blocks of rows that are in memory in float64.
+    """
+
+    def __init__(self, block: Block, frequent: Tensor, rows_at_once: int = ROWS_AT_ONCE) -> None:
+        self.block = block
+        observed, isolated = block.sums, block.isolated
+        width = observed.sums.shape[1]
+        moments = Moments(width if isolated is None else 2 * width, frequent.device)
+        for rows in blocks_of(frequent, rows_at_once):
+            parts = [observed.pooled(rows), *([] if isolated is None else [isolated.pooled(rows)])]
+            moments.add(torch.cat(parts, dim=1), torch.ones_like(rows))
+        mean, covariance = moments.mean(), moments.covariance()
+        self.mean, self.covariance = mean[:width], covariance[:width, :width]
+        self.isolated_mean = mean[width:]
+        if isolated is not None:
+            self.weights = ridge(covariance[width:, width:], covariance[width:, :width], RIDGE)
+
+    def __call__(self, rows: slice | Tensor) -> Tensor:
+        """[rows, width] float64."""
+        block = self.block
+        observed = block.sums.pooled(rows).double()
+        if block.isolated is None:
+            return observed
+        counts = block.sums.counts[rows, None].double()
+        readable = block.isolated.counts[rows, None] > 0
+        deviation = centered(block.isolated.pooled(rows).double(), self.isolated_mean)
+        expected = self.mean + torch.where(readable, deviation, 0.0) @ self.weights
+        return (counts * observed + block.prior * expected) / (counts + block.prior)
+
+
+class WhitenedBlock:
+    """Shrunk rows, centered, whitened, of length one, times the block's weight."""
+
+    def __init__(self, block: Block, frequent: Tensor, rows_at_once: int) -> None:
+        self.block, self.rows = block, ShrunkRows(block, frequent, rows_at_once)
+        self.mean = self.rows.mean if block.spread is None else block.spread.mean()
+        covariance = self.rows.covariance if block.spread is None else block.spread.covariance()
+        self.whitening = symmetric_power(covariance, -block.exponent) if block.exponent else None
+
+    def __call__(self, rows: slice | Tensor) -> Tensor:
+        """[rows, width] float64."""
+        block = self.block
+        deviations = centered(self.rows(rows), self.mean)
+        vectors = unit_rows(deviations if self.whitening is None else deviations @ self.whitening)
+        if not block.by_count:
+            return block.weight * vectors
+        counts = block.sums.counts[rows, None].double()
+        return vectors * (block.weight * counts / (counts + block.prior))
+
+
+def mix(
+    blocks: Sequence[Block],
+    frequent: Tensor,
+    counts: Tensor,
+    dim: int,
+    exponent: float = 0.0,
+    *,
+    rows_at_once: int = ROWS_AT_ONCE,
+    common_words: int = COMMON_WORDS,
+) -> Tensor:
+    r"""[V, dim] all blocks side by side, reduced to their principal directions.
+
+    .. math:: v_w = \Lambda^{-e} P^\top (b_w - m)
+
+    with mean m, directions P and variances :math:`\Lambda` over the most common of the frequent words, so that
+    a long tail of names does not decide what is kept. The leading coordinates are the best.
+
+    Args:
+        blocks: What stands side by side.
+        frequent: What is fitted on [V].
+        counts: Occurrences of each word [V].
+        dim: How many directions are kept.
+        exponent: How far the result is whitened.
+        rows_at_once: Size of the blocks of rows that are in memory in float64.
+        common_words: How many words the directions are fitted on.
+    """
+    parts = [WhitenedBlock(block, frequent, rows_at_once) for block in blocks]
+    width = sum(block.sums.sums.shape[1] for block in blocks)
+    joint = Moments(width, counts.device)
+
+    def joined(rows: slice | Tensor) -> Tensor:
+        return torch.cat([part(rows) for part in parts], dim=1)
+
+    for chosen in blocks_of(_most_common(frequent, counts, common_words), rows_at_once):
+        joint.add(joined(chosen), torch.ones_like(chosen))
+    center = joint.mean()
+    variances, directions = principal_axes(joint.covariance(), dim)
+    if exponent:
+        directions = directions * torch.where(variances > 0, variances, 1.0) ** -exponent
+    vectors = torch.empty(len(counts), directions.shape[1])
+    for rows in row_blocks(len(counts), rows_at_once):
+        vectors[rows] = ((joined(rows) - center) @ directions).float().cpu()
+    return vectors
+
+
+def frequent_words(counts: Tensor, isolated: Tensor, width: int, enough: int = ENOUGH_OCCURRENCES) -> Tensor:
+    """[V] which words means, covariances and regressions are fitted on."""
+    frequent = (counts >= enough) & (isolated > 0)
+    return frequent if int(frequent.sum()) > width else (counts > 0) & (isolated > 0)
+
+
+def shrunk_table(block: Block, frequent: Tensor, rows_at_once: int = ROWS_AT_ONCE) -> Tensor:
+    """[V, width] float32 rows of a block, drawn towards what the isolated word lets one expect."""
+    shrunk, counts = ShrunkRows(block, frequent, rows_at_once), block.sums.counts
+    table = torch.empty_like(block.sums.sums)
+    for rows in row_blocks(len(counts), rows_at_once):
+        table[rows] = shrunk(rows).float()
+    return table
+
+
+def blocks_of(words: Tensor, size: int) -> Iterator[Tensor]:
+    """Ids of the words that a mask [V] names, block by block."""
+    yield from torch.split(torch.nonzero(words).flatten(), size)
+
+
+def _most_common(frequent: Tensor, counts: Tensor, number: int) -> Tensor:
+    """[V] the most common of the frequent words; words of equal count are taken together."""
+    if int(frequent.sum()) <= number:
+        return frequent
+    least = torch.topk(torch.where(frequent, counts, 0), number).values[-1]
+    return frequent & (counts >= least)

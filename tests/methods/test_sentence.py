@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from wordstill.errors import UsageError
+from wordstill.methods.sentence import Sentence, SentenceConfig
+from wordstill.methods.sentence_regression import Bags, observe_bags, regress
+from wordstill.methods.sums import RowSums
+
+WORDS, WIDTH = 30, 8
+
+
+def make_bags(seed: int = 0, sentences: int = 80) -> tuple[Bags, np.ndarray, np.ndarray]:
+    """Sentences of random words and vectors in three batches, and the same as dense matrices."""
+    generator = np.random.default_rng(seed)
+    bags, design, targets = Bags(WORDS, WIDTH, torch.device("cpu")), [], []
+    for _ in range(3):
+        vectors = generator.normal(size=(sentences, WIDTH)).astype(np.float32)
+        owner = np.sort(generator.integers(0, sentences, size=5 * sentences))
+        words = np.minimum(generator.geometric(0.1, size=len(owner)) - 1, WORDS - 3)
+        bags.add(torch.from_numpy(words), torch.from_numpy(owner), torch.from_numpy(vectors))
+        rows = np.zeros((sentences, WORDS))
+        np.add.at(rows, (owner, words), 1)
+        design.append(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1))
+        targets.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return bags, np.concatenate(design), np.concatenate(targets)
+
+
+def dense(design: np.ndarray, targets: np.ndarray, prior: np.ndarray, strength: float) -> np.ndarray:
+    means = design @ prior
+    prior = prior * np.sum(means * targets) / np.sum(means * means)
+    gram = design.T @ design + strength * np.eye(len(prior))
+    return prior + np.linalg.solve(gram, design.T @ (targets - design @ prior))
+
+
+@pytest.mark.parametrize("strength", [0.01, 0.3, 10.0])
+@pytest.mark.parametrize("columns", [3, 64])
+def test_the_regression_is_that_of_dense_matrices(strength, columns):
+    bags, design, targets = make_bags()
+    prior = np.random.default_rng(1).normal(size=(WORDS, WIDTH)) + 1
+    start = torch.from_numpy(prior.astype(np.float32))
+    found = regress(bags, start, strength, columns_at_once=columns, tolerance=1e-6, most_steps=200)
+    np.testing.assert_allclose(found.table.numpy(), dense(design, targets, prior, strength), atol=2e-4)
+    assert found.residual <= 1e-6 and found.steps > 1
+
+
+def test_words_in_no_sentence_keep_their_prior_row():
+    bags, design, _ = make_bags()
+    prior = np.random.default_rng(1).normal(size=(WORDS, WIDTH)) + 1
+    found = regress(bags, torch.from_numpy(prior.astype(np.float32)), 0.1).table.numpy()
+    unseen = design.sum(axis=0) == 0
+    assert unseen.sum() >= 2
+    ratio = found[unseen] / prior[unseen]
+    np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-5)
+
+
+def test_more_text_than_fits_is_sampled_by_paragraph(text):
+    """Whatever the batches are, the same paragraphs are taken."""
+    sizes = set()
+    for budget in (100, 300):
+        bags = Bags(len(text.vocabulary), text.teacher.width, torch.device("cpu"))
+        total = 0
+        for states in text.states(False, budget, (3,)):
+            observe_bags(bags, states, states.sentences(3), words=100, most_words=34)
+            total += len(states.known)
+        sizes.add(bags.size)
+        assert 0.15 * total < bags.size < 0.5 * total
+    assert len(sizes) == 1
+
+
+def test_a_saved_state_of_any_size_is_taken_up():
+    bags, _, _ = make_bags()
+    fresh = Bags(WORDS, WIDTH, torch.device("cpu"))
+    fresh.resize_for(bags.state_dict())
+    for key, tensor in fresh.state_dict().items():
+        assert tensor.shape == bags.state_dict()[key].shape
+
+
+def test_the_mean_of_rows_is_near_the_teachers_sentence(text):
+    """Much nearer than the mean of plain mean states."""
+    sentence, ase = text.run("sentence:strength=0.01").finish(), text.run("ase").finish()
+    assert sentence.words == ase.words
+    cosines = {"sentence": [], "ase": []}
+    for states in text.states(False, 100, (3,)):
+        targets = states.sentences(3).numpy()
+        for number, target in enumerate(targets):
+            rows = [row for row, owner in zip(states.word_ids.tolist(), states.word_sentence.tolist())
+                    if owner == number and row >= 0]  # fmt: skip
+            for name, table in (("sentence", sentence), ("ase", ase)):
+                mean = table.matrix[rows].mean(axis=0)
+                cosines[name].append(mean @ target / np.linalg.norm(mean) / np.linalg.norm(target))
+    assert np.mean(cosines["sentence"]) > np.mean(cosines["ase"]) + 0.01
+
+
+@pytest.mark.parametrize("target", ["mean", "first", "last"])
+def test_what_counts_as_the_sentence(text, target):
+    method = text.run(f"sentence:target={target}")
+    expected = RowSums(len(text.vocabulary), text.teacher.width, torch.device("cpu"))
+    for states in text.states(False, 100, (3,)):
+        for number in range(len(states.batch.sentence_start)):
+            low, high = int(states.batch.sentence_start[number]), int(states.batch.sentence_end[number])
+            whole = int(states.batch.sentence_text[number])
+            first, last = int(states.batch.text_offsets[whole]), int(states.batch.text_offsets[whole + 1]) - 1
+            place = {"mean": slice(low, high), "first": slice(first, first + 1), "last": slice(last, last + 1)}[target]
+            vector = states.hidden[3][place].mean(dim=0)
+            words = states.known[states.word_sentence[states.known] == number]
+            share = vector / vector.norm() / max(len(words), 1)
+            expected.add(states.word_ids[words], share.expand(len(words), -1))
+    np.testing.assert_allclose(method.bags.targets.sums.numpy(), expected.sums.numpy(), atol=1e-5)
+
+
+def test_text_without_any_word_of_the_vocabulary_is_refused(hand_made_run):
+    with pytest.raises(UsageError, match=r"sentence learns from words in the text.* use decontextual"):
+        Sentence(SentenceConfig(layer=0), hand_made_run([0, 0], width=3))
+
+
+@pytest.mark.parametrize(("setting", "value"), [("strength", 0.0), ("state_prior", -1.0)])
+def test_settings_out_of_range(setting, value):
+    with pytest.raises(UsageError, match=f"{setting} must be .*got {value}"):
+        SentenceConfig(layer=0, **{setting: value})
