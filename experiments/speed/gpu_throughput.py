@@ -214,7 +214,7 @@ def product_rate() -> float:
 
 def flops_per_subword(teacher: Teacher, batches: TextBatches) -> float:
     """Products of linear layers and of attention per subword, on average over some texts."""
-    blocks = blocks_of(teacher.model, teacher.depth) or []
+    blocks = list(blocks_of(teacher.model, teacher.depth) or [])
     linear = sum(2 * weight.numel() for block in blocks for weight in block.parameters() if weight.dim() == 2)
     lengths = np.concatenate([batch.lengths for _, batch in itertools.islice(batches.since((0, 0)), 8)])
     seen = float((lengths.astype(float) ** 2).sum() / lengths.sum())

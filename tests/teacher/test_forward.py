@@ -77,3 +77,16 @@ def test_one_text_that_does_not_fit_is_refused(teacher, reads):
         pytest.raises(TeacherError, match=r"too small for .* with one text of 9 subwords\. Free some"),
     ):
         states(teacher, batch(9, 3))
+
+
+@pytest.mark.parametrize("kind", ["bert-uncased", "modernbert", "llama3", "t5"])
+def test_states_between_blocks_are_seen_while_blocks_are_compiled(tiny_teacher, kind):
+    """The compiler itself is told to do nothing, so that only its place in the model is tested."""
+    teacher = tiny_teacher(kind)
+    given, layers = batch(9, 3, 7), tuple(range(teacher.depth + 1))
+    before = teacher.encode(given, layers).hidden
+    with torch.compiler.set_stance("force_eager"):
+        for wanted in (True, True, False):
+            teacher.forward.compile(wanted)
+            after = teacher.encode(given, layers).hidden
+            assert all(torch.equal(before[layer], after[layer]) for layer in layers)

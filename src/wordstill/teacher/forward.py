@@ -17,7 +17,7 @@ from wordstill.teacher.assembly import bare_batch, trial_batch
 from wordstill.teacher.attending.attention import CannotPack, Packing, noted_calls, packed, register
 from wordstill.teacher.attending.relative_positions import adapt, restore
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
-from wordstill.teacher.layers import LayerHooks, blocks_of, wanted_states
+from wordstill.teacher.layers import LayerHooks, Watched, blocks_of, wanted_states
 from wordstill.teacher.precision.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.tokenizer import first_position
 
@@ -65,14 +65,19 @@ class Forward:
         """
         if self.packs:
             adapt(self.model, register(compiled=wanted), compiled=wanted)
-        if self.hooks is not None:
-            self.hooks.remove()
-        for block in self.blocks or []:
+        if self.blocks is None or self.hooks is None:
+            return
+        self.hooks.remove()
+        for number, block in enumerate(self.blocks):
+            plain = block.block if isinstance(block, Watched) else block
             if wanted:
-                use_plain_gelu(block)
-                block.compile(dynamic=True)
+                use_plain_gelu(plain)
+                plain.compile(dynamic=True)
             else:
-                block._compiled_call_impl = None
+                plain._compiled_call_impl = None
+            # Hooks on a compiled block would be compiled too.
+            self.blocks[number] = Watched(plain) if wanted else plain
+        self.hooks = LayerHooks(self.blocks)
 
     def use_packing(self, wanted: bool) -> None:
         """Let the model read packed texts, or padded ones again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,12 +53,29 @@ def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -
     return {layer: hidden[layer] for layer in layers}
 
 
-def blocks_of(model: Any, depth: int) -> list[nn.Module] | None:
-    """The model's blocks in order, or None where they are not ``depth`` modules of one kind in one list."""
+def blocks_of(model: Any, depth: int) -> nn.ModuleList | None:
+    """The model's list of blocks, or None where they are not ``depth`` modules of one kind in one list."""
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and len(module) == depth and len(set(map(type, module))) == 1:
-            return list(module)
+            return module
     return None
+
+
+class Watched(nn.Module):
+    """A block as the model calls it: what it is given can be seen here, while the block inside is compiled."""
+
+    def __init__(self, block: nn.Module) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, *given: Any, **named: Any) -> Any:
+        """What the block gives."""
+        return self.block(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        # Models ask some blocks for their kind of attention.
+        own = self.__dict__["_modules"]
+        return own[name] if name in own else getattr(own["block"], name)
 
 
 def copy_of(model: Any) -> Any:
@@ -74,8 +91,8 @@ class LayerHooks:
     disturb the others; each notes what is wanted in its own thread.
     """
 
-    def __init__(self, blocks: Sequence[nn.Module]) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: Iterable[nn.Module]) -> None:
+        self.blocks = list(blocks)
         self._hooks: list[RemovableHandle] = []
         self._lock, self._own = threading.Lock(), threading.local()
 

@@ -152,14 +152,11 @@ class Teacher:
         return min(torch.get_num_threads(), MOST_READERS) if self.device.type == "cpu" else 1
 
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
-        """Compile the model, if the settings say so or so many words are worth it.
-
-        States between blocks cannot be had from compiled ones, so that only the last layer may be wanted.
-        """
+        """Compile the model, if the settings say so or so many words are worth it; the trial reads ``layers``."""
         wanted = self.config.compiled
         if wanted is None:
             wanted = words * self.parameters > WORTH_COMPILING
-        if not wanted or self.device.type != "cuda" or not self.packs or layers != (self.depth,):
+        if not wanted or self.device.type != "cuda" or not self.packs:
             return
         try:
             self.forward.compile()

@@ -30,12 +30,12 @@ def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
     Raises:
         AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.
     """
-    _refuse_unfit(blocks_of(model, depth) or [])
+    _refuse_unfit(list(blocks_of(model, depth) or []))
     kernel()
     exact = model.to(torch.float32)
     changed = copy.deepcopy(exact).to(torch.bfloat16)
     try:
-        _replace(changed, blocks_of(changed, depth) or [], subwords)
+        _replace(changed, list(blocks_of(changed, depth) or []), subwords)
         cosine = agreement(exact, changed, subwords, depth)
     except Exception as error:  # Some models look at a layer's weights while they run.
         raise AmxUnavailable(in_one_line(error)) from error
