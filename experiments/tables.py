@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import meaning, quality, speed
+from experiments.pages import meaning, quality, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -21,6 +21,9 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "reading-units": quality.reading_units,
     "lower-layer": quality.lower_layer,
     "retrofit": quality.retrofit_page,
+    "bounded-retrofit": small.bounded_retrofit,
+    "small-tables": small.small_tables,
+    "unseen-words": small.unseen_words,
     "meaning": meaning.page,
     "speed": speed.page,
     "speed-summary": speed.summary,

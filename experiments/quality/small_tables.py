@@ -26,27 +26,25 @@ from wordstill.postprocess import Pipeline
 from wordstill.vectors import WordVectors
 
 MODULE = "experiments.quality.small_tables"
-LIMITS = (120, 60, 30, 16, 8, 6, 4)
+LIMITS = (120, 64, 32, 16, 8, 6, 4)
 """Megabytes."""
 CHAINS = (
     "",
     "pca:dim=256",
-    "pca:dim=192",
-    "pca:dim=128",
+    "pca:dim=192,common=20000",
+    "pca:dim=256,common=20000",
+    "pca:dim=128,common=20000",
     "quantise",
-    "pca:dim=256,quantise",
-    "pca:dim=192,quantise",
-    "pca:dim=128,quantise",
-    "pca:dim=64,quantise",
+    "pca:dim=256,common=20000,quantise",
+    "pca:dim=128,common=20000,quantise",
     "pq:bytes=128",
     "pq:bytes=96",
-    "pq:bytes=80",
+    "pq:bytes=88",
     "pq:bytes=64",
     "pq:bytes=48",
-    "pca:dim=256,pq:bytes=64",
-    "pca:dim=192,pq:bytes=64",
-    "pca:dim=192,pq:bytes=48",
-    "pca:dim=128,pq:bytes=32",
+    "pca:dim=256,common=20000,pq:bytes=64",
+    "pca:dim=192,common=20000,pq:bytes=48",
+    "pca:dim=128,common=20000,pq:bytes=32",
     "trim:words=20000,quantise",
     "trim:words=20000,pq:bytes=96",
 )

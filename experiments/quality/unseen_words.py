@@ -111,6 +111,7 @@ def held_out(table: WordVectors, label: str, teacher: str | None) -> dict[str, A
     ended = time.perf_counter()
     cosines = np.sum(unit_rows(got) * table.unit[rows[out]], axis=1)
     rare = table.counts[rows[out]] <= RARE
+    rare = rare if rare.any() else ~rare
     return {
         "held_out": len(words),
         "cosine": round(float(cosines.mean()), DECIMALS),
@@ -132,7 +133,8 @@ def correlation(known: WordVectors, find: Find | None) -> dict[str, Any]:
     task = SimilarityTask("rareword")
     vectors = known
     if find is not None:
-        missing = [word for word in task.words() if word not in known and word.lower() not in known]
+        words = dict.fromkeys(task.words())
+        missing = [word for word in words if word not in known and word.lower() not in known]
         matrix = np.concatenate([known.matrix, find(missing)])
         vectors = WordVectors([*known.words, *missing], matrix)
     similarities = task.similarities(vectors)
