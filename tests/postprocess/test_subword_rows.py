@@ -23,7 +23,8 @@ def make_table(shift: float = 0.0, *, counts: bool = True) -> WordVectors:
     generator = np.random.default_rng(0)
     parts = {part: generator.standard_normal(DIM) for part in (*STEMS, *ENDS)}
     matrix = np.array([3 * parts[stem] + parts[end] + shift for stem in STEMS for end in ENDS], np.float32)
-    return WordVectors(WORDS, matrix, counts=np.arange(len(WORDS), 0, -1) if counts else None)
+    # Not in the order of frequency, and one word was never seen.
+    return WordVectors(WORDS, matrix, counts=(np.arange(len(WORDS)) * 7) % 40 if counts else None)
 
 
 @pytest.fixture(params=[0.0, 2.0], ids=["centered", "with a mean"])

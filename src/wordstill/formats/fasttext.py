@@ -89,7 +89,9 @@ def write(vectors: WordVectors, path: Path) -> None:
     entries = [_entry(word, row, count) for row, (word, count) in enumerate(zip(vectors.words, counts.tolist()))]
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         handle.write(MAGIC + VERSIONS[-1].to_bytes(4, "little"))
-        handle.write(SETTINGS.pack(vectors.dim, 5, 5, 1, 5, 1, 2, 2, buckets, minn, maxn, 100, 1e-4))
+        # gensim drops words that are rarer than the fourth setting; a table may have words that were never seen.
+        least = min(1, int(counts.min(initial=1)))
+        handle.write(SETTINGS.pack(vectors.dim, 5, 5, least, 5, 1, 2, 2, buckets, minn, maxn, 100, 1e-4))
         handle.write(SIZES.pack(len(vectors), len(vectors), 0, int(counts.sum()), -1))
         handle.write(b"".join(entries))
         handle.write(MATRIX.pack(False, len(vectors) + buckets, vectors.dim))
