@@ -95,7 +95,7 @@ def test_fasttexts_readers_give_the_same_vectors(tmp_path, fitted):
     for word in (*WORDS, *UNSEEN):
         np.testing.assert_allclose(theirs[word], fitted[word], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(ours[word], fitted[word], rtol=1e-4, atol=1e-5)
-    assert ours.counts.tolist() == fitted.counts.tolist()
+    assert ours.counts.tolist() == [max(1, count) for count in fitted.counts]
     ours.save(tmp_path / "again.bin", "fasttext-binary")
     np.testing.assert_allclose(formats.read(tmp_path / "again.bin")["walked"], fitted["walked"], rtol=1e-4, atol=1e-5)
 

@@ -85,13 +85,12 @@ def write(vectors: WordVectors, path: Path) -> None:
             "wordstill transform TABLE --chain subwords"
         )
     buckets, minn, maxn = (0, 0, 0) if table is None else (table.buckets, table.minn, table.maxn)
-    counts = np.ones(len(vectors), dtype=np.int64) if vectors.counts is None else vectors.counts
+    # gensim drops words with a count of 0, and then refuses the file.
+    counts = np.ones(len(vectors), dtype=np.int64) if vectors.counts is None else np.maximum(vectors.counts, 1)
     entries = [_entry(word, row, count) for row, (word, count) in enumerate(zip(vectors.words, counts.tolist()))]
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         handle.write(MAGIC + VERSIONS[-1].to_bytes(4, "little"))
-        # gensim drops words that are rarer than the fourth setting; a table may have words that were never seen.
-        least = min(1, int(counts.min(initial=1)))
-        handle.write(SETTINGS.pack(vectors.dim, 5, 5, least, 5, 1, 2, 2, buckets, minn, maxn, 100, 1e-4))
+        handle.write(SETTINGS.pack(vectors.dim, 5, 5, 1, 5, 1, 2, 2, buckets, minn, maxn, 100, 1e-4))
         handle.write(SIZES.pack(len(vectors), len(vectors), 0, int(counts.sum()), -1))
         handle.write(b"".join(entries))
         handle.write(MATRIX.pack(False, len(vectors) + buckets, vectors.dim))
