@@ -121,7 +121,8 @@ class Sums:
         pieces = torch.split(scaled, [part.shape[1] for part in parts])
         vectors = sum((part @ piece for part, piece in zip(parts, pieces)), start=-mean.float() @ scaled)
         unit: Tensor = torch.nn.functional.normalize(vectors, dim=1)
-        return unit * torch.linalg.vector_norm(sentence, dim=1, keepdim=True)
+        lengths: Tensor = torch.linalg.vector_norm(sentence, dim=1, keepdim=True)
+        return unit * lengths
 
     def _as_rows(self, table: Tensor) -> RowSums:
         if id(table) not in self._rows:
