@@ -124,7 +124,8 @@ class TextOptions:
         option(
             "NAME",
             "Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
-            "sentences-10-40 (sentences of 10 to 40 words).",
+            "sentences-10-40 (sentences of 10 to 40 words); lower, x2static-lower and sentences-10-40-lower also "
+            "make the text lower case, whatever the model.",
             panel=TEXT,
         ),
     ] = "none"
