@@ -35,6 +35,7 @@ ROOMS = (
     "baselines",
     "evaluation",
     "meaning",
+    "reproduction",
     "explore",
     "cli",
     "demo",

@@ -40,5 +40,5 @@ def test_the_token_table_is_the_models_own(text, slow, subword):
 def test_embeddings_of_another_size_are_refused(tiny_teacher):
     teacher = tiny_teacher("albert")
     batch = next(iter(WordListBatches(["the"], np.arange(1), teacher.tokenizer, BatchConfig(100, 64)).since((0, 0))))[1]
-    with pytest.raises(TeacherError, match="have 16 dimensions, its states 32.*decontextual:layer=0"):
+    with pytest.raises(TeacherError, match=r"have 16 dimensions, its states 32.*decontextual:layer=0"):
         teacher.encode(batch, (INPUT_EMBEDDINGS,))

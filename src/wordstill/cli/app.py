@@ -22,6 +22,7 @@ from wordstill.cli import (
     meaning,
     prepare,
     query,
+    reproduce,
     retrofit,
     train,
     transform,
@@ -73,6 +74,7 @@ for name, command, examples in (
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
     ("explore", explore.command, explore.EXAMPLES),
+    ("reproduce", reproduce.command, reproduce.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):

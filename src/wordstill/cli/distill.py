@@ -39,7 +39,7 @@ def command(
         list[str] | None,
         option(
             "METHOD",
-            "still (the default), sentence, ase, decontextual, principal, x2static, bert-skipgram or "
+            "still (the default), sentence, ase, decontextual, token-table, principal, x2static, bert-skipgram or "
             "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
             "one pass makes all.",
             "--method",

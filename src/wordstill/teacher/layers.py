@@ -15,7 +15,6 @@ from torch.utils.hooks import RemovableHandle
 
 from wordstill.errors import TeacherError, UsageError
 
-
 INPUT_EMBEDDINGS = -1
 """Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from."""
 

@@ -6,7 +6,6 @@ from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.protocol import PROTOCOLS
 from wordstill.evaluation.report.published import PUBLISHED, best_published, published_for, published_table
 
-
 OTHERS = {
     "cosimlex-1", "cosimlex-2",
     # Not public, or not found.
