@@ -188,7 +188,7 @@ def all_memory_of_numpy() -> None:
 
 @pytest.mark.parametrize("allocate", [all_memory_of_torch, all_memory_of_numpy])
 def test_too_little_memory(fails, monkeypatch, teacher, allocate):
-    monkeypatch.setattr("wordstill.teacher.Teacher.from_config", lambda _: allocate())
+    monkeypatch.setattr("wordstill.teacher.Teacher.from_config", lambda *_: allocate())
     message = fails(1, "distill", "good.txt", "--out", "out", "--teacher", teacher)
     assert "There is not enough memory. Fewer words (--max-vocab)" in message
 
