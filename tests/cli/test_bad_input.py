@@ -194,7 +194,7 @@ def test_too_little_memory(fails, monkeypatch, teacher, allocate):
 
 
 def test_other_failures_of_the_program_keep_their_traceback(cli, monkeypatch, here, teacher):
-    def fail(_: object) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("a mistake of ours")
 
     monkeypatch.setattr("wordstill.teacher.Teacher.from_config", fail)
