@@ -22,13 +22,13 @@ from wordstill.cli import (
     meaning,
     prepare,
     query,
-    reproduce,
     retrofit,
     train,
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag
+from wordstill.cli.papers import reproduce
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
