@@ -20,6 +20,7 @@ from wordstill.cli import (
     explore,
     info,
     meaning,
+    plot,
     prepare,
     query,
     retrofit,
@@ -75,6 +76,7 @@ for name, command, examples in (
     ("compare", compare.command, compare.EXAMPLES),
     ("explore", explore.command, explore.EXAMPLES),
     ("reproduce", reproduce.command, reproduce.EXAMPLES),
+    ("plot", plot.command, plot.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
