@@ -17,10 +17,8 @@ from wordstill.cli import (
     distill,
     encode,
     evaluate,
-    explore,
     info,
     meaning,
-    plot,
     prepare,
     query,
     retrofit,
@@ -30,6 +28,7 @@ from wordstill.cli import (
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag
 from wordstill.cli.papers import reproduce
+from wordstill.cli.show import explore, plot
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
