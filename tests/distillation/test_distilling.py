@@ -208,7 +208,7 @@ def test_what_is_not_ours_is_never_overwritten(short_text, tmp_path, monkeypatch
 
 def test_a_vocabulary_that_is_empty_leaves_nothing(short_text, config, tmp_path):
     rare = DistillConfig(teacher=config.teacher, vocabulary=VocabularyConfig(min_count=10_000))
-    with pytest.raises(DataError, match=r"No word of .* occurs 10000 times"):
+    with pytest.raises(DataError, match=r"No word of .* occurs 10,000 times"):
         distill(short_text, tmp_path / "out", config=rare)
     assert names(tmp_path) == []
 

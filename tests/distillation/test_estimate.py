@@ -23,6 +23,8 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.errors import DataError
 from wordstill.teacher import Teacher, TeacherConfig
 
+pytestmark = pytest.mark.filterwarnings("ignore:The teacher .* does not know the language")
+
 LETTERS = "abdefgklmnoprstu"
 
 

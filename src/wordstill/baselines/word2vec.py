@@ -111,7 +111,7 @@ class Skipgram(Baseline):
         try:
             models = import_module("gensim.models")
         except ModuleNotFoundError as error:
-            raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
+            raise MissingExtra("gensim", "train", f"The baseline {self.name}") from error
         model = getattr(models, self.trainer)(**self.settings())
         counts = text.vocabulary.counts.tolist()
         frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}

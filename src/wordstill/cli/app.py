@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -105,4 +106,7 @@ def main() -> None:
     if sys.platform.startswith("linux"):
         # Batches differ in size; blocks that cannot grow would fragment a GPU's memory until it is full.
         os.environ.setdefault(GPU_MEMORY, "expandable_segments:True")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Words and file names may have characters that the terminal's encoding lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
     app(prog_name="wordstill")

@@ -17,17 +17,19 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wordstill.core.files import disk_errors, remove, replace_folder
+from wordstill.core.files import disk_errors, path_text, remove, replace_folder
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
-from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
+from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter
+from wordstill.corpus.segmenters import SEGMENTERS
 from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
+from wordstill.corpus.unspaced import warn_if_unspaced
 from wordstill.errors import DataError, UsageError, WordstillError
 
 LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
@@ -65,7 +67,7 @@ def prepare(
         config: What the input is and what is kept of it; None takes the defaults.
         splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
             are sentences.
-        segmenter: Where words are; None takes rules for languages that write blanks between words.
+        segmenter: Where words are; None takes the one that ``config.segmenter`` names.
         workers: Processes; None takes one for every core.
         overwrite: Replace ``out`` if it exists, and throw away what a stopped run has done.
         block_bytes: Text that a process works on at once; its memory is some fifteen times as large. None takes
@@ -83,12 +85,13 @@ def prepare(
     if (block_bytes is not None and block_bytes < 1) or (workers is not None and workers < 1):
         raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
     config = config or PrepareConfig()
+    refuse_stores(as_list(inputs))
     sources = find_sources(inputs)
     block_bytes = block_bytes or usual_block(sources)
     workers = workers or os.cpu_count() or 1
     if splitter is None:
         splitter = LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
-    segmenter = segmenter or WordSegmenter()
+    segmenter = segmenter or SEGMENTERS[config.segmenter]()
     settings = _content_settings(config, splitter, segmenter)
     reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
     with working_folder(out, "prepare", reading, overwrite=overwrite) as work, disk_errors(out):
@@ -99,7 +102,9 @@ def prepare(
         _check_text(sum(tallies, Tally()), sources, folder)
         store = _write_store(folder, tallies, segmenter, settings, sources, workers)
         replace_folder(store, out)
-    return Corpus.open(out)
+    corpus = Corpus.open(out)
+    warn_if_unspaced(corpus)
+    return corpus
 
 
 def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Corpus:
@@ -132,10 +137,19 @@ def is_one_store(paths: Sequence[str | Path]) -> bool:
     return len(paths) == 1 and is_store(paths[0])
 
 
+def refuse_stores(paths: Sequence[str | Path]) -> None:
+    """Refuse prepared texts where plain text is expected: their files would be taken for it."""
+    if stores := [str(path) for path in paths if is_store(path)]:
+        raise UsageError(
+            f"{stores[0]} is a prepared text, which is used alone and is not prepared again. Prepare all your files "
+            "into one: wordstill prepare FILE FILE --out STORE"
+        )
+
+
 def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
     """What text is prepared and how, to tell whether a resumed run is about the same."""
     contents = {
-        source.name if source.path is None else str(source.path.resolve()): source.sha256()
+        source.name if source.path is None else path_text(source.path.resolve()): source.sha256()
         for source in find_sources(paths)
     }
     return {"content of": contents, "settings": asdict(config)}

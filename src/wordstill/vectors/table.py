@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,6 +98,12 @@ class WordVectors:
         arrays = [self.matrix] if self.compressed is None else self.compressed.arrays.values()
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def _is_lower_case(self) -> bool:
+        """Whether the words were put in lower case when the table was made."""
+        vocabulary = self.provenance.get("vocabulary")
+        return isinstance(vocabulary, Mapping) and vocabulary.get("key") == "lower"
+
     @cached_property
     def unit(self) -> NDArray[np.float32]:
         """The rows scaled to length one, float32, (words, dim); rows of zeros stay zeros. Computed once."""
@@ -124,6 +131,8 @@ class WordVectors:
             row = self._rows.get(key)
             found = queries.resolve(self, [key]).vectors if row is None else self.take([row])
             return found.reshape(self.dim)
+        if not isinstance(key, Sequence):
+            raise UsageError(f"Vectors are looked up by word or list of words; got {key!r}. Rows are in matrix.")
         return queries.resolve(self, key).vectors
 
     def __repr__(self) -> str:
@@ -157,15 +166,46 @@ class WordVectors:
     def find(self, words: Sequence[str], *, own: bool = False) -> list[int | NDArray[np.float32] | None]:
         """For each word its row, or the row or vector that a back-off gives it, or None.
 
+        A word that a table of lower-case words lacks is looked up in lower case before any back-off is asked.
         With ``own``, as in look-ups and queries, the table's subwords are asked if no back-offs were chosen.
         """
         found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
+        if None in found and self._is_lower_case:
+            found = [self._rows.get(word.lower()) if row is None else row for word, row in zip(words, found)]
         policies = self.backoffs if self._strict or not own else choose_backoffs(self, ["subwords"])
         if policies and None in found:
             missing = [number for number, row in enumerate(found) if row is None]
             for number, answer in zip(missing, fall_back(self, [words[number] for number in missing], policies)):
                 found[number] = answer
         return found
+
+    @property
+    def vectors(self) -> Matrix:
+        """The matrix, under gensim's name."""
+        return self.matrix
+
+    @property
+    def vector_size(self) -> int:
+        """The length of a vector, under gensim's name."""
+        return self.dim
+
+    @property
+    def index_to_key(self) -> list[str]:
+        """The words in the order of the rows, under gensim's name."""
+        return list(self.words)
+
+    @property
+    def key_to_index(self) -> Mapping[str, int]:
+        """The row of each word, under gensim's name."""
+        return MappingProxyType(self._rows)
+
+    def get_vector(self, word: str, norm: bool = False) -> NDArray[np.float32]:
+        """The vector of a word, with length one if ``norm``."""
+        return unit_rows(self[[word]])[0] if norm else self[word]
+
+    def distance(self, a: Item, b: Item) -> float:
+        """One less the cosine of two words or vectors."""
+        return 1 - self.similarity(a, b)
 
     def similarity(self, a: Item, b: Item) -> float:
         """The cosine of two words or vectors; 0 if either is all zeros."""
@@ -328,6 +368,10 @@ def index_of(words: tuple[str, ...]) -> dict[str, int]:
 
 def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
     """A read-only view of a matrix that fits the words."""
+    if not isinstance(matrix, np.ndarray):
+        raise UsageError(
+            f"The matrix is a {type(matrix).__name__}, expected an array. Use np.array(matrix, dtype=np.float32)."
+        )
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
         raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
     if matrix.dtype not in (np.float32, np.float16):

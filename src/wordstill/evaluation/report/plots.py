@@ -203,6 +203,28 @@ def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
     return _svg(left + cell * len(words) + left * 0.6, top + cell * len(words) + 8, parts)
 
 
+def group_map(
+    vectors: WordVectors, groups: Mapping[str, Sequence[str]], *, seed: int = 0, width: int = 760, height: int = 460
+) -> str:
+    """A map of words by t-SNE, coloured by group; words that the table lacks are left out."""
+    check_projection("tsne")
+    known = {name: [word for word in words if word in vectors] for name, words in groups.items()}
+    words = [word for group in known.values() for word in group]
+    places = _neighbourhoods(vectors[words].astype(np.float64), seed)
+    low, high = places.min(axis=0), places.max(axis=0)
+    placed = iter((places - low) / np.maximum(high - low, 1e-9) * [width - 110, height - 60] + [20, 20])
+    parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fff"/>']
+    for number, (name, group) in enumerate(known.items()):
+        for word in group:
+            x, y = next(placed)
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
+            parts.append(_text(x + 6, y + 4, word))
+        left = 20 + number * (width - 40) / len(known)
+        parts.append(f'<circle cx="{left:.1f}" cy="{height - 16}" r="5" fill="{colour(number)}"/>')
+        parts.append(_text(left + 9, height - 12, name))
+    return _svg(width, height, parts)
+
+
 def size_text(words: float) -> str:
     """A number of words in its usual unit."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
