@@ -6,14 +6,13 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError, UsageError
-from wordstill.vectors import queries
+from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
@@ -179,34 +178,6 @@ class WordVectors:
                 found[number] = answer
         return found
 
-    @property
-    def vectors(self) -> Matrix:
-        """The matrix, under gensim's name."""
-        return self.matrix
-
-    @property
-    def vector_size(self) -> int:
-        """The length of a vector, under gensim's name."""
-        return self.dim
-
-    @property
-    def index_to_key(self) -> list[str]:
-        """The words in the order of the rows, under gensim's name."""
-        return list(self.words)
-
-    @property
-    def key_to_index(self) -> Mapping[str, int]:
-        """The row of each word, under gensim's name."""
-        return MappingProxyType(self._rows)
-
-    def get_vector(self, word: str, norm: bool = False) -> NDArray[np.float32]:
-        """The vector of a word, with length one if ``norm``."""
-        return unit_rows(self[[word]])[0] if norm else self[word]
-
-    def distance(self, a: Item, b: Item) -> float:
-        """One less the cosine of two words or vectors."""
-        return 1 - self.similarity(a, b)
-
     def similarity(self, a: Item, b: Item) -> float:
         """The cosine of two words or vectors; 0 if either is all zeros."""
         return self.n_similarity(a, b)
@@ -251,6 +222,9 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
+    get_vector, distance = gensim_names.get_vector, gensim_names.distance
+    vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
+    index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
@@ -292,6 +266,19 @@ class WordVectors:
         from wordstill import formats
 
         return formats.read(path, format, repair=repair, progress=progress)
+
+    @classmethod
+    def from_pretrained(cls, name: AnyPath, *, revision: str | None = None, token: str | None = None) -> WordVectors:
+        """Open a table of the Hugging Face Hub, such as ``user/name``, or a folder; see ``wordstill.formats.hub``."""
+        from wordstill.formats import hub
+
+        return hub.download(name, revision=revision, token=token)
+
+    def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the table with its model card to the Hub as ``user/name``; gives its address."""
+        from wordstill.formats import hub
+
+        return hub.upload(self, name, private=private, token=token)
 
     def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
