@@ -355,10 +355,6 @@ def index_of(words: tuple[str, ...]) -> dict[str, int]:
 
 def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
     """A read-only view of a matrix that fits the words."""
-    if not isinstance(matrix, np.ndarray):
-        raise UsageError(
-            f"The matrix is a {type(matrix).__name__}, expected an array. Use np.array(matrix, dtype=np.float32)."
-        )
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
         raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
     if matrix.dtype not in (np.float32, np.float16):
