@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 project = "wordstill"
 version = release = wordstill.__version__
 author = copyright = "the wordstill authors"
-extensions = [
-    "myst_nb",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx_copybutton",
-]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = "wordstill"

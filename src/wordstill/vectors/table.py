@@ -366,6 +366,8 @@ def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
 
 def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
     """Compressed rows that fit the words."""
+    if not isinstance(rows, CompressedRows):
+        raise UsageError(f"The matrix is a {type(rows).__name__}, expected an array: np.array(matrix, np.float32).")
     if rows.shape[0] != count or rows.shape[1] < 1:
         raise UsageError(f"The compressed rows have shape {rows.shape}, expected ({count}, dim) for {count} words.")
     return rows
