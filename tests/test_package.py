@@ -196,6 +196,10 @@ def test_public_names():
         wordstill.destill  # noqa: B018
 
 
+def test_completion_shows_the_public_names_only():
+    assert dir(wordstill) == sorted(wordstill.__all__)
+
+
 LAZY = """
 import sys
 import wordstill

@@ -365,3 +365,24 @@ def test_several_tables_are_written_all_or_none(tmp_path):
     with pytest.raises(UsageError, match="cannot be written as JSON"):
         write_artifacts({"good": good, "bad": bad}, tmp_path / "out")
     assert names(tmp_path) == []
+
+
+def test_the_usual_settings_are_arguments(short_text, config):
+    single = distill(
+        short_text,
+        methods="ase",
+        teacher=config.teacher.name,
+        dtype="float32",
+        min_count=2,
+        max_vocab=5,
+        words=["new house"],
+        key="none",
+        segmenter="possessives",
+        seed=3,
+    )["ase"]
+    assert len(single) == 6
+    assert single.words[-1] == "new house"
+    assert single.provenance["seed"] == 3
+    assert single.provenance["vocabulary"]["key"] == "none"
+    with pytest.raises(UsageError, match=r"min_count= and seed= cannot be combined with config="):
+        distill(short_text, min_count=2, seed=1, config=config)

@@ -37,7 +37,6 @@ GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 app = typer.Typer(
     cls=CarefulGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
