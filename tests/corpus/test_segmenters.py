@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
@@ -68,6 +70,13 @@ def test_a_store_knows_its_segmenter(make_corpus, name, text):
     assert {"chinese": "北京大学", "possessives": "dog"}[name] in words
     assert "dog's" not in words
     assert corpus.meta["settings"]["segmenter"] == recorded_segmenter(corpus.meta["settings"]["segmenter"]).name
+
+
+@pytest.mark.parametrize("name", SEGMENTERS)
+def test_other_processes_get_their_own(name):
+    found = segmenter(name)
+    found.spans(JAPANESE)
+    assert pickle.loads(pickle.dumps(found)).spans(JAPANESE) == found.spans(JAPANESE)
 
 
 def test_unknown_names():

@@ -57,6 +57,10 @@ class ScriptSegmenter:
             position = run.end()
         return found + self._usual(form, position, len(form))
 
+    def __reduce__(self) -> tuple[type[ScriptSegmenter], tuple[()]]:
+        # Dictionaries of libraries cannot be pickled; another process loads its own.
+        return type(self), ()
+
     @abstractmethod
     def cut(self, text: str) -> Iterator[str]:
         """The words of a text in this script, which concatenate to it."""
