@@ -41,8 +41,13 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3)
 DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 """What each weight is multiplied with, one at a time."""
-WEIGHTS = ("lower_weight", "context_weight", "window_weight", "neighbor_weight", "sentence_weight")
-EXPONENTS = {"state_exponent": (0.0, 0.05, 0.2), "lower_exponent": (0.1, 0.3), "exponent": (0.0, 0.1)}
+WEIGHTS = ("state_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
+EXPONENTS = {
+    "state_exponent": (0.0, 0.2),
+    "lower_exponent": (0.1, 0.3),
+    "window_exponent": (0.25, 0.45),
+    "exponent": (0.0, 0.1),
+}
 
 
 def main() -> None:
