@@ -3,27 +3,49 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
+DOCS := $(VENV)/.docs
+INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The demo has a small environment of its own, unless the developers' is there already.
+DEMO := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
+# Only files are taken from this wheel: text and three sets. gensim has no wheel for Python 3.14.
+GENSIM := gensim==4.4.0
 
-.PHONY: help demo test check format experiments clean
+.PHONY: help demo test check format docs experiments clean
 
 help:
 	@echo "make demo         distill the bundled model over the bundled Wikipedia text, and score the vectors"
 	@echo "make test         every check and test"
+	@echo "make docs         build the site into out/site"
 	@echo "make check        lint and types only"
 	@echo "make format       format the code"
 	@echo "make experiments  measure speed and memory, and rewrite the tables (experiments/README.md)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	touch $(READY)
 
 $(KERNELS): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[kernels]'
+	$(BIN)/python $(INSTALL) --editable '.[kernels]'
 	touch $(KERNELS)
 
-demo: $(READY)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m wordstill.demo --out out/demo
+$(DOCS): $(READY)
+	$(BIN)/python $(INSTALL) --editable '.[docs]'
+	touch $(DOCS)
+
+# Without a compiler, mwparserfromhell is installed as plain Python.
+.venv-demo/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-demo
+	WITH_EXTENSION=0 .venv-demo/bin/python $(INSTALL) --editable '.[demo]'
+	.venv-demo/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+		--python-version 3.12 --dest .venv-demo/wheels $(GENSIM)
+	touch .venv-demo/.ready
+
+demo: $(DEMO)/.ready
+	HF_HUB_OFFLINE=1 $(DEMO)/bin/python -m wordstill.demo --out out/demo --gensim "$$(echo $(DEMO)/wheels/gensim-*.whl)"
+
+docs: $(DOCS)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/site
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -43,4 +65,4 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.tables
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) .venv-demo out

@@ -31,7 +31,9 @@ def test_still_agrees_with_people_on_every_pair(demo):
 
 def test_it_leaves_vectors_and_says_what_to_try_next(demo):
     out, printed = demo
-    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "store", "vectors"]
+    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "map.svg", "store", "vectors"]
     assert sorted(path.name for path in (out / "vectors").iterdir()) == ["ase", "still"]
     assert "Try next" in printed
+    assert "philosopher" in printed
+    assert "<circle" in (out / "map.svg").read_text()
     assert "WordSim-353" in printed

@@ -1,5 +1,7 @@
 """What the documents say is true: their code runs, and their links lead somewhere."""
 
+import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -18,6 +20,19 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
+def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
+    pages = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+    assert len(pages) == 7
+    for page in pages:
+        cells = re.findall(r"```\{code-cell\} python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+        script = "\n".join(re.sub(r"^:tags:.*$", "", cell, flags=re.MULTILINE) for cell in cells)
+        tree = ast.parse(script, filename=page.name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wordstill"):
+                module = importlib.import_module(node.module)
+                assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], page.name
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/python.md"])
 def test_python_examples_run(name, tmp_path):
     (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
@@ -29,7 +44,7 @@ def test_python_examples_run(name, tmp_path):
 
 def test_links_lead_somewhere():
     lost = []
-    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*.md")):
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/*.md")):
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text()):
             file = page.parent / target if target else page
             if not file.exists() or (anchor and anchor not in anchors(file)):

@@ -35,6 +35,7 @@ ROOMS = (
     "baselines",
     "evaluation",
     "meaning",
+    "reproduction",
     "explore",
     "cli",
     "demo",
@@ -193,6 +194,10 @@ def test_public_names():
     assert (wordstill.distill, wordstill.evaluate, wordstill.prepare) == (distill, evaluate, prepare)
     with pytest.raises(AttributeError, match="module 'wordstill' has no attribute 'destill'"):
         wordstill.destill  # noqa: B018
+
+
+def test_completion_shows_the_public_names_only():
+    assert dir(wordstill) == sorted(wordstill.__all__)
 
 
 LAZY = """

@@ -16,6 +16,7 @@ from experiments.speed import (
     gpu_throughput,
     intrinsic,
     memory,
+    page_speed,
     precision,
     prepare,
     retrofit,
@@ -33,6 +34,7 @@ BENCHMARKS: tuple[ModuleType, ...] = (
     retrofit,
     analogies,
     intrinsic,
+    page_speed,
 )
 
 

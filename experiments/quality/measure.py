@@ -24,7 +24,7 @@ from typing import Any, get_args
 
 import torch
 
-from experiments.quality.scoring import SEEN, check_data, evaluation_words, score_file, use_one_thread
+from experiments.quality.scoring import check_data, evaluation_words, score_file, use_one_thread
 from experiments.quality.word_tables import Made, Text, loaded
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
 from wordstill.corpus import VocabularyConfig
@@ -43,7 +43,7 @@ Scores = dict[str, Any]
 def main() -> None:
     """Measure, and write the result."""
     options = arguments()
-    check_data()
+    check_data(probe=not options.no_probe)
     facts = {
         "title": options.title,
         "command": command_line(MODULE, sys.argv[1:]),
@@ -56,7 +56,7 @@ def main() -> None:
         for number, made in enumerate(everything(options, Path(folder))):
             path = place(made, options.keep, number, Path(folder))
             made.vectors.save(path, ARTIFACT.name, overwrite=True)
-            result.expect(made, pool.submit(score_file, path))
+            result.expect(made, pool.submit(score_file, path, probe=not options.no_probe))
         # Others may want the GPU while tables are scored.
         torch.cuda.empty_cache()
         result.wait()
@@ -71,7 +71,7 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
     config = DistillConfig(
         methods=options.method or METHODS,
         teacher=TeacherConfig(options.teacher, dtype=options.dtype),
-        vocabulary=VocabularyConfig(min_count=SEEN, max_size=options.max_vocab, words=evaluation_words()),
+        vocabulary=VocabularyConfig(min_count=options.min_count, max_size=options.max_vocab, words=evaluation_words()),
         budget=options.budget,
         read=options.read,
         epochs=options.epochs,
@@ -138,6 +138,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384")
     parser.add_argument("--table", action="append", default=[], help="NAME=PATH, an existing table")
     parser.add_argument("--seed", type=int, action="append", help="may be repeated")
+    parser.add_argument("--min-count", type=int, default=VocabularyConfig.min_count)
+    parser.add_argument("--no-probe", action="store_true", help="leave out the linear probe, which takes longest")
     parser.add_argument("--max-vocab", type=int, default=400_000)
     parser.add_argument("--budget", type=int, default=None)
     parser.add_argument("--read", default=DistillConfig.read, choices=get_args(Unit))

@@ -10,7 +10,7 @@ from wordstill.evaluation import DATASETS, PROTOCOLS, SUITES, Evaluation, Score,
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.vectors import WordVectors
 
-SETS = (*SUITES["papers"], *SUITES["probe"])
+SETS, PROBES = SUITES["papers"], SUITES["probe"]
 SENTENCES = SUITES["sentences"]
 SIF = replace(PROTOCOLS["default"], name="default with sentence=sif", sentence="sif")
 SEEN = 2
@@ -24,9 +24,9 @@ def evaluation_words() -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for name in named for word in words_of(name)))
 
 
-def check_data() -> None:
+def check_data(*, probe: bool = True) -> None:
     """Read every set, so that a missing one is an error before anything is made."""
-    for name in SETS:
+    for name in (*SETS, *(PROBES if probe else ())):
         make_task(name)
 
 
@@ -37,18 +37,19 @@ def use_one_thread() -> None:
     threadpool_limits(1)
 
 
-def score_file(path: Path) -> dict[str, Any]:
+def score_file(path: Path, *, probe: bool = True) -> dict[str, Any]:
     """Score a table from a file or folder."""
-    return score(WordVectors.load(path))
+    return score(WordVectors.load(path), probe=probe)
 
 
-def score(vectors: WordVectors) -> dict[str, Any]:
+def score(vectors: WordVectors, *, probe: bool = True) -> dict[str, Any]:
     """Scores by kind of measurement, then by set.
 
     ``pairs seen in the text`` are the similarity sets once more with the words that the text shows at least
     twice, so that methods which know other words too can be compared with those which do not.
     """
-    found = {"all": _by_set(evaluate(vectors, SETS)), "sif": _by_set(evaluate(vectors, SENTENCES, SIF))}
+    sets = (*SETS, *(PROBES if probe else ()))
+    found = {"all": _by_set(evaluate(vectors, sets)), "sif": _by_set(evaluate(vectors, SENTENCES, SIF))}
     if vectors.counts is not None:
         shown = [word for word, count in zip(vectors.words, vectors.counts) if count >= SEEN]
         found["pairs seen in the text"] = _by_set(evaluate(vectors.subset(shown), EIGHT))

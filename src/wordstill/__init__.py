@@ -34,3 +34,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_ON_FIRST_USE[name]), name)
     except ModuleNotFoundError as error:
         raise MissingExtra(str(error.name), "distill", f"wordstill.{name}") from error
+
+
+def __dir__() -> list[str]:
+    # For completion: what is imported on first use is there, and what only this module uses is not.
+    return sorted(__all__)

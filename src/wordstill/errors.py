@@ -39,7 +39,7 @@ class TrainingError(WordstillError):
     """A training that has diverged."""
 
 
-class MissingExtra(WordstillError):
+class MissingExtra(WordstillError, ImportError):
     """A feature needs a package that is not installed."""
 
     exit_code = 2

@@ -50,6 +50,12 @@ CASES = {
         FastText,
         {"sg": 1, "bucket": 100},
     ),
+    "cbow of n-grams": (
+        Fasttext,
+        FasttextConfig(dim=8, epochs=2, subsample=0.01, buckets=100, objective="cbow"),
+        FastText,
+        {"sg": 0, "bucket": 100},
+    ),
 }
 
 
@@ -67,6 +73,22 @@ def test_the_result_is_that_of_gensim_on_the_same_lists(planted, baseline, confi
     oracle.min_alpha = min(1e-4, config.rate / 250)
     oracle.train(sentences, total_words=planted.words, epochs=2)
     np.testing.assert_array_equal(found.vectors, oracle.wv[planted.vocabulary.keys])
+
+
+@pytest.mark.parametrize("baseline", [Skipgram, Fasttext])
+def test_the_other_table_is_that_of_contexts(planted, topics_apart, baseline):
+    from wordstill import WordVectors
+
+    settings = {"buckets": 100} if baseline is Fasttext else {}
+    tables = []
+    for side in ("words", "contexts"):
+        config = baseline.config_type(dim=10, epochs=6, subsample=0, side=side, **settings)
+        tables.append(baseline(config, Training(seed=3)).fit(planted))
+    words, contexts = tables
+    assert words.vectors.shape == contexts.vectors.shape
+    assert not np.allclose(words.vectors, contexts.vectors)
+    # What a word predicts best are its neighbors in the table of contexts, which are of its own topic.
+    assert topics_apart(WordVectors(planted.vocabulary.keys, contexts.vectors)) > 0.5
 
 
 def test_several_workers(planted, topics_apart):

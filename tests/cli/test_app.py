@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -113,3 +114,19 @@ def test_without_torch_distill_says_what_to_install(start, tmp_path):
     assert done.returncode == 2
     assert "pip install 'wordstill[distill]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("wordstill ev", "evaluate"), ("wordstill meaning sim", "similar"), ("wordstill distill --min", "--min-count")],
+)
+def test_completion_in_bash(words, expected):
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(wordstill.__file__).parents[1]),
+        "_WORDSTILL_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    script = "from wordstill.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert expected in done.stdout.split(), done.stderr

@@ -117,13 +117,13 @@ def test_repair_says_what_it_did(cli, here):
 
 BAD = {
     "output exists": (("table", "taken"), 2, "taken exists already"),
-    "unknown suffix": (("table", "x.pkl"), 2, "No format is written to files ending in '.pkl'"),
+    "unknown suffix": (("table", "x.pkl"), 2, "Unknown extension '.pkl'"),
     "unknown format": (("table", "x", "--to", "gensin"), 2, "Did you mean 'gensim'"),
     "unknown source format": (("table", "x", "--from", "glov"), 2, "Unknown format 'glov'"),
     "no room": (("table", "x.txt", "--dtype", "i8"), 2, "cannot store i8. Formats that can: wordstill"),
     "unknown type": (("table", "x", "--dtype", "f8"), 2, "Known: f16, f32, i8"),
     "too many numbers": (("table", "x", "--dim", "5"), 2, "dim must be at most 4, that of the table; got 5"),
-    "missing words": (("table", "x", "--words", "words.txt"), 2, "1 of 2 words are not in the table, 'kings'"),
+    "missing words": (("table", "x", "--words", "words.txt"), 2, "2 of 2 words are not in the table, 'kings'"),
     "no word list": (("table", "x", "--words", "nowhere"), 1, "Cannot read nowhere"),
     "empty word list": (("table", "x", "--words", "empty"), 1, "empty is empty"),
     "no source": (("nowhere", "x"), 1, "nowhere"),
@@ -136,7 +136,7 @@ BAD = {
 def test_bad_input_leaves_nothing(cli, here, arguments, code, message):
     (here / "taken").mkdir()
     (here / "empty").write_text("")
-    (here / "words.txt").write_text("king\nkings\n")
+    (here / "words.txt").write_text("kings\nqueens\n")
     before = sorted(here.iterdir())
     ended = cli("convert", *arguments)
     assert ended.code == code
@@ -165,3 +165,12 @@ sys.exit(f"imported: {heavy}" if heavy else 0)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_words_that_are_not_there_are_skipped_and_reported(cli, here):
+    (here / "words.txt").write_text("king\nkings\n")
+    ended = cli("convert", "table", "less", "--words", "words.txt")
+    assert ended.code == 0
+    assert "1 of 2 words are not in the table, 'kings' first" in ended.err
+    assert WordVectors.load(here / "less").words == ("king",)

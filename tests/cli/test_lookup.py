@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,34 @@ def test_an_unknown_rule(cli, place):
     done = cli("analogy", place, "king", "queen", "boat", "--rule", "3cosmin")
     assert done.code == 2
     assert "Unknown rule for analogies '3cosmin'" in done.err
+
+
+def test_a_word_that_is_not_there_does_not_hide_the_others(cli, place):
+    done = cli("similar", place, "xyzzy", "queen", "-n", "2")
+    assert done.code == 0
+    assert shown_words(done.out)[0] == "queen"
+    assert "'xyzzy' is not among the 6 words" in done.err
+    assert "--unknown teacher" in done.err
+    alone = cli("similar", place, "xyzzy")
+    assert (alone.code, alone.out) == (2, "")
+
+
+def test_json(cli, place):
+    found = json.loads(cli("similar", place, "queen", "king", "-n", "2", "--json").out)
+    assert [entry["word"] for entry in found["queen"]] == [
+        word for word, _ in WordVectors.load(place).most_similar("queen", topn=2)
+    ]
+    assert list(found) == ["queen", "king"]
+    answers = json.loads(cli("analogy", place, "queen", "king", "river", "-n", "1", "--json").out)
+    assert list(answers[0]) == ["word", "score"]
+
+
+def test_tables_of_lower_case_words_are_asked_in_lower_case(cli, tmp_path):
+    matrix = np.eye(3, dtype=np.float32)
+    WordVectors(["film", "new york", "sun"], matrix, provenance={"vocabulary": {"key": "lower"}}).save(tmp_path / "t")
+    done = cli("similar", tmp_path / "t", "Film", "New York", "-n", "1")
+    assert done.code == 0
+    assert "'Film' is not in the table; using 'film' instead." in done.err
+    table = WordVectors.load(tmp_path / "t")
+    assert table["FILM"].tolist() == [1, 0, 0]
+    assert "FILM" not in table

@@ -191,7 +191,7 @@ PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")
         (("train", "{text}", "--out", "t"), "not a file of triples"),
         (("train", "{text}", "--out", "t", "--preset", "papers"), "Unknown preset 'papers'"),
         (("encode", "{vectors}", "{text}", "--out", "t"), "not a saved encoder"),
-        (("similar", "{masked}", "x", "a river", "one"), "The span 'one' cannot be read"),
+        (("similar", "{masked}", "x", "a river", "one"), "There is no word 'one' in 'a river'"),
         (("encode", "{masked}", "nowhere.txt", "--out", "t"), "No such file"),
     ],
 )  # fmt: skip

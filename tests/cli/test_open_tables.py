@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
 
 from wordstill import WordVectors
+from wordstill.cli.open_tables import tables_inside
 from wordstill.corpus import Corpus
 
 
@@ -88,3 +90,10 @@ def test_info_verifies_only_when_asked(cli, vectors, tmp_path):
     damaged = cli("info", copy, "--verify")
     assert damaged.code == 1
     assert "words.txt" in damaged.err
+
+
+def test_info_as_json(cli, vectors, store):
+    found = json.loads(cli("info", vectors, "--json").out)
+    assert set(found) == {str(table) for table in tables_inside(vectors)}
+    assert found[str(vectors / "ase")]["format"] == "wordstill"
+    assert json.loads(cli("info", store, "--json").out)[str(store)]["paragraphs"]

@@ -139,4 +139,4 @@ def test_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
 
     monkeypatch.setattr("wordstill.baselines.train", train)
     assert cli("train", "text.txt", "--out", tmp_path / "vectors").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=False)), False)]
+    assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=True)), False)]

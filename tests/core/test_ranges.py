@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 
-from wordstill.core.settings import Range, field_kinds
+from wordstill.core.settings import Config, Range, field_kinds
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, parse_specs
 from wordstill.methods.context_to_vec import ContextToVecConfig
@@ -116,3 +117,22 @@ class _Words:
 def test_nothing_to_learn_from(words, message):
     with pytest.raises(UsageError, match=message):
         NegativeSampler(words, 1.0, "counts", 1e-30, torch.device("cpu"))
+
+
+@dataclass(frozen=True)
+class _Inner(Config):
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class _Outer(Config):
+    inner: _Inner = _Inner()
+    words: tuple[str, ...] = ()
+
+
+def test_a_text_is_no_list_of_texts_and_no_config():
+    with pytest.raises(UsageError, match=r"words must be a list of texts; got the text 'new york'. Use \['new york'\]"):
+        _Outer(words="new york")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"inner must be a _Inner; got 'big'. Use _Inner\(...\)"):
+        _Outer(inner="big")  # type: ignore[arg-type]
+    assert _Outer(words=["new york"]).words == ["new york"]  # type: ignore[arg-type]

@@ -10,6 +10,8 @@ WRONG = [
     ({"errors": "ignore"}, r"'ignore'.*replace, strict"),
     ({"encoding": "utf-9"}, r"encoding 'utf-9'"),
     ({"filter": "non"}, r"filter 'non'.*'none'"),
+    ({"segmenter": "chinse"}, r"Unknown segmenter 'chinse'. Did you mean 'chinese'"),
+    ({"splitter_language": "klingon"}, r"splitter_language must be a code such as en"),
 ]
 
 

@@ -28,9 +28,17 @@ def test_what_is_kept(name: str, pieces: list[str], kept: list[list[str]]) -> No
 
 
 def test_every_filter_has_a_case() -> None:
-    assert {name for name, _, _ in CASES} == set(FILTERS)
+    plain = {name for name, _, _ in CASES}
+    assert set(FILTERS) == plain | {"lower"} | {f"{name}-lower" for name in plain - {"none"}}
 
 
 def test_unknown_names_are_refused_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"filter 'x2statik'.*'x2static'"):
         PrepareConfig(filter="x2statik")
+
+
+def test_text_in_lower_case():
+    sentences = ["The Old Still stands. ", "It drips. ", "Nobody in İzmir has moved it since 1923, and " + "x" * 120]
+    for name in ("none", "x2static", "sentences-10-40"):
+        lower = get_filter("lower" if name == "none" else f"{name}-lower")(sentences)
+        assert lower == [[sentence.lower() for sentence in kept] for kept in get_filter(name)(sentences)]

@@ -10,7 +10,7 @@ from wordstill.corpus import PrepareConfig, preparation, prepare
 from wordstill.corpus.preparation import STORE, as_list, is_one_store, open_or_prepare
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.distilling import distill
-from wordstill.errors import DataError
+from wordstill.errors import DataError, UsageError
 from wordstill.teacher import TeacherConfig
 
 PLAIN = PrepareConfig()
@@ -86,3 +86,12 @@ def test_ctrl_c_while_preparing_can_be_resumed(short_text, saved_teacher, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
     resumed = distill(short_text, tmp_path / "out", config=config)["ase"]
     assert (resumed.matrix == distill(short_text, config=config)["ase"].matrix).all()
+
+
+@pytest.mark.parametrize("others", [1, 0])
+def test_a_store_is_not_prepared_again(make_corpus, tmp_path, others):
+    store = make_corpus("Some text.").path
+    text = tmp_path / "more.txt"
+    text.write_text("More.")
+    with pytest.raises(UsageError, match=r"is a prepared text, which is used alone"):
+        prepare([store, *[text] * others], tmp_path / "new", workers=1)

@@ -397,7 +397,10 @@ def test_lines_far_longer_than_a_block(tmp_path: Path) -> None:
     assert len(corpus.sentences) - 1 == 50_002
 
 
-def test_progress(tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     prepare([text], tmp_path / "store", workers=1, block_bytes=1000, progress=True)
     assert "prepare: 100%" in capsys.readouterr().err
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -41,7 +42,9 @@ KINDS = [
     ("a", b"{not json}\n", "text"),
     ("a", b"PAR1....", "parquet"),
     ("a.xml", b"<mediawiki xmlns=", "mediawiki"),
-    ("a.xml", b"<html>", "text"),
+    ("a.csv", b"anything", "csv"),
+    ("a.tsv", b"", "csv"),
+    ("a", b"<b>not a page", "text"),
     ("a", b"", "text"),
 ]
 
@@ -51,6 +54,64 @@ def test_kinds_of_files(tmp_path: Path, name: str, content: bytes, kind: str) ->
     (tmp_path / name).write_bytes(content)
     with find_sources([tmp_path / name])[0].open() as stream:
         assert detect_kind(stream) == kind
+
+
+MARKUP = [
+    ("a", b" \n<!DOCTYPE html><p>x", "HTML"),
+    ("a.txt", b"<html lang=en>", "HTML"),
+    ("a.htm", b"<p>x", "HTML"),
+    ("a.txt", b"%PDF-1.7\n", "PDF"),
+    ("a", b"{\\rtf1 x", "RTF"),
+    ("a", b"\xef\xbb\xbf<?xml version='1.0'?><a>", "XML"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "kind"), MARKUP)
+def test_markup_is_not_taken_for_text_unless_asked_for(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} is {kind}.*--format text"):
+        paragraphs(tmp_path / name)
+    assert paragraphs(tmp_path / name, format="text")
+
+
+CSV_TEXTS = ["one, two", 'a "quoted"\nline', "Übung; ende", "last"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_csv(tmp_path: Path, delimiter: str, block_bytes: int) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, delimiter=delimiter)
+        rows.writerow(["label", "text", "id"])
+        rows.writerows(["spam", text, number] for number, text in enumerate([CSV_TEXTS[0], "", *CSV_TEXTS[1:]]))
+        file.write("\n")
+    lines = [[line] for text in CSV_TEXTS for line in text.split("\n")]
+    assert paragraphs(path, block_bytes) == lines
+    assert paragraphs(path, block_bytes, field="label") == [["spam"]] * 5
+
+
+def test_csv_with_long_fields_and_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"text,n\n{'ü' * 200_000},1\n".encode("latin-1"))
+    assert paragraphs(path, encoding="latin-1") == [["ü" * 200_000]]
+
+
+BAD_CSV = [
+    (b"body,label\nx,y\n", r"no column 'text'. The first line names: 'body', 'label'.*--field"),
+    (b"", "no column 'text'. The first line names: nothing"),
+    (b"text,label\nx,y\none, two, three\n", r"a\.csv:3: 3 fields, expected 2"),
+    (b'text,label\n"x,y\n', "not well-formed CSV"),
+    (b"text,label\n\xff,y\n", "not UTF-8.*--encoding"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_CSV)
+def test_bad_csv(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        paragraphs(path)
 
 
 ENCODED = [

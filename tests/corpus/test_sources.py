@@ -4,12 +4,14 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from wordstill.corpus import prepare
 from wordstill.corpus.sources import Source, find_sources
 from wordstill.errors import DataError
 
@@ -94,3 +96,18 @@ def test_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BufferedReader(io.BytesIO(gzip.compress(DATA)))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
     assert read_all(find_sources(["-"])[0]) == DATA
+
+
+def test_names_that_are_not_utf_8_are_shown_and_stored(tmp_path: Path) -> None:
+    name = os.fsdecode(b"b\xe4r.txt")
+    (tmp_path / name).write_text("A text.")
+    assert [Path(source.name).name for source in find_sources(tmp_path)] == ["b\\xe4r.txt"]
+    corpus = prepare([tmp_path / name], tmp_path / "store", workers=1)
+    assert corpus.meta["sources"] == [f"{tmp_path}/b\\xe4r.txt"]
+
+
+def test_broken_links_in_a_folder_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "gone")
+    with pytest.warns(UserWarning, match=r"lead nowhere: the links .*b\.txt"):
+        assert len(find_sources(tmp_path)) == 1

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import resource
 from collections import Counter
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.corpus.disk_arrays import SpillCounter, merge_runs, read_run, write_run
+from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, RunIndex, SpillCounter, read_run, write_run
 from wordstill.errors import DataError
 
 PAIRS = st.lists(st.tuples(st.binary(max_size=3), st.integers(0, 1 << 40)), max_size=200)
@@ -33,19 +32,26 @@ def test_more_runs_than_are_merged_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_runs_are_merged_without_keeping_files_open(tmp_path: Path) -> None:
-    runs = []
-    for number in range(200):
-        runs.append(tmp_path / str(number))
-        with runs[-1].open("wb") as file:
-            write_run(file, [(b"%05d" % key, key) for key in range(number, 4000, 200)])
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
-    try:
-        merged = list(merge_runs(runs))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert merged == [(b"%05d" % key, key % 200, key) for key in range(4000)]
+def test_a_range_of_a_run_is_read_by_itself(tmp_path: Path) -> None:
+    entries = [(b"%05d" % key, key) for key in range(3 * CHUNK_ENTRIES + 5)]
+    path = tmp_path / "run"
+    with path.open("wb") as file:
+        write_run(file, entries)
+    run = RunIndex(path)
+    assert run.keys == [key for key, _ in entries[::CHUNK_ENTRIES]]
+    bounds = [b"", b"00000", b"00001", b"000011", b"01023", b"01024", b"02500", b"03076", b"9", None]
+    for low in bounds[:-1]:
+        for high in bounds:
+            keys, counts = run.between(low, high)
+            assert list(zip(keys, counts.tolist())) == [
+                (key, count) for key, count in entries if low <= key and (high is None or key < high)
+            ]
+
+
+def test_a_run_without_entries(tmp_path: Path) -> None:
+    (tmp_path / "run").write_bytes(b"")
+    keys, counts = RunIndex(tmp_path / "run").between(b"", None)
+    assert (keys, counts.tolist()) == ([], [])
 
 
 @pytest.mark.parametrize("size", [3, 20, 60])
@@ -56,3 +62,5 @@ def test_a_run_that_is_cut_short(tmp_path: Path, size: int) -> None:
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(DataError, match="cut short"):
         list(read_run(path))
+    with pytest.raises(DataError, match="cut short"):
+        RunIndex(path)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.corpus import vocabulary as vocabulary_module
 from wordstill.corpus.disk_arrays import SpillCounter
+from wordstill.corpus.segment import WordSegmenter
 from wordstill.errors import DataError, UsageError
 
 TEXT = "The cat and the dog. The cat sat.\nthe New York cat, in New York!\nA new york dog.\n"
@@ -173,6 +174,8 @@ def test_another_segmenter(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abba cab")
     corpus = prepare([tmp_path / "a.txt"], tmp_path / "store", segmenter=Letters())
     with pytest.raises(UsageError, match=r"segmenter 'letters', got 'words.v1'"):
+        Vocabulary.build(corpus, segmenter=WordSegmenter())
+    with pytest.raises(UsageError, match=r"segmenter 'letters', which is not built in"):
         Vocabulary.build(corpus)
     config = VocabularyConfig(min_count=1, words=("ba",))
     vocabulary = Vocabulary.build(corpus, config, segmenter=Letters())

@@ -208,7 +208,7 @@ def test_what_is_not_ours_is_never_overwritten(short_text, tmp_path, monkeypatch
 
 def test_a_vocabulary_that_is_empty_leaves_nothing(short_text, config, tmp_path):
     rare = DistillConfig(teacher=config.teacher, vocabulary=VocabularyConfig(min_count=10_000))
-    with pytest.raises(DataError, match=r"No word of .* occurs 10000 times"):
+    with pytest.raises(DataError, match=r"No word of .* occurs 10,000 times"):
         distill(short_text, tmp_path / "out", config=rare)
     assert names(tmp_path) == []
 
@@ -365,3 +365,24 @@ def test_several_tables_are_written_all_or_none(tmp_path):
     with pytest.raises(UsageError, match="cannot be written as JSON"):
         write_artifacts({"good": good, "bad": bad}, tmp_path / "out")
     assert names(tmp_path) == []
+
+
+def test_the_usual_settings_are_arguments(short_text, config):
+    single = distill(
+        short_text,
+        methods="ase",
+        teacher=config.teacher.name,
+        dtype="float32",
+        min_count=2,
+        max_vocab=5,
+        words=["new house"],
+        key="none",
+        segmenter="possessives",
+        seed=3,
+    )["ase"]
+    assert len(single) == 6
+    assert single.words[-1] == "new house"
+    assert single.provenance["seed"] == 3
+    assert single.provenance["vocabulary"]["key"] == "none"
+    with pytest.raises(UsageError, match=r"min_count= and seed= cannot be combined with config="):
+        distill(short_text, min_count=2, seed=1, config=config)

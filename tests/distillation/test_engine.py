@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -267,9 +268,10 @@ def test_a_state_of_another_run_is_refused(path):
         Rig(path, recipe='{"seed": 1}').engine.run(resume=True)
 
 
-def test_progress_shows_what_is_left_after_resuming(path, capsys):
+def test_progress_shows_what_is_left_after_resuming(path, capsys, monkeypatch):
     with pytest.raises(Interrupted):
         Rig(path, Echo(4, lambda: os.kill(os.getpid(), signal.SIGINT))).engine.run()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     Rig(path).engine.run(resume=True, show_progress=True)
     shown = capsys.readouterr().err
     assert "text: 100%" in shown
@@ -311,7 +313,8 @@ def test_a_state_that_has_run_away_is_not_saved(tmp_path):
     assert saved[1]["a/seen"].tolist() == [0, 1, 2, 3]
 
 
-def test_progress_says_how_methods_fare(capsys):
+def test_progress_says_how_methods_fare(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     rig = Rig(None)
     rig.engine.status_every = 0.0
     rig.engine.run(show_progress=True)

@@ -23,6 +23,8 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.errors import DataError
 from wordstill.teacher import Teacher, TeacherConfig
 
+pytestmark = pytest.mark.filterwarnings("ignore:The teacher .* does not know the language")
+
 LETTERS = "abdefgklmnoprstu"
 
 
@@ -165,7 +167,7 @@ def probed(tmp_path, monkeypatch, tiny_teacher):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
+    monkeypatch.setattr(Teacher, "from_config", lambda *_: tiny_teacher("bert-uncased"))
 
     def run(path, **vocabulary: object) -> tuple[Recipe, Estimate]:
         config = DistillConfig(
@@ -252,7 +254,7 @@ def test_all_files_of_a_folder_count(probed, tmp_path, lines):
 def test_sentences_per_line_survive(tmp_path, monkeypatch, tiny_teacher, lines):
     groups = ["\n".join(lines[start : start + 4]) for start in range(0, len(lines), 4)]
     (tmp_path / "grouped.txt").write_text("\n\n".join(groups))
-    monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
+    monkeypatch.setattr(Teacher, "from_config", lambda *_: tiny_teacher("bert-uncased"))
     config = DistillConfig(
         methods=("ase",), teacher=TeacherConfig("tiny"), prepare=PrepareConfig(sentences_per_line=True)
     )
@@ -283,7 +285,7 @@ def test_a_development_set_is_not_judged_by_the_beginning(tmp_path, monkeypatch,
         raise DataError(f"none of {len(words)} words")
 
     (tmp_path / "long.txt").write_text("\n".join(lines))
-    monkeypatch.setattr(Teacher, "from_config", lambda _: tiny_teacher("bert-uncased"))
+    monkeypatch.setattr(Teacher, "from_config", lambda *_: tiny_teacher("bert-uncased"))
     config = DistillConfig(methods=("x2static",), teacher=TeacherConfig("tiny"), epochs=2)
     judge = EarlyStopping(lambda vectors: 0.0, check_words=refuse)
     inputs = [tmp_path / "long.txt"]

@@ -95,7 +95,7 @@ def test_absent_words_of_texts_are_described():
 @pytest.mark.parametrize(
     ("oov", "kinds", "begins"),
     [
-        ("skip", ["similarity"], "Items with a word that is not in the table are left out of its figure."),
+        ("skip", ["similarity"], "Items with a word that is not in the table are skipped."),
         ("skip", ["categorisation", "probe"], "Items with a word"),
         ("skip", ["classification"], "Words are looked up"),
         ("skip", ["sts", "tagging"], "Words are looked up"),

@@ -2,16 +2,16 @@
 
 import http.client
 import json
-import random
 import re
 import socket
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("uvicorn")
 
+from experiments.speed.hostile import hostile_request, send
 from wordstill.explore.answers import Answers
 from wordstill.explore.server import POLICY, bind, describe
 
@@ -96,41 +96,9 @@ def test_the_api_describes_itself(address, library):
     assert about["replies"]["Near"] == {"word": "str", "score": "float", "count": "int | null"}
 
 
-def hostile(seed):
-    """Requests that nobody should send, as bytes."""
-    draw = random.Random(seed)
-    names = ["tables", "map", "search", "neighbors", "word", "sentences", "analogy", "odd", "axis", "compare", "x"]
-    keys = ["word", "table", "q", "topn", "limit", "words", "low", "high", "a", "b", "c", "pairs", "offset", "first"]
-    texts = ["", "-1", "9" * 20, "river", "\0", "🜁", "../../etc/passwd", "<script>", "%", "a" * 3000, ",:,:"]
-    path = draw.choice(["/api/", "/", "//", "/static/../", "/%2e%2e/", "/api/../"]) + draw.choice(names)
-    query = "&".join(f"{draw.choice(keys)}={quote(draw.choice(texts))}" for _ in range(draw.randrange(5)))
-    kind = draw.randrange(6)
-    if kind == 0:
-        return draw.randbytes(draw.randrange(200))
-    if kind == 1:
-        return b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n"
-    if kind == 2:
-        return f"GET {path}?{query} HTTP/1.1\r\nHost: {draw.choice(texts)[:50]}\r\n\r\n".encode("utf-8", "replace")
-    verb = draw.choice(["GET", "GET", "HEAD", "POST", "TRACE", "BREW"])
-    body = "Content-Length: 5\r\n\r\nabc" if verb == "POST" else "\r\n"
-    return f"{verb} {path}?{query} HTTP/1.1\r\nHost: HERE\r\n{body}".encode()
-
-
-def send(address, data):
-    place = urlsplit(address)
-    with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
-        connection.sendall(data.replace(b"HERE", place.netloc.encode()))
-        connection.shutdown(socket.SHUT_WR)
-        try:
-            while connection.recv(65_536):
-                pass
-        except ConnectionResetError:
-            pass
-
-
 def test_hostile_requests_leave_it_up(address):
     for seed in range(300):
-        send(address, hostile(seed))
+        send(address, hostile_request(seed))
     response, body = get(address, "/api/neighbors?word=river")
     assert response.status == 200
     assert json.loads(body)["word"] == "river"

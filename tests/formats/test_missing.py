@@ -12,7 +12,7 @@ from wordstill.errors import MissingExtra
 from wordstill.vectors import WordVectors
 
 NEEDS = {
-    "table.kv": ("gensim", "eval"),
+    "table.kv": ("gensim", "train"),
     "table.parquet": ("pyarrow", "distill"),
     "table.spacy": ("spacy", "spacy"),
     "table.txt.zst": ("zstandard", "distill"),
@@ -46,5 +46,6 @@ def test_a_bar_needs_tqdm(tmp_path, monkeypatch, vectors):
     vectors.save(tmp_path / "x.txt")
     for name in [name for name in sys.modules if name.partition(".")[0] == "tqdm"] + ["tqdm"]:
         monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with pytest.raises(MissingExtra, match="'tqdm'"):
         formats.read(tmp_path / "x.txt", progress=True)

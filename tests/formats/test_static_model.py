@@ -32,6 +32,7 @@ LOWER = [
     "known",
     "new_york_city",
     "rock & roll",
+    "日本 語",
 ]
 CASED = ["the", "Queen", "queen", "don't", "New York", "new", "york", "É", "IBM", "in", "los_angeles", ","]
 SENTENCES = [
@@ -42,12 +43,13 @@ SENTENCES = [
     "New York City; new york city hall, Los Angeles",
     "well-known 3.5 日本 É e\u0301",
     "Rock & roll in New Yorkshire. renew york",
+    "日本 語学, the 日 本 語",
     "",
     "Unknown!",
     "...",
     "the queen " * 300,
 ]
-MATRIX = np.random.default_rng(5).standard_normal((14, 5)).astype(np.float32)
+MATRIX = np.random.default_rng(5).standard_normal((15, 5)).astype(np.float32)
 BOTH = ("model2vec", "sentence-transformers")
 
 

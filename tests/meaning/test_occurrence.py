@@ -67,3 +67,13 @@ def test_an_excerpt_of_a_long_text():
     text = "a" * 70 + " bank " + "b" * 70
     assert Occurrence("The bank.", 4, 8).excerpt() == "The [bank]."
     assert Occurrence(text, 71, 75).excerpt(3) == "…aa [bank] bb…"
+
+
+def test_a_word_may_be_named():
+    assert Occurrence.at("They sat on the bank.", "bank") == Occurrence("They sat on the bank.", 16, 20)
+    assert Occurrence.at("Banks rise.", "banks").word == "Banks"
+    assert Occurrence.at("In New York City.", "New York").word == "New York"
+    with pytest.raises(UsageError, match=r"stands in .* 2 times. Choose one by its offsets: 2:6, 9:13"):
+        Occurrence.at("A bank, bank.".replace(", ", ",  "), "bank")
+    with pytest.raises(UsageError, match="There is no word 'art'"):
+        Occurrence.at("The party.", "art")

@@ -14,6 +14,7 @@ from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.errors import DataError, TrainingError, UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.learning.learner import STEPS
+from wordstill.teacher.layers import INPUT_EMBEDDINGS
 from wordstill.vectors import WordVectors
 
 VARIANTS = {
@@ -208,7 +209,7 @@ def test_a_loss_that_runs_away_is_told_at_once_with_its_step(text, learner):
 
 def test_layers_are_the_only_ones_looked_at(text, spec):
     method = text.build(spec)
-    assert set(method.layers) <= set(range(text.teacher.depth + 1))
+    assert set(method.layers) <= {INPUT_EMBEDDINGS, *range(text.teacher.depth + 1)}
     # Text.steps asks the teacher for these layers alone, so another one would raise.
     text.run(spec).finish()
 

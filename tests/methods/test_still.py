@@ -26,7 +26,7 @@ class Observed:
     def __init__(self, text, config: StillConfig) -> None:
         layers = tuple(sorted({0, config.lower, config.layer}))
         size, self.width = len(text.vocabulary), text.teacher.width
-        names = ("state", "lower", "sentence", "window", "left", "right")
+        names = ("state", "lower", "window", "left", "right")
         self.found: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in range(size)] for name in names}
         self.bags: list[list[int]] = []
         self.targets: list[np.ndarray] = []
@@ -69,7 +69,6 @@ class Observed:
             for name, value in {
                 "state": word(config.layer, number),
                 "lower": word(config.lower, number),
-                "sentence": means[sentence],
                 "window": mean(config.layer, around, sentence),
                 "left": mean(0, [low - 1], sentence),
                 "right": mean(0, [high], sentence),
@@ -101,7 +100,7 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
 
     def block(name: str, alone: np.ndarray, prior: float, exponent: float, weight: float) -> np.ndarray:
         rows = observed(name)
-        spread = np.concatenate([each for each in seen.found[name] if each]) if name == "sentence" else rows[frequent]
+        spread = rows[frequent]
         deviations = shrunk(rows, alone, prior) - spread.mean(axis=0)
         around = name not in ("state", "lower")
         share = counts / (counts + prior) if around else np.ones(len(counts))
@@ -120,9 +119,8 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
 
     around, low = config.context_prior, seen.alone_lower
     blocks = [
-        block("state", seen.alone, config.state_prior, config.state_exponent, 1.0),
+        block("state", seen.alone, config.state_prior, config.state_exponent, config.state_weight),
         block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight),
-        block("sentence", seen.alone, around, config.context_exponent, config.context_weight),
         block("window", seen.alone, around, config.window_exponent, config.window_weight),
         block("left", low, around, config.neighbor_exponent, config.neighbor_weight),
         block("right", low, around, config.neighbor_exponent, config.neighbor_weight),
@@ -138,9 +136,10 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
 SETTINGS = {
     "defaults": {"dim": 30},
     "everything else": {
-        "layer": 2, "dim": 20, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0, "lower_weight": 0.3,
-        "lower_exponent": 0.4, "context_weight": 1.3, "context_exponent": 0.1, "context_prior": 0.5, "window": 1,
-        "window_weight": 0.9, "window_exponent": 0.2, "neighbor_weight": 0.7, "neighbor_exponent": 0.35,
+        "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
+        "lower_weight": 0.3,
+        "lower_exponent": 0.4, "context_prior": 0.5,
+        "window": 1, "window_weight": 0.9, "window_exponent": 0.2, "neighbor_weight": 0.7, "neighbor_exponent": 0.35,
         "sentence_weight": 1.5, "strength": 2.0, "exponent": 0.2,
     },
 }  # fmt: skip
@@ -153,8 +152,11 @@ def test_it_is_the_equation(text, settings, rows_at_once):
     method = text.run("still:" + ",".join(f"{name}={value}" for name, value in settings.items()), BUDGET)
     table = method.finish(rows_at_once=rows_at_once)
     expected, _ = slow_still(text, config)
-    signs = np.sign((table.matrix * expected).sum(axis=0))
-    np.testing.assert_allclose(table.matrix * signs, expected, atol=1e-3)
+    # Directions of nearly the same variance may be turned; inner products are what they all have in common.
+    np.testing.assert_allclose(table.matrix @ table.matrix.T, expected @ expected.T, atol=2e-3)
+    leading = slice(0, 8)
+    signs = np.sign((table.matrix * expected).sum(axis=0))[leading]
+    np.testing.assert_allclose(table.matrix[:, leading] * signs, expected[:, leading], atol=2e-3)
 
 
 def test_lengths_are_those_of_the_sentence_regression(text):
@@ -170,10 +172,10 @@ def test_lengths_are_those_of_the_sentence_regression(text):
 @pytest.mark.parametrize(
     ("left_out", "layers", "most"),
     [
-        ({}, (0, 1, 3), 7),
-        ({"lower_weight": 0.0}, (0, 3), 6),
-        ({"neighbor_weight": 0.0}, (1, 3), 5),
-        ({"sentence_weight": 0.0, "window_weight": 0.0, "context_weight": 0.0}, (0, 1, 3), 4),
+        ({}, (0, 1, 3), 6),
+        ({"lower_weight": 0.0}, (0, 3), 5),
+        ({"neighbor_weight": 0.0}, (1, 3), 4),
+        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (0, 1, 3), 3),
     ],
 )
 def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, most):
@@ -186,7 +188,7 @@ def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, m
 
 
 def test_only_states_are_left_if_nothing_else_has_weight(text):
-    nothing = "lower_weight=0,context_weight=0,window_weight=0,neighbor_weight=0,sentence_weight=0,exponent=0"
+    nothing = "lower_weight=0,window_weight=0,neighbor_weight=0,sentence_weight=0,exponent=0,state_weight=1"
     alone = text.run(f"still:{nothing},state_exponent=0.15,dim=32").finish()
     first = text.run("still.v1:context_weight=0,dim=32").finish()
     np.testing.assert_allclose(alone.matrix, first.matrix, atol=1e-5)
@@ -214,6 +216,12 @@ def test_a_teacher_without_a_lower_layer_goes_without_that_block(hand_made_run, 
 def test_settings_out_of_range(setting, value):
     with pytest.raises(UsageError, match=f"{setting} must be .*got {value}"):
         StillConfig(layer=3, **{setting: value})
+
+
+def test_something_must_have_weight(hand_made_run):
+    names = ("state", "lower", "window", "neighbor", "sentence")
+    with pytest.raises(UsageError, match="every weight is 0"):
+        Still(StillConfig(layer=3, **{f"{name}_weight": 0.0 for name in names}), hand_made_run([1], width=3))
 
 
 def test_text_without_any_word_of_the_vocabulary_is_refused(hand_made_run):

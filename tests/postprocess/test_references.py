@@ -11,6 +11,7 @@ from wordstill.formats.quantized import quantize as to_int8
 from wordstill.postprocess import Pipeline
 from wordstill.postprocess.linear_transforms import common_rows, principal
 from wordstill.vectors import WordVectors
+from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 ROWS, DIM = 60, 7
 
@@ -44,6 +45,19 @@ def test_centre_and_unit(table, matrix):
     np.testing.assert_allclose(run("centre", table), matrix - matrix.mean(axis=0), atol=1e-6)
     lengths = [sum(float(number) ** 2 for number in row) ** 0.5 for row in matrix]
     np.testing.assert_allclose(run("unit", table), matrix / np.array(lengths)[:, None], atol=1e-6)
+
+
+def test_sentence_weights(table, matrix):
+    counts = np.arange(ROWS, 0, -1) ** 2
+    weighted = Pipeline.from_spec("sentence-weights:smoothing=0.01").fit_transform(table.replace(counts=counts))
+    expected = [row / np.linalg.norm(row) * 0.01 / (0.01 + count / counts.sum()) for row, count in zip(matrix, counts)]
+    np.testing.assert_allclose(weighted.matrix, expected, atol=1e-6)
+    np.testing.assert_allclose(cosines(weighted.matrix), cosines(matrix), atol=1e-5)
+    text = [" ".join(table.words[:9]), table.words[40]]
+    mean = SentenceEncoder(weighted).encode(text)
+    unit = Pipeline.from_spec("unit").fit_transform(table.replace(counts=counts))
+    sif = SentenceEncoder(unit, SentenceConfig("sif", 0.01, 0)).encode(text)
+    np.testing.assert_allclose(mean, sif, atol=1e-6)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -280,3 +280,19 @@ def test_save_and_load(vectors, tmp_path):
 def test_find_duplicate():
     assert find_duplicate(["a", "b"]) is None
     assert find_duplicate(["a", "b", "c", "b", "a"]) == (1, 3)
+
+
+def test_the_names_of_gensim():
+    table = WordVectors(["a", "b"], np.array([[3, 4], [0, 2]], dtype=np.float32))
+    assert table.vectors is table.matrix
+    assert (table.vector_size, table.index_to_key, dict(table.key_to_index)) == (2, ["a", "b"], {"a": 0, "b": 1})
+    assert table.get_vector("a").tolist() == [3, 4]
+    assert table.get_vector("a", norm=True).tolist() == pytest.approx([0.6, 0.8])
+    assert table.distance("a", "b") == pytest.approx(0.2)
+
+
+def test_what_is_no_array_or_no_word_is_refused():
+    with pytest.raises(UsageError, match=r"The matrix is a list, expected an array"):
+        WordVectors(["a"], [[1.0]])
+    with pytest.raises(UsageError, match=r"looked up by word or list of words; got 0"):
+        WordVectors(["a"], np.ones((1, 1), dtype=np.float32))[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -37,6 +37,9 @@ class SkipgramConfig(Config):
     rate: Annotated[float, Range(0, 10, above=True)] = 0.025
     """Initial learning rate; it falls linearly to a 250th or less. At a rate above 10, gensim silently skips
     most pairs."""
+    side: Literal["words", "contexts"] = "words"
+    """Which of both tables is the result: that of the words, or that of the contexts they predict, which others
+    throw away."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class FasttextConfig(SkipgramConfig):
     """Characters of the longest n-gram."""
     buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
     """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
+    objective: Literal["skipgram", "cbow"] = "skipgram"
+    """A word predicts its neighbours, or their mean predicts the word."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +111,7 @@ class Skipgram(Baseline):
         try:
             models = import_module("gensim.models")
         except ModuleNotFoundError as error:
-            raise MissingExtra("gensim", "eval", f"The baseline {self.name}") from error
+            raise MissingExtra("gensim", "train", f"The baseline {self.name}") from error
         model = getattr(models, self.trainer)(**self.settings())
         counts = text.vocabulary.counts.tolist()
         frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}
@@ -135,7 +140,8 @@ class Skipgram(Baseline):
         """The vectors in the order of the vocabulary."""
         vectors = np.zeros((len(text.vocabulary), self.config.dim), dtype=np.float32)
         keys = [key for key, there in zip(text.vocabulary.keys, text.occurring) if there]
-        vectors[text.occurring] = model.wv[keys]
+        rows = [model.wv.key_to_index[key] for key in keys]
+        vectors[text.occurring] = model.wv[keys] if self.config.side == "words" else model.syn1neg[rows]
         return Trained(vectors, text.occurring)
 
 
@@ -176,10 +182,12 @@ class Fasttext(Skipgram):
     def settings(self) -> dict[str, Any]:
         """The settings by gensim's names."""
         grams = {"min_n": self.config.shortest, "max_n": self.config.longest, "bucket": self.config.buckets}
-        return super().settings() | grams
+        return super().settings() | grams | {"sg": int(self.config.objective == "skipgram"), "cbow_mean": 1}
 
     def trained(self, text: WordText, model: Any) -> Trained:
         """The vectors in the order of the vocabulary, of every word that has an n-gram."""
+        if self.config.side == "contexts":
+            return super().trained(text, model)
         keys = text.vocabulary.keys
         known = np.array([key in model.wv.key_to_index or _has_ngram(model, key) for key in keys])
         vectors = np.zeros((len(keys), self.config.dim), dtype=np.float32)

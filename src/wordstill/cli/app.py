@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -17,7 +18,6 @@ from wordstill.cli import (
     distill,
     encode,
     evaluate,
-    explore,
     info,
     meaning,
     prepare,
@@ -28,6 +28,8 @@ from wordstill.cli import (
 )
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag
+from wordstill.cli.papers import reproduce
+from wordstill.cli.show import explore, plot
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
@@ -35,7 +37,6 @@ GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 app = typer.Typer(
     cls=CarefulGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,6 +74,8 @@ for name, command, examples in (
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
     ("explore", explore.command, explore.EXAMPLES),
+    ("reproduce", reproduce.command, reproduce.EXAMPLES),
+    ("plot", plot.command, plot.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
@@ -102,4 +105,7 @@ def main() -> None:
     if sys.platform.startswith("linux"):
         # Batches differ in size; blocks that cannot grow would fragment a GPU's memory until it is full.
         os.environ.setdefault(GPU_MEMORY, "expandable_segments:True")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Words and file names may have characters that the terminal's encoding lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
     app(prog_name="wordstill")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def command(
         list[str] | None,
         option(
             "METHOD",
-            "still (the default), sentence, ase, decontextual, principal, x2static, bert-skipgram or "
+            "still (the default), sentence, ase, decontextual, token-table, principal, x2static, bert-skipgram or "
             "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
             "one pass makes all.",
             "--method",
@@ -127,6 +128,7 @@ def command(
         checkpoint_seconds=60 * checkpoint_minutes,
     )
     options.output_folder(out)
+    _warn_of_idle_settings(config)
     early_stopping = read_development(development, patience)
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
@@ -135,6 +137,8 @@ def command(
     from wordstill.distillation import distill
     from wordstill.teacher.device import synchronize
 
+    if sys.stderr.isatty():
+        typer.echo(f"Loading {teacher.teacher}.", err=True)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
     tables = distill(
         cast("list[str | Path]", inputs),
@@ -150,6 +154,11 @@ def command(
     if profiler is not None:
         show_profile(profiler, seconds)
     show_result(tables, out, seconds)
+
+
+def _warn_of_idle_settings(config: DistillConfig) -> None:
+    if config.epochs > 1 and not any(request.kind.learns for request in config.requests):
+        warn(f"--epochs does nothing: {', '.join(config.methods)} reads the text once.")
 
 
 def show_dry_run(

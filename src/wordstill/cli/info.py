@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordstill.cli.open_tables import open_table, tables_inside
-from wordstill.cli.options import argument, flag
-from wordstill.cli.printing import count_text, disk_size, show_facts
+from wordstill.cli.options import AsJson, argument, flag
+from wordstill.cli.printing import count_text, disk_size, show_facts, show_json
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -24,39 +24,61 @@ wordstill info store --verify"""
 def command(
     path: Annotated[Path, argument("PATH", "A prepared text, or word vectors.")],
     verify: Annotated[bool, flag("Read all files and compare them with the recorded checksums.", "--verify")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show what a prepared text or a table of vectors contains and how it was made."""
+    """Show what a prepared text, a table of vectors or an encoder of meanings contains and how it was made."""
     from wordstill.corpus import is_store
 
     if is_store(path):
-        _show_store(path, verify=verify)
+        found = {path: _store_facts(path, verify=verify)}
+    elif (meanings := _meaning_facts(path)) is not None:
+        found = {path: meanings}
+    else:
+        found = {table: _table_facts(table, verify=verify) for table in tables_inside(path) or [path]}
+    if as_json:
+        show_json({str(place): facts for place, (_, facts, _) in found.items()})
         return
-    for number, table in enumerate(tables_inside(path) or [path]):
-        if number:
-            typer.echo()
-        _show_table(table, verify=verify)
+    for number, (place, (kind, facts, verified)) in enumerate(found.items()):
+        typer.echo(f"{chr(10) if number else ''}{place}: {kind}")
+        show_facts(facts)
+        if verified:
+            typer.echo(verified)
 
 
-def _show_store(path: Path, *, verify: bool) -> None:
+Facts = tuple[str, dict[str, str], str]
+"""What something is, its facts, and what was verified."""
+
+
+def _meaning_facts(path: Path) -> Facts | None:
+    """The facts of what ``wordstill meaning`` makes; None for anything else."""
+    try:
+        config = json.loads((path / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    if (path / "uses.jsonl").is_file():
+        return "uses of words with their meanings", {"encoder": str(config["encoder"]), "size": disk_size(path)}, ""
+    if config.get("format") != "wordstill-meaning":
+        return None
+    facts = {name: _flat(config[name]) for name in ("teacher", "layers", "width", "distiller")}
+    return "an encoder of meanings", facts | {"size": disk_size(path)}, ""
+
+
+def _store_facts(path: Path, *, verify: bool) -> Facts:
     from wordstill.corpus import Corpus
 
     corpus = Corpus.open(path, verify=verify)
     counts = {name.replace("_", " "): f"{number:,}" for name, number in corpus.meta["counts"].items()}
-    typer.echo(f"{path}: a prepared text")
-    show_facts(
-        {
-            **counts,
-            **{name.replace("_", " "): str(value) for name, value in corpus.meta["settings"].items()},
-            "made from": _few(corpus.meta.get("sources", [])),
-            "size": disk_size(path),
-            "hash": corpus.hash,
-        }
-    )
-    if verify:
-        typer.echo("All files are as recorded.")
+    facts = {
+        **counts,
+        **{name.replace("_", " "): _flat(value) for name, value in corpus.meta["settings"].items()},
+        "made from": _few(corpus.meta.get("sources", [])),
+        "size": disk_size(path),
+        "hash": corpus.hash,
+    }
+    return "a prepared text", facts, "All files are as recorded." if verify else ""
 
 
-def _show_table(path: Path, *, verify: bool) -> None:
+def _table_facts(path: Path, *, verify: bool) -> Facts:
     from wordstill.formats import recognize
     from wordstill.formats.artifact import ARTIFACT
 
@@ -73,10 +95,7 @@ def _show_table(path: Path, *, verify: bool) -> None:
     }
     if kind is ARTIFACT:
         facts["sha256"] = json.loads((path / "config.json").read_bytes())["sha256"]["vectors.safetensors"]
-    typer.echo(f"{path}: word vectors")
-    show_facts(facts)
-    if verify:
-        typer.echo(_verified(path, table, has_checksums=kind is ARTIFACT))
+    return "word vectors", facts, _verified(path, table, has_checksums=kind is ARTIFACT) if verify else ""
 
 
 def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
@@ -122,6 +141,14 @@ def _step(step: Any) -> str:
 
 
 def _flat(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int):
+        return f"{value:,}" if value >= 10_000 else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(map(_flat, value))
     if not isinstance(value, Mapping):
         return str(value)
     named = [str(value["name"])] if "name" in value else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
@@ -43,7 +42,7 @@ Inputs = Annotated[
     list[str],
     argument(
         "INPUT",
-        "Text, JSONL, Parquet or MediaWiki files, also compressed; folders or globs of them; - for the standard input.",
+        "Text, JSONL, CSV, Parquet or MediaWiki files, also compressed; folders or globs; - for the standard input.",
     ),
 ]
 NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]
@@ -53,10 +52,12 @@ ReportFile = Annotated[Path | None, option("FILE", "Write everything as JSON.", 
 Seed = Annotated[int, option("N", "Seed of everything random.", "--seed", min=0)]
 Overwrite = Annotated[bool, flag("Replace an existing output, and start again.", "--overwrite")]
 ShowProgress = Annotated[
-    bool | None, flag("Show progress bars; by default only on a terminal.", "--progress/--no-progress")
+    bool | None,
+    flag("Show progress: bars on a terminal, elsewhere a line every half minute.", "--progress/--no-progress"),
 ]
 VectorsPath = Annotated[Path, argument("VECTORS", "A folder or file of word vectors, in any known format.")]
 Topn = Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)]
+AsJson = Annotated[bool, flag("Print JSON instead of a table.", "--json")]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
 Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
 
@@ -109,8 +110,8 @@ class VocabularyOptions:
 class TextOptions:
     """How files of text are read."""
 
-    format: Annotated[str, option("NAME", "auto, text, jsonl, parquet or mediawiki.", panel=TEXT)] = "auto"
-    field: Annotated[str, option("NAME", "JSONL field or Parquet column.", panel=TEXT)] = "text"
+    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, parquet or mediawiki.", panel=TEXT)] = "auto"
+    field: Annotated[str, option("NAME", "JSONL field, or CSV or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,
         flag(
@@ -124,7 +125,8 @@ class TextOptions:
         option(
             "NAME",
             "Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
-            "sentences-10-40 (sentences of 10 to 40 words).",
+            "sentences-10-40 (sentences of 10 to 40 words); lower, x2static-lower and sentences-10-40-lower also "
+            "make the text lower case, whatever the model.",
             panel=TEXT,
         ),
     ] = "none"
@@ -134,10 +136,19 @@ class TextOptions:
     splitter_language: Annotated[
         str, option("CODE", "Language whose abbreviations the sentence splitter knows.", panel=TEXT)
     ] = "en"
+    segmenter: Annotated[
+        str,
+        option(
+            "NAME",
+            "How words are found: words; possessives (the same, but dog's is two words); or chinese, japanese or "
+            "thai, each with the extra of that name.",
+            panel=TEXT,
+        ),
+    ] = "words"
     errors: Annotated[str, option("RULE", "strict stops at undecodable bytes, replace inserts U+FFFD.", panel=TEXT)] = (
         "strict"
     )
-    encoding: Annotated[str, option("NAME", "Encoding of text and JSONL files.", panel=TEXT)] = "utf-8"
+    encoding: Annotated[str, option("NAME", "Encoding of text, JSONL and CSV files.", panel=TEXT)] = "utf-8"
 
     def config(self) -> PrepareConfig:
         """The settings, checked by their room."""
@@ -207,5 +218,8 @@ def shows_bar(asked: bool | None) -> bool:
 
 
 def wants_progress(asked: bool | None) -> bool:
-    """Whether to show progress bars."""
-    return sys.stderr.isatty() if asked is None else asked
+    """Whether to show progress: bars on a terminal or if asked for, a line now and then elsewhere."""
+    from wordstill.core.progress import BARS_ANYWHERE
+
+    BARS_ANYWHERE.set(asked is True)
+    return asked is not False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,6 +88,11 @@ def show_scored(scored: list[tuple[str, float]]) -> None:
     """Print words with their scores."""
     for word, score in scored:
         typer.echo(f"{score:8.4f}  {word}")
+
+
+def show_json(content: object) -> None:
+    """Print something as JSON."""
+    typer.echo(json.dumps(content, ensure_ascii=False, indent=2))
 
 
 def disk_size(path: Path) -> str:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from wordstill.cli.failures import warn
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import Topn, VectorsPath, argument, option
-from wordstill.cli.printing import show_scored
-from wordstill.errors import UsageError, unknown_name
+from wordstill.cli.options import AsJson, Topn, VectorsPath, argument, option
+from wordstill.cli.printing import show_json, show_scored
+from wordstill.errors import unknown_name
 from wordstill.vectors.analogies import Rule
+from wordstill.vectors.oov import UnknownWord
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -31,11 +33,16 @@ def similar(
     topn: Topn = 10,
     unknown: Unknown = None,
     teacher: TeacherName = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the nearest words of each word, with the cosine."""
+    """Show the nearest words of each word, with the cosine; words that are not in the table are reported."""
     table = open_for_words(vectors, unknown, teacher)
-    report_substitutes(table, words)
-    for number, (word, scored) in enumerate(zip(words, table.neighbors(words, topn))):
+    known = known_words(table, words)
+    found = table.neighbors(known, topn)
+    if as_json:
+        show_json({word: _plain(scored) for word, scored in zip(known, found)})
+        return
+    for number, (word, scored) in enumerate(zip(known, found)):
         if len(words) > 1:
             typer.echo(f"{chr(10) if number else ''}{word}")
         show_scored(scored)
@@ -62,12 +69,17 @@ def analogy(
     ] = "3cosadd",
     unknown: Unknown = None,
     teacher: TeacherName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Answer "A is to B as C is to what?", with the score of each answer."""
     table = open_for_words(vectors, unknown, teacher)
     first, second = (text.split(",") if rule == "3cosavg" else [text] for text in (a, b))
     report_substitutes(table, [*first, *second, c])
-    show_scored(table.analogy(first, second, c, topn, cast(Rule, rule)))
+    scored = table.analogy(first, second, c, topn, cast(Rule, rule))
+    if as_json:
+        show_json(_plain(scored))
+    else:
+        show_scored(scored)
 
 
 TEACHER = "teacher"
@@ -111,6 +123,23 @@ def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | Non
     return table.with_backoff(*policies)
 
 
+def known_words(table: WordVectors, words: Sequence[str]) -> list[str]:
+    """The words that have a vector; the others are reported, and are an error only if there is nothing else."""
+    report_substitutes(table, words)
+    missing = [word for word, found in zip(words, table.find(words)) if found is None]
+    known = [word for word in words if word not in missing]
+    for word in missing if known else missing[:1]:
+        error = UnknownWord(word, table.words)
+        if not known:
+            raise error
+        warn(str(error))
+    return known
+
+
+def _plain(scored: Sequence[tuple[str, float]]) -> list[dict[str, object]]:
+    return [{"word": word, "score": round(score, 6)} for word, score in scored]
+
+
 def report_substitutes(table: WordVectors, words: Sequence[str]) -> None:
     """Report on the standard error which words are not in the table, and what replaces them."""
     missing = [word for word in words if word not in table]
@@ -128,11 +157,12 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
     name = teacher or _recorded_teacher(table) or DEFAULT_TEACHER
     digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
     folder = user_cache("words")
+    cache: Path | None = folder / f"{digest}.safetensors"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"Cannot cache the teacher's words in {folder}: {error.strerror}.") from None
-    cache = folder / f"{digest}.safetensors"
+        warn(f"The teacher's words are not cached: {folder} cannot be written ({error.strerror}).")
+        cache = None
     return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)
 
 

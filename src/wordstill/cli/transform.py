@@ -29,7 +29,7 @@ def command(
         str | None,
         option(
             "SPEC",
-            "Transforms with their settings, in order: centre, unit, abtt, whiten, pca, uncovec, "
+            "Transforms with their settings, in order: centre, unit, sentence-weights, abtt, whiten, pca, uncovec, "
             "quantise, pq, subwords, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             "--chain",
             "-c",

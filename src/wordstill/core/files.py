@@ -101,6 +101,11 @@ def user_cache(name: str) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "wordstill" / name
 
 
+def path_text(path: Path) -> str:
+    r"""A path as text that any file can store: bytes of a name that are not UTF-8 are written as ``\xe4``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Raise if ``path`` exists and the user did not ask to replace it."""
     if path.exists() and not overwrite:

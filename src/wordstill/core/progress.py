@@ -1,12 +1,14 @@
-"""Progress bars, profiling a run part by part, and keeping its heap small."""
+"""Progress bars and lines, profiling a run part by part, and keeping its heap small."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -15,22 +17,75 @@ from wordstill.errors import MissingExtra
 Item = TypeVar("Item")
 
 
-def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -> Any:
-    """A bar of tqdm with the rate and the time left; ``done`` is what a stopped run has done already."""
-    from tqdm import tqdm
+FIRST_LINE_SECONDS, LINE_SECONDS = 10.0, 30.0
+BARS_ANYWHERE: ContextVar[bool] = ContextVar("BARS_ANYWHERE", default=False)
+"""Whether bars are drawn even where there is no terminal."""
 
-    return tqdm(
-        total=total, initial=done, desc=title, unit=f" {unit}", unit_scale=True, smoothing=0.05, disable=not show
-    )
+
+def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -> Any:
+    """A bar with the rate and the time left; ``done`` is what a stopped run has done already."""
+    return _bar(title, total, f" {unit}", show=show, done=done)
 
 
 def byte_bar(total: int | None, name: str) -> Any:
     """A bar over bytes."""
+    return _bar(name, total, "B", show=True)
+
+
+def _bar(title: str, total: int | None, unit: str, *, show: bool, done: int = 0) -> Any:
+    """A bar of tqdm on a terminal and in a notebook; elsewhere a line now and then, for a log."""
+    if not show or not (sys.stderr.isatty() or "ipykernel" in sys.modules or BARS_ANYWHERE.get()):
+        return ProgressLines(title, total, unit.strip(), show=show, done=done)
     try:
         from tqdm.auto import tqdm
     except ImportError:
         raise MissingExtra("tqdm", "distill", "A progress bar") from None
-    return tqdm(total=total, unit="B", unit_scale=True, desc=name)
+    return tqdm(total=total, initial=done, desc=title, unit=unit, unit_scale=True, smoothing=0.05)
+
+
+class ProgressLines:
+    """What a bar of tqdm does, written as whole lines: the first after ten seconds, then one every half minute."""
+
+    def __init__(self, title: str, total: int | None, unit: str, *, show: bool = True, done: int = 0) -> None:
+        self.title, self.total, self.unit, self.show = title, total, unit, show
+        self.n = self._before = done
+        self._postfix = ""
+        self._started = time.monotonic()
+        self._next = self._started + FIRST_LINE_SECONDS
+
+    def __enter__(self) -> ProgressLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def update(self, count: int = 1) -> None:
+        """So much more is done."""
+        self.n += count
+        now = time.monotonic()
+        if self.show and now >= self._next:
+            self._next = now + LINE_SECONDS
+            sys.stderr.write(f"{self._line(now)}\n")
+            sys.stderr.flush()
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        """Add something to the lines to come."""
+        self._postfix = f", {text}" if text else ""
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def _line(self, now: float) -> str:
+        rate = (self.n - self._before) / max(now - self._started, 1e-9)
+        if self.total is None:
+            return f"{self.title}: {self.n:,} {self.unit}, {rate:,.0f} {self.unit}/s{self._postfix}"
+        left = (self.total - self.n) / rate if rate > 0 else math.inf
+        time_left = f", {left:,.0f} s left" if math.isfinite(left) else ""
+        share = f" ({self.n / self.total:.0%})" if self.total else ""
+        return (
+            f"{self.title}: {self.n:,} of {self.total:,} {self.unit}{share}, {rate:,.0f} {self.unit}/s"
+            f"{time_left}{self._postfix}"
+        )
 
 
 class Profiler:

@@ -109,6 +109,7 @@ class FieldKind(NamedTuple):
         """Refuse, with a `UsageError`, a value that is not among the choices or outside the range."""
         if value is None and self.optional:
             return
+        self._check_type(name, value)
         if self.choices and value not in self.choices:
             raise unknown_name(f"value of {name}", str(value), self.choices)
         if self.allowed is not None and not isinstance(value, tuple):
@@ -118,6 +119,14 @@ class FieldKind(NamedTuple):
                 raise UsageError(f"{name} must be one or more numbers; got none.")
             for number in value:
                 self.allowed.check(f"every number of {name}", number)
+
+    def _check_type(self, name: str, value: Any) -> None:
+        """Refuse a text where several are expected, whose letters would be taken for them, or no config at all."""
+        if get_origin(self.type) is tuple and isinstance(value, str):
+            raise UsageError(f"{name} must be a list of texts; got the text {value!r}. Use [{value!r}].")
+        if isinstance(self.type, type) and issubclass(self.type, Config) and not isinstance(value, self.type):
+            kind = self.type.__name__
+            raise UsageError(f"{name} must be a {kind}; got {value!r}. Use {kind}(...).")
 
     def read(self, text: str, where: str, none: str = "none") -> Any:
         """The value that a text stands for; ``where`` names the setting in messages, ``none`` stands for None.

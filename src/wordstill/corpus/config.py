@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from wordstill.core.settings import Config
 from wordstill.corpus.filters import get_filter
-from wordstill.errors import UsageError
+from wordstill.corpus.segmenters import SEGMENTERS
+from wordstill.errors import UsageError, unknown_name
 
-InputFormat = Literal["auto", "text", "jsonl", "parquet", "mediawiki"]
+InputFormat = Literal["auto", "text", "jsonl", "csv", "parquet", "mediawiki"]
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,8})*", re.IGNORECASE)
 DecodingErrors = Literal["strict", "replace"]
 
 
@@ -22,7 +25,7 @@ class PrepareConfig(Config):
     """Format of the input files; ``auto`` goes by the name and the first bytes of each."""
 
     field: str = "text"
-    """JSONL field or Parquet column that holds the text."""
+    """JSONL field, or CSV or Parquet column, that holds the text."""
 
     sentences_per_line: bool = False
     """Every line is one sentence and an empty line ends a paragraph. Otherwise every line is a paragraph."""
@@ -36,15 +39,25 @@ class PrepareConfig(Config):
     splitter_language: str = "en"
     """Language whose abbreviations and full stops the default sentence splitter knows."""
 
+    segmenter: str = "words"
+    """How words are found: a name of :data:`wordstill.corpus.segmenters.SEGMENTERS`, such as ``chinese``."""
+
     errors: DecodingErrors = "strict"
     """Undecodable bytes stop the run (``strict``) or become U+FFFD (``replace``)."""
 
     encoding: str = "utf-8"
-    """Character encoding of text and JSONL files."""
+    """Character encoding of text, JSONL and CSV files."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         get_filter(self.filter)
+        if self.segmenter not in SEGMENTERS:
+            raise unknown_name("segmenter", self.segmenter, SEGMENTERS)
+        if not LANGUAGE_CODE.fullmatch(self.splitter_language):
+            raise UsageError(
+                f"splitter_language must be a code such as en or pt-br; got {self.splitter_language!r}. "
+                "Sentences of languages without rules of their own are split by the usual marks."
+            )
         try:
             codecs.lookup(self.encoding)
         except LookupError as error:

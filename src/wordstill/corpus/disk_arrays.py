@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import tempfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
@@ -144,22 +145,74 @@ def read_run(path: Path) -> Iterator[Entry]:
             position = file.tell()
         numbers = np.frombuffer(body, dtype="<i8", count=2 * entries) if len(body) >= 16 * entries else np.empty(0)
         if not whole or len(body) != 16 * entries + size or numbers[:entries].sum() != size:
-            raise DataError(
-                f"{path} is damaged or cut short near byte {position}. Delete the folder it is in and start again."
-            )
+            raise _damaged(path, position)
         ends = np.cumsum(numbers[:entries]) + 16 * entries
         starts = ends - numbers[:entries]
         for start, end, count in zip(starts.tolist(), ends.tolist(), numbers[entries:].tolist()):
             yield body[start:end], count
 
 
-def merge_runs(runs: Sequence[Path]) -> Iterator[tuple[bytes, int, int]]:
-    """Entries of all runs in ascending order: key, number of its run, count."""
+class RunIndex:
+    """Where the chunks of a run begin, and with which key, so that a range of keys can be read by itself.
 
-    def numbered(number: int, path: Path) -> Iterator[tuple[bytes, int, int]]:
-        return ((key, number, count) for key, count in read_run(path))
+    Attributes:
+        keys: First key of each chunk.
+    """
 
-    return heapq.merge(*(numbered(number, path) for number, path in enumerate(runs)))
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.keys: list[bytes] = []
+        self._positions: list[int] = []
+        position, size = 0, path.stat().st_size
+        with path.open("rb") as file:
+            while position < size:
+                file.seek(position)
+                header = file.read(24)
+                entries, length, first = np.frombuffer(header, dtype="<i8").tolist() if len(header) == 24 else (0, 0, 0)
+                after = position + 16 + 16 * entries + length
+                if not 0 < entries <= CHUNK_ENTRIES or not 0 <= first <= length or after > size:
+                    raise _damaged(path, position)
+                file.seek(position + 16 + 16 * entries)
+                self.keys.append(file.read(first))
+                self._positions.append(position)
+                position = after
+        self._positions.append(size)
+
+    def between(self, low: bytes, high: bytes | None) -> tuple[list[bytes], NDArray[np.int64]]:
+        """The keys from ``low`` to ``high`` (exclusive; None is the end) and their counts."""
+        first = max(0, bisect_right(self.keys, low) - 1)
+        last = len(self.keys) if high is None else bisect_left(self.keys, high)
+        with self.path.open("rb") as file:
+            file.seek(self._positions[first])
+            data = file.read(self._positions[last] - self._positions[first]) if last > first else b""
+        keys: list[bytes] = []
+        counts = [np.empty(0, dtype=np.int64)]
+        for chunk_keys, chunk_counts in _chunks(data, self.path):
+            keys += chunk_keys
+            counts.append(chunk_counts)
+        start = bisect_left(keys, low)
+        end = len(keys) if high is None else bisect_left(keys, high)
+        return keys[start:end], np.concatenate(counts)[start:end]
+
+
+def _chunks(data: bytes, path: Path) -> Iterator[tuple[list[bytes], NDArray[np.int64]]]:
+    """Keys and counts of each of the chunks in some bytes of a run."""
+    position = 0
+    while position < len(data):
+        entries, size = np.frombuffer(data, dtype="<i8", count=2, offset=position).tolist()
+        numbers = np.frombuffer(data, dtype="<i8", count=2 * entries, offset=position + 16)
+        ends = np.cumsum(numbers[:entries]) + position + 16 + 16 * entries
+        if numbers[:entries].sum() != size or numbers[:entries].min(initial=0) < 0:
+            raise _damaged(path, position)
+        starts = ends - numbers[:entries]
+        yield [data[start:end] for start, end in zip(starts.tolist(), ends.tolist())], numbers[entries:]
+        position += 16 + 16 * entries + size
+
+
+def _damaged(path: Path, position: int) -> DataError:
+    return DataError(
+        f"{path} is damaged or cut short near byte {position}. Delete the folder it is in and start again."
+    )
 
 
 def _summed(streams: Sequence[Iterable[Entry]]) -> Iterator[Entry]:

@@ -31,7 +31,19 @@ def sentences_10_40(sentences: Sentences) -> list[Sentences]:
     return [[sentence.strip()] for sentence in sentences if 10 <= len(sentence.split()) <= 40]
 
 
-FILTERS: dict[str, Filter] = {"none": keep_all, "x2static": x2static, "sentences-10-40": sentences_10_40}
+def lowercased(kept: Filter) -> Filter:
+    """A filter whose text is in lower case, also for a teacher that knows capitals; the papers did so."""
+    return lambda sentences: [[sentence.lower() for sentence in paragraph] for paragraph in kept(sentences)]
+
+
+FILTERS: dict[str, Filter] = {
+    "none": keep_all,
+    "lower": lowercased(keep_all),
+    "x2static": x2static,
+    "x2static-lower": lowercased(x2static),
+    "sentences-10-40": sentences_10_40,
+    "sentences-10-40-lower": lowercased(sentences_10_40),
+}
 
 
 def get_filter(name: str) -> Filter:

@@ -40,7 +40,7 @@ _SENTENCE_END = re.compile(r"[.!?…:。！？：।॥؟۔][\"'”’»›)\]�
 def read_pages(stream: Stream) -> Iterator[str]:
     """The markup of every article of a dump; redirects and other namespaces are skipped."""
     if find_spec("mwparserfromhell") is None:
-        raise MissingExtra("mwparserfromhell", "distill", "Reading MediaWiki dumps")
+        raise MissingExtra("mwparserfromhell", "wikipedia", "Reading MediaWiki dumps")
     try:
         events = ElementTree.iterparse(stream, events=("start", "end"))
         _, root = next(events)

@@ -1,51 +1,131 @@
-"""Merging shards into a store: one table of forms, and the shards' form ids translated to it, as streams."""
+"""Merging shards into a store: one table of forms, and the shards' form ids translated to it.
+
+The forms of each shard are a sorted run. All runs are cut at the same keys into parts, each of which is merged by
+itself, in memory and in any process; the store is the parts end to end.
+"""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from itertools import chain, groupby
-from operator import itemgetter
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.corpus.disk_arrays import ArrayWriter, merge_runs
+from wordstill.core.tensors import read_checked, write_tensors
+from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayWriter, RunIndex
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard
 from wordstill.errors import DataError, WordstillError
 
-MAP_BUFFER = 1 << 12
-FORM_BATCH = 1 << 14
+PART_ENTRIES = 1 << 18
+"""Forms of all shards together that are merged at once, about."""
 MAX_FORMS = 1 << 32
+BUFFERED_IDS = 1 << 24
+RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Does a piece of work for each of some ranges, here or in other processes."""
 
 
-def merge_shards(shards: Sequence[Shard], store: Path, segmenter: Segmenter) -> tuple[int, int]:
+def merge_shards(
+    shards: Sequence[Shard], store: Path, segmenter: Segmenter, run_all: RunAll, part_entries: int = PART_ENTRIES
+) -> tuple[int, int]:
     """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
+    folder, runs = shards[0].folder, [RunIndex(shard.forms) for shard in shards]
+    ranges = key_ranges(runs, part_entries)
+    for _ in run_all(PartMaker(folder, runs, segmenter), ranges):
+        pass
     maps = _IdMaps(shards)
-    with _FormTable(store, segmenter) as table:
-        entries = merge_runs([shard.forms for shard in shards])
-        for form, occurrences in groupby(entries, key=itemgetter(0)):
-            total = 0
-            for _, shard, count in occurrences:
-                total += count
-                maps.append(shard, table.length)
-            table.add(form, total)
+    with _FormTable(store) as table:
+        for each in ranges:
+            part = _load_part(folder, each)
+            maps.extend(part["ids"] + np.uint32(table.length), part["sizes"])
+            table.extend(part)
     maps.flush()
     _join_text(shards, store)
     return table.length, table.words
 
 
-class _FormTable:
-    """The forms in ascending order with their lengths, counts and words, written batch by batch."""
+@dataclass(frozen=True)
+class KeyRange:
+    """The forms from ``low`` to ``high`` (exclusive; None is the end)."""
 
-    def __init__(self, store: Path, segmenter: Segmenter) -> None:
+    index: int
+    low: bytes
+    high: bytes | None
+
+
+def key_ranges(runs: Sequence[RunIndex], part_entries: int = PART_ENTRIES) -> list[KeyRange]:
+    """Ranges that hold about so many entries of all runs together, and every form once."""
+    keys = sorted(chain.from_iterable(run.keys for run in runs))
+    cuts = sorted(set(keys[:: max(1, part_entries // CHUNK_ENTRIES)][1:]))
+    bounds = [b"", *cuts, None]
+    return [KeyRange(index, low or b"", high) for index, (low, high) in enumerate(pairwise(bounds))]
+
+
+class PartMaker:
+    """Merges the forms of all shards that lie in a range, and finds the words in them."""
+
+    def __init__(self, folder: Path, runs: Sequence[RunIndex], segmenter: Segmenter) -> None:
+        self.folder, self.runs, self.segmenter = folder, runs, segmenter
+
+    def __call__(self, wanted: KeyRange) -> None:
+        """Write the part of a range."""
+        keys: list[bytes] = []
+        counts: list[NDArray[np.int64]] = []
+        for run in self.runs:
+            found, numbers = run.between(wanted.low, wanted.high)
+            keys += found
+            counts.append(numbers)
+        encoded = sorted(set(keys))
+        number_of = dict(zip(encoded, range(len(encoded))))
+        ids = np.fromiter(map(number_of.__getitem__, keys), dtype=np.uint32, count=len(keys))
+        # Sums of whole numbers in float64 are exact up to 2 ** 53.
+        totals = np.bincount(ids, np.concatenate(counts), minlength=len(encoded)).astype(np.int64)
+        sizes = np.array([len(each) for each in counts], dtype=np.int64)
+        arrays: dict[str, NDArray[Any]] = {"ids": ids, "sizes": sizes, "counts": totals, **self._words(encoded)}
+        write_tensors(_part_path(self.folder, wanted), arrays, {}, checksum=True)
+
+    def _words(self, encoded: list[bytes]) -> dict[str, NDArray[Any]]:
+        try:
+            forms = [form.decode() for form in encoded]
+        except UnicodeDecodeError as error:
+            raise DataError(f"A shard of the text is damaged ({error}). Start again with --overwrite.") from error
+        spans = [self.segmenter.spans(form) for form in forms]
+        sizes = np.fromiter(map(len, spans), dtype=np.int64, count=len(spans))
+        flat = np.array(list(chain.from_iterable(spans)), dtype=np.int64).reshape(-1, 2)
+        lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
+        _check_spans(forms, lengths, sizes, flat, self.segmenter.name)
+        return {
+            "text": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+            "bytes": np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)),
+            "lengths": lengths,
+            "words": sizes,
+            "starts": np.ascontiguousarray(flat[:, 0]),
+            "ends": np.ascontiguousarray(flat[:, 1]),
+        }
+
+
+def _part_path(folder: Path, part: KeyRange) -> Path:
+    return folder / f"part-{part.index:06d}.safetensors"
+
+
+def _load_part(folder: Path, part: KeyRange) -> dict[str, NDArray[Any]]:
+    path = _part_path(folder, part)
+    arrays, _ = read_checked(path, ())
+    path.unlink()
+    return arrays
+
+
+class _FormTable:
+    """The forms in ascending order with their lengths, counts and words, written part by part."""
+
+    def __init__(self, store: Path) -> None:
         self.length = 0
         self.words = 0
-        self._segmenter = segmenter
-        self._batch: list[tuple[bytes, int]] = []
         self._stack = ExitStack()
         self._text = self._stack.enter_context((store / "forms.bin").open("wb"))
 
@@ -64,47 +144,30 @@ class _FormTable:
     def __enter__(self) -> _FormTable:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._stack:
-            if kind is None:
-                self._flush()
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
-    def add(self, form: bytes, count: int) -> None:
-        """Add the next form."""
-        if self.length == MAX_FORMS:
+    def extend(self, part: dict[str, NDArray[Any]]) -> None:
+        """Add the next forms."""
+        self.length += len(part["counts"])
+        if self.length > MAX_FORMS:
             raise DataError(f"The text has more than {MAX_FORMS} distinct forms. Prepare it in several stores.")
-        self._batch.append((form, count))
-        self.length += 1
-        if len(self._batch) == FORM_BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        encoded = [form for form, _ in self._batch]
-        try:
-            forms = [form.decode() for form in encoded]
-        except UnicodeDecodeError as error:
-            raise DataError(f"A shard of the text is damaged ({error}). Start again with --overwrite.") from error
-        counts = np.array([count for _, count in self._batch], dtype=np.int64)
-        spans = [self._segmenter.spans(form) for form in forms]
-        sizes = np.fromiter(map(len, spans), dtype=np.int64, count=len(spans))
-        flat = np.array(list(chain.from_iterable(spans)), dtype=np.int64).reshape(-1, 2)
-        _check_spans(forms, sizes, flat, self._segmenter.name)
         position = self._text.tell()
-        self._text.write(b"".join(encoded))
-        self._offsets.extend(position + np.cumsum([len(form) for form in encoded], dtype=np.int64))
-        self._lengths.extend([len(form) for form in forms])
-        self._counts.extend(counts)
-        self._form_words.extend(self._starts.length + np.cumsum(sizes))
-        self._starts.extend(flat[:, 0])
-        self._ends.extend(flat[:, 1])
-        self.words += int(counts @ sizes)
-        self._batch.clear()
+        self._text.write(part["text"].data)
+        self._offsets.extend(position + np.cumsum(part["bytes"]))
+        self._lengths.extend(part["lengths"])
+        self._counts.extend(part["counts"])
+        self._form_words.extend(self._starts.length + np.cumsum(part["words"]))
+        self._starts.extend(part["starts"])
+        self._ends.extend(part["ends"])
+        self.words += int(part["counts"] @ part["words"])
 
 
-def _check_spans(forms: list[str], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str) -> None:
+def _check_spans(
+    forms: list[str], lengths: NDArray[np.int64], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str
+) -> None:
     """Check that words [N, 2] are in order, not empty, without overlap and inside their forms."""
     form_of_span = np.repeat(np.arange(len(forms)), sizes)
-    lengths = np.array([len(form) for form in forms], dtype=np.int64)
     earliest = np.zeros(len(spans), dtype=np.int64)
     earliest[1:] = np.where(form_of_span[1:] == form_of_span[:-1], spans[:-1, 1], 0)
     wrong = (spans[:, 0] < earliest) | (spans[:, 0] >= spans[:, 1]) | (spans[:, 1] > lengths[form_of_span])
@@ -118,28 +181,29 @@ def _check_spans(forms: list[str], sizes: NDArray[np.int64], spans: NDArray[np.i
 
 
 class _IdMaps:
-    """Maps from local to global form ids, buffered; files are open only while a buffer is written."""
+    """Maps from local to global form ids, buffered; files are open only while buffers are written."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
-        self._shards = shards
-        self._buffers = [array("I") for _ in shards]
+        self._shards, self._buffered = shards, 0
+        self._buffers: list[list[NDArray[np.uint32]]] = [[] for _ in shards]
         for shard in shards:
             shard.map.write_bytes(b"")
 
-    def append(self, shard: int, global_id: int) -> None:
-        buffer = self._buffers[shard]
-        buffer.append(global_id)
-        if len(buffer) >= MAP_BUFFER:
-            self._flush(shard)
+    def extend(self, ids: NDArray[np.uint32], sizes: NDArray[np.int64]) -> None:
+        """Add the next global ids of every shard, end to end, so many of each."""
+        for buffer, own in zip(self._buffers, np.split(ids, np.cumsum(sizes)[:-1])):
+            buffer.append(own)
+        self._buffered += len(ids)
+        if self._buffered >= BUFFERED_IDS:
+            self.flush()
 
     def flush(self) -> None:
-        for shard in range(len(self._shards)):
-            self._flush(shard)
-
-    def _flush(self, shard: int) -> None:
-        with self._shards[shard].map.open("ab") as file:
-            self._buffers[shard].tofile(file)
-        self._buffers[shard] = array("I")
+        """Write what is buffered."""
+        for shard, buffer in zip(self._shards, self._buffers):
+            with shard.map.open("ab") as file:
+                np.concatenate([np.empty(0, dtype=np.uint32), *buffer]).tofile(file)
+            buffer.clear()
+        self._buffered = 0
 
 
 def _join_text(shards: Sequence[Shard], store: Path) -> None:

@@ -15,27 +15,33 @@ from dataclasses import asdict
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from wordstill.core.files import disk_errors, remove, replace_folder
+from wordstill.core.files import disk_errors, path_text, remove, replace_folder
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
-from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter, WordSegmenter
-from wordstill.corpus.shards import Shard, ShardMaker, Tally
+from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter
+from wordstill.corpus.segmenters import SEGMENTERS
+from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
+from wordstill.corpus.unspaced import warn_if_unspaced
 from wordstill.errors import DataError, UsageError, WordstillError
 
-BLOCK_BYTES = 16 << 20
+LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
+BLOCKS = 64
+"""Text is cut into about so many blocks, unless these would be too small or too large: enough to keep many
+processes busy to the end, and few enough that each has much of the vocabulary."""
 PARENT_POLL_SECONDS = 1.0
 STORE = "store"
 
 Inputs = str | Path | Sequence[str | Path]
-Result = tuple[Block, Tally]
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
 
 
 def prepare(
@@ -47,7 +53,7 @@ def prepare(
     segmenter: Segmenter | None = None,
     workers: int | None = None,
     overwrite: bool = False,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: int | None = None,
     progress: bool = False,
 ) -> Corpus:
     """Read text and write it as a memory-mapped store.
@@ -61,10 +67,11 @@ def prepare(
         config: What the input is and what is kept of it; None takes the defaults.
         splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
             are sentences.
-        segmenter: Where words are; None takes rules for languages that write blanks between words.
+        segmenter: Where words are; None takes the one that ``config.segmenter`` names.
         workers: Processes; None takes one for every core.
         overwrite: Replace ``out`` if it exists, and throw away what a stopped run has done.
-        block_bytes: Text that a process works on at once; its memory is some fifteen times as large.
+        block_bytes: Text that a process works on at once; its memory is some fifteen times as large. None takes
+            1 to 16 MB, as suits the size of the text.
         progress: Show a bar with the rate and the time left.
 
     Raises:
@@ -75,24 +82,29 @@ def prepare(
     out = Path(out)
     refuse_output(out, overwrite=overwrite)
     _refuse_foreign(out)
-    if block_bytes < 1 or (workers is not None and workers < 1):
+    if (block_bytes is not None and block_bytes < 1) or (workers is not None and workers < 1):
         raise UsageError(f"workers and block_bytes must be at least 1; got {workers} and {block_bytes}.")
     config = config or PrepareConfig()
+    refuse_stores(as_list(inputs))
     sources = find_sources(inputs)
+    block_bytes = block_bytes or usual_block(sources)
+    workers = workers or os.cpu_count() or 1
     if splitter is None:
         splitter = LineSplitter() if config.sentences_per_line else SentencexSplitter(config.splitter_language)
-    segmenter = segmenter or WordSegmenter()
+    segmenter = segmenter or SEGMENTERS[config.segmenter]()
     settings = _content_settings(config, splitter, segmenter)
     reading = {"schema": SCHEMA, **asdict(config), **settings, "block_bytes": block_bytes}
     with working_folder(out, "prepare", reading, overwrite=overwrite) as work, disk_errors(out):
         folder = work.path
         make = ShardMaker(config, splitter, folder / "shards")
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
-        tallies = _make_all(make, blocks, workers or os.cpu_count() or 1, _bar(sources, enabled=progress))
+        tallies = _make_all(make, blocks, workers, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder)
-        store = _write_store(folder, tallies, segmenter, settings, sources)
+        store = _write_store(folder, tallies, segmenter, settings, sources, workers)
         replace_folder(store, out)
-    return Corpus.open(out)
+    corpus = Corpus.open(out)
+    warn_if_unspaced(corpus)
+    return corpus
 
 
 def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Corpus:
@@ -125,10 +137,19 @@ def is_one_store(paths: Sequence[str | Path]) -> bool:
     return len(paths) == 1 and is_store(paths[0])
 
 
+def refuse_stores(paths: Sequence[str | Path]) -> None:
+    """Refuse prepared texts where plain text is expected: their files would be taken for it."""
+    if stores := [str(path) for path in paths if is_store(path)]:
+        raise UsageError(
+            f"{stores[0]} is a prepared text, which is used alone and is not prepared again. Prepare all your files "
+            "into one: wordstill prepare FILE FILE --out STORE"
+        )
+
+
 def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
     """What text is prepared and how, to tell whether a resumed run is about the same."""
     contents = {
-        source.name if source.path is None else str(source.path.resolve()): source.sha256()
+        source.name if source.path is None else path_text(source.path.resolve()): source.sha256()
         for source in find_sources(paths)
     }
     return {"content of": contents, "settings": asdict(config)}
@@ -166,7 +187,7 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
 
     missing = iter(unfinished())
     first = list(islice(missing, 2))
-    made = make_shards(make, chain(first, missing), workers if len(first) > 1 else 1)
+    made = in_processes(make, chain(first, missing), workers if len(first) > 1 else 1, make.folder)
     # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
     with closing(made):
         for block, tally in made:
@@ -201,14 +222,29 @@ def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
     )
 
 
+def usual_block(sources: Sequence[Source]) -> int:
+    """Bytes of a block that suit the size of all sources; a stopped run must find the same again."""
+    sizes = [source.size or BLOCKS * BLOCK_BYTES for source in sources]
+    return min(BLOCK_BYTES, max(LEAST_BLOCK, sum(sizes) // BLOCKS))
+
+
 def _write_store(
-    folder: Path, tallies: list[Tally], segmenter: Segmenter, settings: dict[str, Any], sources: Sequence[Source]
+    folder: Path,
+    tallies: list[Tally],
+    segmenter: Segmenter,
+    settings: dict[str, Any],
+    sources: Sequence[Source],
+    workers: int,
 ) -> Path:
     store = folder / "store"
     remove(store)
     store.mkdir()
     shards = [Shard(folder / "shards", index) for index in range(len(tallies))]
-    forms, words = merge_shards(shards, store, segmenter)
+
+    def run_all(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
+        return in_processes(work, tasks, min(workers, len(tasks)), folder / "shards")
+
+    forms, words = merge_shards(shards, store, segmenter, run_all)
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
     counts = {**total, "forms": forms, "words": words}
@@ -216,26 +252,27 @@ def _write_store(
     return store
 
 
-def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Generator[Result]:
-    """Make the shards of all blocks, in no particular order of completion.
+def in_processes(
+    work: Callable[[Task], Outcome], tasks: Iterable[Task], workers: int, folder: Path
+) -> Generator[tuple[Task, Outcome]]:
+    """Work on all tasks and give each with what came of it, in no particular order of completion.
 
-    When the run is stopped, blocks under way are given up at once; after an error they are finished first.
+    When the run is stopped, tasks under way are given up at once, and what they left in the folder of the shards is
+    removed; after an error they are finished first.
     """
-    if workers == 1:
-        for block in blocks:
-            yield block, make(block)
+    if workers <= 1:
+        for task in tasks:
+            yield task, work(task)
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(make, os.getpid(), *lifeline))
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(work, os.getpid(), *lifeline))
     try:
-        yield from _bounded(pool, blocks, workers + 1)
+        yield from _bounded(pool, tasks, workers + 1)
     except (KeyboardInterrupt, GeneratorExit):
         lifeline[1].close()
         pool.shutdown(cancel_futures=True)
-        # What processes were writing when they were ended.
-        for path in make.folder.glob(".*.tmp-*"):
-            path.unlink(missing_ok=True)
+        remove_unfinished(folder)
         raise
     except BrokenProcessPool as error:
         raise WordstillError(
@@ -248,28 +285,30 @@ def make_shards(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Gene
             end.close()
 
 
-_worker: Callable[[Block], Tally]
+_worker: Callable[[Any], Any]
 
 
-def _bounded(pool: ProcessPoolExecutor, blocks: Iterable[Block], limit: int) -> Iterator[Result]:
-    under_way: dict[Future[Tally], Block] = {}
-    for block in blocks:
-        under_way[pool.submit(_work, block)] = block
+def _bounded(pool: ProcessPoolExecutor, tasks: Iterable[Task], limit: int) -> Iterator[tuple[Task, Any]]:
+    under_way: dict[Future[Any], Task] = {}
+    for task in tasks:
+        under_way[pool.submit(_work, task)] = task
         if len(under_way) >= limit:
             yield from _finished(under_way)
     while under_way:
         yield from _finished(under_way)
 
 
-def _finished(under_way: dict[Future[Tally], Block]) -> Iterator[Result]:
+def _finished(under_way: dict[Future[Any], Task]) -> Iterator[tuple[Task, Any]]:
     done, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in done:
         yield under_way.pop(future), future.result()
 
 
-def _start_worker(make: ShardMaker, parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]) -> None:
+def _start_worker(
+    work: Callable[[Any], Any], parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
+) -> None:
     global _worker
-    _worker = make
+    _worker = work
     # A forked process has the parent's end, too, and would keep its own lifeline open.
     far_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -283,5 +322,5 @@ def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
     os._exit(1)
 
 
-def _work(block: Block) -> Tally:
-    return _worker(block)
+def _work(task: Any) -> Any:
+    return _worker(task)

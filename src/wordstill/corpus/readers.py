@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
+from wordstill.corpus.csv_rows import column_texts
 from wordstill.corpus.mediawiki import read_pages
 from wordstill.corpus.paragraphs import ASCII_BLANKS, MAX_PARAGRAPH_LINES, Part, PartKind
 from wordstill.corpus.sources import Source, Stream
@@ -18,7 +20,14 @@ BINARY_PROBE_BYTES = 1 << 13
 UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1024
-KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"}
+KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"} | CSV_SUFFIXES
+MARKUP = {
+    "HTML": ((b"<!doctype html", b"<html"), (".html", ".htm", ".xhtml")),
+    "PDF": ((b"%pdf-",), (".pdf",)),
+    "RTF": ((b"{\\rtf",), (".rtf",)),
+    "XML": ((b"<?xml",), (".xml",)),
+}
+"""Files that are not plain text although they may look like it: how they begin, and how they are named."""
 
 
 def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
@@ -39,6 +48,7 @@ def detect_kind(stream: Stream) -> str:
         return "parquet"
     if b"<mediawiki" in head[:BINARY_PROBE_BYTES]:
         return "mediawiki"
+    _refuse_markup(stream)
     named = KIND_OF_SUFFIX.get(stream.source.suffix)
     if named:
         return named
@@ -46,6 +56,16 @@ def detect_kind(stream: Stream) -> str:
     if stream.source.suffix == ".json" and first_line.startswith(b"["):
         raise DataError(f"{stream.source.name} is one JSON array. Write it as JSON lines, one object on each.")
     return "jsonl" if _is_json_object(first_line) else "text"
+
+
+def _refuse_markup(stream: Stream) -> None:
+    start = stream.head.removeprefix(UTF8_MARK).lstrip()[:32].lower()
+    for kind, (beginnings, suffixes) in MARKUP.items():
+        if start.startswith(beginnings) or stream.source.suffix in suffixes:
+            raise DataError(
+                f"{stream.source.name} is {kind}, whose markup would be taken for words. Convert it to plain text "
+                "first, or use --format text (format='text') to read it as it is."
+            )
 
 
 def _is_json_object(line: bytes) -> bool:
@@ -75,6 +95,12 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
 
 def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     return _documents("documents", stream, read_column(stream, config.field), part_bytes)
+
+
+def _read_csv(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    chunks = _utf8_chunks(stream, config, part_bytes)
+    texts = column_texts(chunks, stream.source.name, config.field, config.errors)
+    return _documents("documents", stream, texts, part_bytes)
 
 
 def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
@@ -191,6 +217,7 @@ def _check_column(schema: Any, column: str, name: str) -> None:
 READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
     "text": partial(_read_lines, "text"),
     "jsonl": partial(_read_lines, "jsonl"),
+    "csv": _read_csv,
     "parquet": _read_parquet,
     "mediawiki": _read_mediawiki,
 }

@@ -97,6 +97,14 @@ class Shard:
             return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes were writing when they were ended: all but shards that have their record."""
+    finished = {path.stem for path in folder.glob("*.json")}
+    for path in folder.glob("*"):
+        if path.name.partition(".")[0] not in finished:
+            path.unlink(missing_ok=True)
+
+
 class ShardMaker:
     """Turns blocks into shards; one instance per process."""
 

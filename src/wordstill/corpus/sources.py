@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
-from wordstill.core.files import sha256_of
+from wordstill.core.files import path_text, sha256_of
+from wordstill.core.gensim_files import EXCERPT, FOLDER, gensim_folder
 from wordstill.core.guard import reading
 from wordstill.core.text_io import ByteReader, Limits, open_bytes, without_suffix
 from wordstill.errors import DataError, MissingExtra
@@ -92,7 +93,10 @@ def _expand(given: str | Path) -> list[Source]:
         return [Source("standard input", None)]
     path = Path(given)
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
+        found = sorted(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))
+        files = [file for file in found if file.is_file()]
+        if broken := [path_text(file) for file in found if file.is_symlink() and not file.exists()]:
+            warnings.warn(f"Skipped, because they lead nowhere: the links {', '.join(broken[:3])}.", stacklevel=4)
         if not files:
             raise DataError(f"The folder {path} holds no files.")
     elif path.exists():
@@ -105,22 +109,16 @@ def _expand(given: str | Path) -> list[Source]:
             raise DataError(f"No file matches {str(given)!r}.")
     else:
         raise DataError(f"{path} does not exist (looked in {Path.cwd()}).")
-    return [Source(str(file), file, file.stat().st_size if file.is_file() else None) for file in files]
+    return [Source(path_text(file), file, file.stat().st_size if file.is_file() else None) for file in files]
 
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-EXCERPT = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-
-
 def embedded_text() -> Path:
     """The dump's file: about 4,900 paragraphs and 460,000 words when prepared."""
-    spec = find_spec("gensim")
-    if spec is None or spec.origin is None:
-        raise MissingExtra("gensim", "embedded", "The embedded Wikipedia text")
-    path = Path(spec.origin).parent / "test" / "test_data" / EXCERPT
-    if not path.is_file():
-        raise DataError(f"{path} is missing: this gensim has no test data. Reinstall gensim 4.4 or newer.")
-    return path
+    folder = gensim_folder()
+    if folder is None:
+        raise MissingExtra("gensim", "train", "The Wikipedia text of the demo")
+    return folder / FOLDER / EXCERPT

@@ -17,7 +17,8 @@ from wordstill.core.settings import Config, Range
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.corpus.phrases import PhraseTable, count_phrases
-from wordstill.corpus.segment import Segmenter, WordSegmenter
+from wordstill.corpus.segment import Segmenter
+from wordstill.corpus.segmenters import recorded_segmenter
 from wordstill.corpus.store import Corpus
 from wordstill.errors import DataError, UsageError
 
@@ -83,11 +84,12 @@ class Vocabulary:
     ) -> Vocabulary:
         """Build the vocabulary of a corpus from its counts, with the segmenter that prepared it."""
         config = config or VocabularyConfig()
-        segmenter = segmenter or WordSegmenter()
-        if corpus.meta["settings"]["segmenter"] != segmenter.name:
+        recorded = corpus.meta["settings"]["segmenter"]
+        segmenter = segmenter or recorded_segmenter(recorded)
+        if recorded != segmenter.name:
             raise UsageError(
-                f"{corpus.path} was prepared with the segmenter {corpus.meta['settings']['segmenter']!r}, "
-                f"got {segmenter.name!r}. Pass the same one with segmenter=."
+                f"{corpus.path} was prepared with the segmenter {recorded!r}, got {segmenter.name!r}. "
+                "Pass the same one with segmenter=."
             )
         return cls(_choose(corpus, config, segmenter), config, segmenter)
 
@@ -205,8 +207,8 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
     chosen += [seen.get(word.key, Entry(word.key, 0, word.surface)) for word in required if word.key not in there]
     if not chosen:
         raise DataError(
-            f"No word of {corpus.path} occurs {config.min_count} times: of {distinct} distinct words the "
-            f"most frequent, {best.key!r}, occurs {best.count} times. Lower "
+            f"No word of the text occurs {config.min_count:,} times: of {distinct:,} distinct words the "
+            f"most frequent, {best.key!r}, occurs {best.count:,} times. Lower "
             "--min-count (min_count=), or prepare more text."
         )
     return chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
@@ -17,18 +18,21 @@ from wordstill.core.resume import (
     working_folder,
     write_record,
 )
-from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
+from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
+from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
 from wordstill.corpus.sources import find_sources
+from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress
+from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
+from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
@@ -43,6 +47,19 @@ def distill(
     *,
     methods: str | Sequence[str] | None = None,
     teacher: str | Path | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    min_count: int | None = None,
+    max_vocab: int | None = None,
+    words: Sequence[str] | None = None,
+    key: KeyRule | None = None,
+    format: str | None = None,
+    field: str | None = None,
+    language: str | None = None,
+    segmenter: str | None = None,
+    read: Unit | None = None,
+    epochs: int | None = None,
+    seed: int | None = None,
     config: DistillConfig | None = None,
     resume: bool | None = None,
     overwrite: bool = False,
@@ -59,7 +76,20 @@ def distill(
             that was stopped continues from there.
         methods: What to make, by default ``still``.
         teacher: A model's name or folder, by default the embedded one.
-        config: All settings, those of ``methods`` and ``teacher`` too.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        min_count: Rarer words get no vector, by default 5.
+        max_vocab: Keep only so many words, the most frequent ones.
+        words: Words or phrases that get a vector however rare they are.
+        key: ``lower`` (the default) gives all case variants of a word one vector, ``none`` keeps them apart.
+        format: Format of the files, by default found by their names and first bytes.
+        field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
+        language: Keep only paragraphs in this language, such as ``en``.
+        segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
+        epochs: How often methods that learn step by step read the text.
+        seed: Random seed.
+        config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
         overwrite: Replace an existing result, and throw away a stopped run.
         progress: Show progress bars.
@@ -82,7 +112,24 @@ def distill(
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", "vectors")["still"]  # doctest: +SKIP
     """
-    settings = _one_config(config, methods=methods, teacher=teacher)
+    settings = _one_config(
+        config,
+        methods=methods,
+        teacher=teacher,
+        device=device,
+        dtype=dtype,
+        min_count=min_count,
+        max_vocab=max_vocab,
+        words=words,
+        key=key,
+        format=format,
+        field=field,
+        language=language,
+        segmenter=segmenter,
+        read=read,
+        epochs=epochs,
+        seed=seed,
+    )
     target = None if out is None else Path(out)
     if target is not None:
         refuse_foreign(target, REPLACEABLE)
@@ -205,6 +252,7 @@ def load(
     paths = as_list(inputs)
     if not is_one_store(paths):
         # Missing files are found here, before the teacher is loaded.
+        refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
     with profiler.part("loading the teacher"):
@@ -243,6 +291,7 @@ def make_plan(
     with profiler.part("vocabulary and subwords"):
         specs = config.specs(teacher)
         vocabulary = Vocabulary.build(corpus, config.vocabulary)
+        warn_if_unknown_language(teacher, vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
@@ -278,21 +327,39 @@ def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: 
             table.save(place, ARTIFACT.name, overwrite=True)
 
 
-def _one_config(
-    config: DistillConfig | None, *, methods: str | Sequence[str] | None = None, teacher: str | Path | None = None
-) -> DistillConfig:
+PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
+    "teacher": (TeacherConfig, {"teacher": "name", "device": "device", "dtype": "dtype"}),
+    "vocabulary": (
+        VocabularyConfig,
+        {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
+    ),
+    "prepare": (
+        PrepareConfig,
+        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
+    ),
+}
+"""Which arguments of `distill` belong to which part of the config, and what they are called there."""
+
+
+def _one_config(config: DistillConfig | None, **settings: Any) -> DistillConfig:
     """All settings, from a config or from single ones; both are refused."""
-    given = {"methods": methods, "teacher": teacher}
-    twice = [f"{name}=" for name, value in given.items() if config is not None and value is not None]
-    if twice:
-        raise UsageError(
-            f"{' and '.join(twice)} cannot be combined with config=, which has its own. Set it in the "
-            "DistillConfig, or omit config=."
-        )
+    given = {name: value for name, value in settings.items() if value is not None}
     if config is not None:
+        if given:
+            raise UsageError(
+                f"{' and '.join(f'{name}=' for name in given)} cannot be combined with config=, which has its own. "
+                "Set it in the DistillConfig, or omit config=."
+            )
         return config
-    names = (methods,) if isinstance(methods, str) else methods
-    return DistillConfig(
-        methods=DistillConfig.methods if names is None else tuple(names),
-        teacher=TeacherConfig() if teacher is None else TeacherConfig(str(teacher)),
-    )
+    for name in ("methods", "words"):
+        if isinstance(given.get(name), str):
+            given[name] = (given[name],)
+        elif name in given:
+            given[name] = tuple(given[name])
+    if "teacher" in given:
+        given["teacher"] = str(given["teacher"])
+    parts: dict[str, Any] = {
+        part: kind(**{inner: given.pop(name) for name, inner in names.items() if name in given})
+        for part, (kind, names) in PARTS.items()
+    }
+    return DistillConfig(**parts | given)

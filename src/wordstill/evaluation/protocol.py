@@ -121,7 +121,7 @@ _PAIRED = ("similarity", "analogy", "relation")
 _OF_WORDS = (*_PAIRED, "categorisation")
 _WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging", "ncrfpp")
 _OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
-    "skip": (_OF_WORDS, "Items with a word that is not in the table are left out of its figure."),
+    "skip": (_OF_WORDS, "Items with a word that is not in the table are skipped."),
     "mean": (_WITH_TABLE, "A word that is not in the table gets the mean of all its vectors; no item is left out."),
     "zero": (
         _PAIRED,
@@ -184,8 +184,8 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
         "sif": "A sentence is the SIF-weighted mean of its words' vectors without the common component.",
     },
     "average": {
-        "corpora": "STS figures are means over sub-corpora.",
-        "pairs": "STS figures are means over sub-corpora, weighted by their pairs.",
+        "corpora": "STS scores are means over sub-corpora.",
+        "pairs": "STS scores are means over sub-corpora, weighted by their pairs.",
     },
 }
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wordstill.core.files import atomic_file, refuse_existing
+from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.score import POINTS, Score, compare
@@ -18,6 +19,8 @@ from wordstill.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval
 from wordstill.evaluation.studies import layers_if_any
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from wordstill.vectors import WordVectors
 
 SCHEMA_VERSION = 2
@@ -79,7 +82,7 @@ class Comparison:
     """Items that both tables have a score for."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The scores of every table on every set, with the rules that they were made under."""
 
@@ -128,6 +131,27 @@ class Evaluation:
         return [
             {"table": table, **score.to_dict()} for table, by_set in self.scores.items() for score in by_set.values()
         ]
+
+    def to_frame(self) -> DataFrame:
+        """The rows of `rows` as a pandas data frame, with the interval and the coverage in columns of their own."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("pandas", "pandas", "A data frame") from None
+        frame = pandas.json_normalize([{**row, "parts": len(row["parts"])} for row in self.rows()], sep="_")
+        return frame.drop(columns=["parts"])
+
+    def to_markdown(self) -> str:
+        """The table that ``wordstill evaluate --markdown`` prints."""
+        from wordstill.evaluation.report.tables import markdown
+
+        return markdown(self)
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return f"<Evaluation: {len(self.scores)} tables, {len(self.sets)} sets, protocol {self.protocol.name}>"
 
     def to_json(self) -> str:
         """The evaluation as JSON text, with the version of its schema."""

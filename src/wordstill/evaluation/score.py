@@ -245,8 +245,8 @@ def correlation_problem(coverage: Coverage, items: ItemScores) -> str | None:
     gold, cosines = items.gold[items.scored], items.predicted[items.scored]
     if used == 0:
         return f"none of the {total} pairs is covered"
-    if used < FEWEST_ITEMS:
-        return f"only {used} of the {total} pairs covered; a correlation needs at least {FEWEST_ITEMS}"
+    if used < FEWEST_COMPARED:
+        return f"only {used} of the {total} pairs covered; a score needs at least {FEWEST_COMPARED}"
     if np.ptp(gold) == 0:
         return "the human scores of the covered pairs are all the same"
     if np.ptp(cosines) == 0:

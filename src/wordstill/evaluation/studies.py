@@ -152,7 +152,7 @@ def _halves(evaluation: Evaluation, name: str, tables: list[str], seed: int) -> 
         score = evaluation.scores[table].get(name)
         if score is None or score.items is None or score.value is None:
             return None
-        first = _first_half(score.items, seed)
+        first = development_half(score.items, seed)
         dev, test = (points(score.items.only(half).value()) for half in (first, ~first))
         if dev is None or test is None:
             return None
@@ -160,7 +160,7 @@ def _halves(evaluation: Evaluation, name: str, tables: list[str], seed: int) -> 
     return scores
 
 
-def _first_half(items: ItemScores, seed: int) -> NDArray[np.bool_]:
+def development_half(items: ItemScores, seed: int) -> NDArray[np.bool_]:
     """Which items are in the development half: of every group the same share.
 
     Sets share pairs, and splits of a set all of them. A pair that has a key is in the same half of every set,

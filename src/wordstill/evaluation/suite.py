@@ -126,7 +126,7 @@ def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[
         raise DataError(
             f"None of the {len(wanted)} registered data sets was found. Get them with wordstill data fetch "
             f"--all, set {DATA_VARIABLE} to the folder that holds them, install those that come with gensim "
-            "(pip install 'wordstill[eval]'), or use your own file of pairs."
+            "(pip install 'wordstill[train]'), or use your own file of pairs."
         )
     missing = tuple(name for name in wanted if name not in found)
     return list(dict.fromkeys([*found, *(sets or ())])), missing

@@ -155,7 +155,7 @@ class MapMaker:
             start = replace(start, places=fit_square(tsne(reduced, self.seed, report)))
         elif method == "umap":
             start = replace(start, places=fit_square(umap(reduced, self.seed)))
-        problem = self._keep(start)
+        problem = self.keep(start)
         self._snapshots[method] = Snapshot(start, done=True, progress=1.0, problem=problem)
 
     def _cluster(self, reduced: Places) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
@@ -192,7 +192,7 @@ class MapMaker:
         except (WordstillError, KeyError, ValueError):
             return None
 
-    def _keep(self, made: WordMap) -> str | None:
+    def keep(self, made: WordMap) -> str | None:
         """Keep a map; gives the reason where the folder cannot be written to."""
         if self.path is None or made.method == "pca":
             return None

@@ -147,7 +147,7 @@ def by_suffix(path: Path) -> Format:
             return max(fitting, key=lambda pair: pair[0])[1]
     suffixes = ", ".join(sorted(suffix for known in FORMATS.values() for suffix in known.suffixes if suffix))
     raise UsageError(
-        f"No format is written to files ending in {path.suffix!r} ({path}). Use one of {suffixes}, "
+        f"Unknown extension {path.suffix!r} ({path}). Use one of {suffixes}, "
         f"or name the format: {', '.join(known.name for known in FORMATS.values() if known.write)}."
     )
 
@@ -160,6 +160,8 @@ def recognize(path: Path) -> Format:
         if known.recognizes(path):
             return known
     names = ", ".join(known.name for known in rows.values() if known.read)
+    if path.is_dir() and (inner := [str(one) for one in sorted(path.iterdir()) if ARTIFACT.recognizes(one)]):
+        raise FormatError(f"{path} holds {len(inner)} tables; name one of them: {', '.join(inner)}.")
     if path.is_dir():
         raise FormatError(f"The folder {path} holds no vectors in a known format ({names}).")
     raise not_this(path, head(path), f"in a known format of vectors ({names})")

@@ -64,7 +64,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     try:
         from gensim.models import KeyedVectors
     except ImportError:
-        raise MissingExtra("gensim", "eval", "Writing gensim's own format") from None
+        raise MissingExtra("gensim", "train", "Writing gensim's own format") from None
     keyed = KeyedVectors(vectors.dim, dtype=vectors.matrix.dtype)
     # Without this, the time and the path would go into the file.
     keyed.lifecycle_events = None

@@ -31,8 +31,8 @@ from wordstill.vectors.table import Matrix
 
 MARKERS = "▁▂▃▄▅▆▇█\ue000\ue001\ue002\ue003"
 LETTER, MARKS = rf"[\p{{L}}\p{{N}}&&[^{CJK}]]", r"\p{M}"
-INSIDE = rf"(?!{LETTER}|[{MARKS}]|[{APOSTROPHES}]{LETTER})"
-"""After the last word of a phrase, where it must end."""
+END = rf"(?!(?<![{CJK}])(?:{LETTER}|[{MARKS}]|[{APOSTROPHES}]{LETTER}))"
+"""Where a phrase must end: not inside a word."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ class WordTokens:
     def pattern(self) -> str:
         """The pattern of phrases, the longest first, and of words."""
         words = pattern_text(LETTER, MARKS)
-        return f"{one_of(self.phrases)}|{words}" if self.phrases else words
+        # The end is looked for once, behind all phrases: classes of characters take long to compile.
+        return f"{one_of(self.phrases)}{END}|{words}" if self.phrases else words
 
 
 def word_of(token: str, marker: str) -> str:
@@ -150,20 +151,20 @@ def found_in_texts(name: str) -> bool:
 
 
 def one_of(texts: Iterable[str]) -> str:
-    """A pattern that finds the longest of some texts with words around it, by a tree of their characters."""
+    """A pattern that finds the longest of some texts, by a tree of their characters."""
     tree: dict[str, Any] = {}
     for text in texts:
         node = tree
         for letter in text:
             node = node.setdefault(letter, {})
-        node[""] = "" if re.match(rf"[{CJK}]", text[-1]) else INSIDE
+        node[""] = ""
     return _branches(tree)
 
 
 def _branches(tree: Mapping[str, Any]) -> str:
     # Branches that go on stand before the end of a shorter text.
-    parts = list(_branch_texts(tree)) + ([tree[""]] if "" in tree else [])
-    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+    parts = [*_branch_texts(tree), *([""] if "" in tree else [])]
+    return parts[0] if parts == [""] else f"(?:{'|'.join(parts)})"
 
 
 def _branch_texts(tree: Mapping[str, Any]) -> Iterator[str]:

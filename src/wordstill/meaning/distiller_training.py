@@ -88,7 +88,7 @@ class Diagnosis:
             warnings.warn(
                 f"The distillers found a degenerate solution: the mean cosine of the meanings of different "
                 f"words is {self.meaning_others:.3f}, and meanings tell negatives from positives by "
-                f"{self.separation:.3f} more than contexts do. Train with negatives, or with better ones.",
+                f"{self.separation:.3f} more than contexts do. Use more triples, or negatives if there were none.",
                 stacklevel=3,
             )
 

@@ -28,7 +28,7 @@ from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
-from wordstill.meaning.occurrence import Occurrence
+from wordstill.meaning.occurrence import Occurrence, Place
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import choose_precision
 from wordstill.teacher.spans import Spans, StateReader, Unit
@@ -176,12 +176,12 @@ class MeaningEncoder:
         working = copy.deepcopy(self.distillers).to(dtype)
         return {kind: working.representation(kind) for kind in ALL_KINDS}
 
-    def encode(self, sentence: str, span: Span | int) -> Vectors:
+    def encode(self, sentence: str, span: Place) -> Vectors:
         """[dim] the meaning of one word or phrase.
 
         Args:
             sentence: A text of any length; one over the teacher's limit is read in windows.
-            span: Character offsets (start, end), or the number of a word, from 0 on.
+            span: The word itself, if it stands there once, its character offsets (start, end), or its number from 0 on.
 
         Raises:
             UsageError: There is no such word, or the tokenizer drops it.
@@ -189,7 +189,7 @@ class MeaningEncoder:
         vector: Vectors = self.encode_occurrences([Occurrence.at(sentence, span)])[0]
         return vector
 
-    def encode_many(self, places: Sequence[tuple[str, Span | int]]) -> Vectors:
+    def encode_many(self, places: Sequence[tuple[str, Place]]) -> Vectors:
         """[N, dim] the meanings of words, each given as for ``encode``; much faster than one by one."""
         return self.encode_occurrences([Occurrence.at(sentence, span) for sentence, span in places])
 
@@ -246,7 +246,7 @@ class MeaningEncoder:
         return _array(sums / counts.clamp(min=1)[:, None])
 
     def most_similar(
-        self, sentence: str, span: Span | int, store: OccurrenceStore, topn: int = 10
+        self, sentence: str, span: Place, store: OccurrenceStore, topn: int = 10
     ) -> list[tuple[Occurrence, float]]:
         """The occurrences in a store whose meanings are nearest to that of a word, with their cosines."""
         store.refuse_other(self)

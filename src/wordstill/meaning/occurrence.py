@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import UsageError
+
+Place: TypeAlias = str | Span | int
+"""Where a word stands in a text: the word itself, its character offsets, or its number, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,15 @@ class Occurrence:
     end: int
 
     @classmethod
-    def at(cls, text: str, span: Span | int) -> Occurrence:
-        """Check a place that a user gave: character offsets (start, end), or the number of a word, from 0 on.
+    def at(cls, text: str, span: Place) -> Occurrence:
+        """Check a place that a user gave: the word itself, character offsets (start, end), or its number from 0 on.
 
         Raises:
-            UsageError: The place is outside the text, holds no characters, or cuts a word.
+            UsageError: The place is outside the text, holds no characters, or cuts a word; or the word is not
+                there, or several times.
         """
+        if isinstance(span, str):
+            return cls(text, *_only(text, span))
         if isinstance(span, int):
             spans = word_spans(text)
             if not 0 <= span < len(spans):
@@ -64,6 +71,23 @@ class Occurrence:
         """The same text with another word at this place, and nowhere else."""
         text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
         return Occurrence(text, self.start, self.start + len(word))
+
+
+def _only(text: str, word: str) -> Span:
+    """The place of a word or phrase that stands in a text once, in the same case or, if there is none, in any."""
+    words = word_spans(text)
+    starts, ends = {start for start, _ in words}, {end for _, end in words}
+    for haystack, needle in ((text, word), (text.lower(), word.lower())):
+        places = [(start, start + len(needle)) for start in starts if needle and haystack.startswith(needle, start)]
+        found = sorted(place for place in places if place[1] in ends)
+        if len(found) > 1:
+            shown = ", ".join(f"{start}:{end}" for start, end in found)
+            raise UsageError(
+                f"{word!r} stands in {_shown(text)} {len(found)} times. Choose one by its offsets: {shown}."
+            )
+        if found:
+            return found[0]
+    raise UsageError(f"There is no word {word!r} in {_shown(text)}.")
 
 
 def _refuse_cut(text: str, start: int, end: int) -> None:

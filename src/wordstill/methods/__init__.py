@@ -7,7 +7,7 @@ from wordstill.methods.ase import Ase
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.bert_skipgram import BertSkipgram
 from wordstill.methods.context_to_vec import ContextToVec
-from wordstill.methods.decontextual import Decontextual
+from wordstill.methods.decontextual import Decontextual, TokenTable
 from wordstill.methods.principal import Principal
 from wordstill.methods.sentence import Sentence
 from wordstill.methods.specification import MethodSpec, parse_specs, read_specs
@@ -23,6 +23,7 @@ METHODS: Registry[type[Method]] = Registry(
         "sentence": Sentence,
         "ase": Ase,
         "decontextual": Decontextual,
+        "token-table": TokenTable,
         "principal": Principal,
         "x2static": X2Static,
         "bert-skipgram": BertSkipgram,
@@ -45,6 +46,7 @@ __all__ = [
     "Sentence",
     "Still",
     "StillV1",
+    "TokenTable",
     "X2Static",
     "parse_specs",
     "read_specs",

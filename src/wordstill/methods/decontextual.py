@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import RowSums
+from wordstill.teacher.layers import INPUT_EMBEDDINGS
 from wordstill.teacher.pooling import Pooling
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -24,6 +25,14 @@ class DecontextualConfig:
     """Which layer's states."""
     subword: Pooling = "mean"
     """How the states of a word's subwords become one: mean, max or min."""
+
+
+@dataclass(frozen=True)
+class TokenTableConfig:
+    """Settings of `TokenTable`."""
+
+    subword: Pooling = "mean"
+    """How the rows of a word's subwords become one: mean, max or min."""
 
 
 class Decontextual(Method):
@@ -47,11 +56,11 @@ class Decontextual(Method):
 
     name: ClassVar[str] = "decontextual.v1"
     normed: ClassVar[bool] = True
-    config_type: ClassVar[type[DecontextualConfig]] = DecontextualConfig
+    config_type: ClassVar[type[Any]] = DecontextualConfig
     reads_text: ClassVar[bool] = False
-    config: DecontextualConfig
+    config: DecontextualConfig | TokenTableConfig
 
-    def __init__(self, config: DecontextualConfig, run: RunContext) -> None:
+    def __init__(self, config: DecontextualConfig | TokenTableConfig, run: RunContext) -> None:
         super().__init__(config, run)
         self.isolated = RowSums(len(run.vocabulary), run.width, run.device)
         self.parts = {"alone": self.isolated}
@@ -63,9 +72,36 @@ class Decontextual(Method):
     def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
         known = states.known
-        words = states.words(self.config.layer, self.config.subword)
+        words = states.words(self.layers[0], self.config.subword)
         self.isolated.add(states.word_ids[known], words, known)
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The isolated states."""
         return self.table(self.isolated.pooled(), self.isolated.counts > 0, provenance)
+
+
+class TokenTable(Decontextual):
+    r"""The teacher's own table of input embeddings; its layers are never run.
+
+    .. math:: v_w = \mathrm{pool}_{i \in w}\; E_i
+
+    Paper: the baseline of Wang, Cui and Zhang 2019 and of Zheng et al. 2022 (BERT_base, GPT2_token). Layer 0 of
+    `Decontextual` is something else: positions and segments are added to E, and the sum is normalized.
+
+    Inputs: the vocabulary only. Case: the most frequent spelling in the text is read.
+    Cost: one row for each subword of the vocabulary.
+    Relations: `Decontextual` runs the model over the same subwords.
+
+    Example:
+        >>> from wordstill import distill
+        >>> vectors = distill("corpus.txt", methods=["token-table"])["token-table"]  # doctest: +SKIP
+    """
+
+    name: ClassVar[str] = "token-table.v1"
+    config_type: ClassVar[type[Any]] = TokenTableConfig
+    config: TokenTableConfig
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """What goes into the model."""
+        return (INPUT_EMBEDDINGS,)

@@ -16,7 +16,7 @@ from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Prior, Weight, frequent_words, mix, shrunk_table
 from wordstill.methods.sentence_regression import Bags, observe_bags, regress
-from wordstill.methods.sums import Moments, RowSums, occurrences
+from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
@@ -33,43 +33,43 @@ class StillConfig(Config):
     """Which layer's states."""
     dim: int | None = None
     """Size of the vectors; None takes 256. The first coordinates are the best, so a table can be cut later."""
-    state_exponent: Exponent = 0.1
-    """How far the states are whitened: 0 not at all, 0.5 wholly."""
+    state_weight: Weight = 0.25
+    """Weight of the word's own states."""
+    state_exponent: Exponent = 0.08
+    """How far they are whitened: 0 not at all, 0.5 wholly."""
     state_prior: Prior = 0.5
     """How many occurrences the guess from the isolated word counts for, in states."""
     lower: Annotated[int, Range(0, 1_000)] = USUAL_LOWER
     """A lower layer: its states say more about a word's form and grammar, so that analogies gain. The default
     is left out where ``layer`` is 0 or 1."""
-    lower_weight: Weight = 0.8
+    lower_weight: Weight = 0.65
     lower_exponent: Exponent = 0.2
-    context_weight: Weight = 0.5
-    """Weight of the sentences a word stands in: more for relatedness, less for similarity."""
-    context_exponent: Exponent = 0.35
-    context_prior: Prior = 6.0
-    """How many occurrences the guess from the isolated word counts for, in everything around the word."""
     window: Annotated[int, Range(1, 1_000)] = 2
     """Words on each side that make up the narrow context."""
-    window_weight: Weight = 0.35
+    window_weight: Weight = 0.55
+    """Weight of the narrow context: more for relatedness."""
     window_exponent: Exponent = 0.35
-    neighbor_weight: Weight = 0.25
+    neighbor_weight: Weight = 0.15
     """Weight of the one word to the left and the one to the right, as input embeddings: they carry the grammar
     that analogies ask for."""
     neighbor_exponent: Exponent = 0.15
-    sentence_weight: Weight = 0.5
+    context_prior: Prior = 6.0
+    """How many occurrences the guess from the isolated word counts for, in everything around the word."""
+    sentence_weight: Weight = 0.55
     """Weight of the vectors of `Sentence`, whose mean is the teacher's sentence vector. They also give the rows
     their lengths."""
-    strength: Annotated[float, Range(0, 1e9, above=True)] = 0.1
+    strength: Annotated[float, Range(0, 1e9, above=True)] = 0.03
     """How strongly the sentence regression holds rare words near their mean state."""
     exponent: Exponent = 0.05
     """How far the result is whitened."""
 
 
 class Still(Method):
-    r"""What a teacher's states say about a word, in six blocks: shrunk, whitened, mixed and reduced.
+    r"""What a teacher's states say about a word, in five blocks: shrunk, whitened, mixed and reduced.
 
     For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
-    last layer, of its states in a low layer, of the sentences around it, of the two words on either side, of
-    the word just before and the word just after it (input embeddings), and its row of `Sentence`. With
+    last layer, of its states in a low layer, of the two words on either side, of the word just before and the
+    word just after it (input embeddings), and its row of `Sentence`, which is not shrunk. With
     :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
@@ -78,21 +78,21 @@ class Still(Method):
         \mathrm{unit}(\Sigma_k^{-a_k} (x^k_w - \mu_k)) - m\big)\Big)
 
     Weights :math:`\lambda_k` of everything around the word shrink by :math:`n_w / (n_w + \kappa_k)`.
-    :math:`\mu_k, \Sigma_k` are over frequent words (for sentences, over occurrences); m, P and
-    :math:`\Lambda` are mean, directions and variances of the concatenation over the 20,000 most frequent
-    words. :math:`\ell_w` is the length of the word's row of `Sentence`, so that a plain mean of rows is a good
-    sentence vector; it changes no cosine between words. Frequent words occur at least five times; if they are
-    not more than the teacher's width, all words that occur are taken.
+    :math:`\mu_k, \Sigma_k` are over frequent words; m, P and :math:`\Lambda` are mean, directions and
+    variances of the concatenation over the 20,000 most frequent words. :math:`\ell_w` is the length of the
+    word's row of `Sentence`, so that a plain mean of rows is a good sentence vector; it changes no cosine
+    between words. Frequent words occur at least five times; if they are not more than the teacher's width, all
+    words that occur are taken.
 
-    Paper: none. The sentence block is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
-    without a gradient step.
+    Paper: none. Similarity wants the word's own states, relatedness and sentences the regression, analogies a
+    low layer and the immediate neighbors; all of them are sums of one pass.
 
     Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
     expected vector. What all words share is taken away, so words with equal states get zeros.
-    Cost: nine tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
-    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of seven times
+    Cost: eight tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
+    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of six times
     the width, and about 20 sparse products for the regression; no random numbers.
-    Relations: ``still.v1`` has the first and third block only, and `Ase` the first without whitening.
+    Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
     Example:
         >>> from wordstill import distill
@@ -114,16 +114,12 @@ class Still(Method):
 
         self.states, self.isolated = sums(), sums()
         self.parts = {"states": self.states, "alone": self.isolated}
-        self.below = self.isolated_below = self.contexts = self.windows = None
-        self.spread: Moments | None = None
+        self.below = self.isolated_below = self.windows = None
         self.sides: dict[str, RowSums] = {}
         self.bags: Bags | None = None
         if self.lower is not None:
             self.below, self.isolated_below = sums(), sums()
             self.parts |= {"lower": self.below, "alone_lower": self.isolated_below}
-        if config.context_weight:
-            self.contexts, self.spread = sums(), Moments(run.width, run.device)
-            self.parts |= {"contexts": self.contexts, "spread": self.spread}
         if config.window_weight:
             self.windows = self.parts["windows"] = sums()
         if config.neighbor_weight:
@@ -141,6 +137,8 @@ class Still(Method):
                 "Set lower_weight=0 to leave it out."
             )
         blocks = _n_blocks(config)
+        if not blocks:
+            raise UsageError("still: every weight is 0, so that nothing is left. Give one block a weight.")
         if config.dim is not None and not 1 <= config.dim <= blocks * width:
             times = f"{blocks} times the teacher's width"
             raise UsageError(f"still:dim must be from 1 to {blocks * width}, {times}; got {config.dim}.")
@@ -159,14 +157,10 @@ class Still(Method):
     def observe(self, states: WordStates) -> None:
         """Add the states of words, and of what stands around them."""
         known, layer = states.known, self.config.layer
-        ids, sentence = states.word_ids[known], states.word_sentence[known]
+        ids = states.word_ids[known]
         self.states.add(ids, states.words(layer), known)
         if self.below is not None and self.lower is not None:
             self.below.add(ids, states.words(self.lower), known)
-        sentences = states.sentences(layer)
-        if self.contexts is not None and self.spread is not None:
-            self.contexts.add(ids, sentences, sentence)
-            self.spread.add(sentences, occurrences(sentence, len(sentences)))
         if self.windows is not None:
             reach = self.config.window
             self.windows.add(ids, states.windows(layer, reach, reach, include_self=False, chosen=known))
@@ -175,7 +169,7 @@ class Still(Method):
             self.sides["left"].add(ids, words, before[known])
             self.sides["right"].add(ids, words, after[known])
         if self.bags is not None:
-            observe_bags(self.bags, states, sentences, self.run.words)
+            observe_bags(self.bags, states, states.sentences(layer), self.run.words)
 
     def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
@@ -207,29 +201,25 @@ class Still(Method):
         return super().sentence_weights(vectors) if self.lengths is None else self.lengths
 
     def _state_block(self) -> Block:
-        return Block(self.states, self.isolated, self.config.state_prior, self.config.state_exponent)
+        config = self.config
+        return Block(self.states, self.isolated, config.state_prior, config.state_exponent, config.state_weight)
 
     def _blocks(self, sentence: RowSums | None) -> list[Block]:
         config = self.config
         blocks = [self._state_block()]
         low = self.isolated if self.isolated_below is None else self.isolated_below
-
-        def around(sums: RowSums, exponent: float, weight: float, isolated: RowSums, spread: Moments | None) -> Block:
-            return Block(sums, isolated, config.context_prior, exponent, weight, by_count=True, spread=spread)
-
+        prior = config.context_prior
         if self.below is not None:
             blocks.append(Block(self.below, low, config.state_prior, config.lower_exponent, config.lower_weight))
-        if self.contexts is not None:
-            blocks.append(
-                around(self.contexts, config.context_exponent, config.context_weight, self.isolated, self.spread)
-            )
         if self.windows is not None:
-            blocks.append(around(self.windows, config.window_exponent, config.window_weight, self.isolated, None))
+            exponent, weight = config.window_exponent, config.window_weight
+            blocks.append(Block(self.windows, self.isolated, prior, exponent, weight, by_count=True))
         for side in self.sides.values():
-            blocks.append(around(side, config.neighbor_exponent, config.neighbor_weight, low, None))
+            exponent, weight = config.neighbor_exponent, config.neighbor_weight
+            blocks.append(Block(side, low, prior, exponent, weight, by_count=True))
         if sentence is not None:
             blocks.append(Block(sentence, weight=config.sentence_weight))
-        return blocks
+        return [block for block in blocks if block.weight]
 
     def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""
@@ -246,5 +236,5 @@ def lower_layer(config: StillConfig) -> int | None:
 
 def _n_blocks(config: StillConfig) -> int:
     """How many blocks of the teacher's width stand side by side; neighbors are two."""
-    weights = (config.context_weight, config.window_weight, config.sentence_weight)
-    return 1 + (lower_layer(config) is not None) + sum(map(bool, weights)) + 2 * bool(config.neighbor_weight)
+    weights = (config.state_weight, config.window_weight, config.sentence_weight)
+    return sum(map(bool, weights)) + (lower_layer(config) is not None) + 2 * bool(config.neighbor_weight)

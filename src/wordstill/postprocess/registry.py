@@ -8,6 +8,7 @@ from wordstill.postprocess.combine import Average, Concatenate
 from wordstill.postprocess.linear_transforms import AllButTheTop, Center, Pca, Uncovec, Unit, Whiten
 from wordstill.postprocess.product_quantization import ProductQuantization
 from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
+from wordstill.postprocess.sentence_weights import SentenceWeights
 from wordstill.postprocess.subword_rows import Subwords
 from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantize, Trim
 
@@ -19,6 +20,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         for kind in (
             Center,
             Unit,
+            SentenceWeights,
             AllButTheTop,
             Whiten,
             Pca,

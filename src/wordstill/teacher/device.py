@@ -32,8 +32,8 @@ def choose_device(wanted: str) -> torch.device:
         device = torch.device(wanted)
         torch.empty(1, device=device).cpu()
     except (RuntimeError, AssertionError, ImportError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise UsageError(f"The device {wanted!r} cannot be used here ({reason}). Use auto, cpu or cuda.") from error
+        known = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu; there is no GPU here"
+        raise UsageError(f"The device {wanted!r} cannot be used here. Use {known}.") from error
     return device
 
 

@@ -17,7 +17,7 @@ from wordstill.teacher.assembly import bare_batch, trial_batch
 from wordstill.teacher.attending.attention import CannotPack, Packing, noted_calls, packed, register
 from wordstill.teacher.attending.relative_positions import adapt, restore
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
-from wordstill.teacher.layers import LayerHooks, Watched, blocks_of, wanted_states
+from wordstill.teacher.layers import INPUT_EMBEDDINGS, LayerHooks, Watched, blocks_of, wanted_states
 from wordstill.teacher.precision.closeness import TOLERANCE, relative_difference
 from wordstill.teacher.tokenizer import first_position
 
@@ -56,7 +56,22 @@ class Forward:
         Raises:
             TeacherError: The model gives no hidden states, or one text is too much for the GPU's memory.
         """
-        return self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, layers)
+        if INPUT_EMBEDDINGS not in layers:
+            return self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, layers)
+        rest = tuple(layer for layer in layers if layer != INPUT_EMBEDDINGS)
+        found = self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, rest) if rest else {}
+        return {INPUT_EMBEDDINGS: self._input_embeddings(batch.subwords), **found}
+
+    def _input_embeddings(self, subwords: Tensor) -> Tensor:
+        """[P, d] rows of the model's input table."""
+        table: Tensor = self.model.get_input_embeddings().weight
+        width = int(self.model.config.get_text_config().hidden_size)
+        if table.shape[1] != width:
+            raise TeacherError(
+                f"The input embeddings of {self.name} have {table.shape[1]} dimensions, its states {width}: the "
+                "model projects them. Use decontextual:layer=0."
+            )
+        return table[subwords]
 
     def compile(self, wanted: bool = True) -> None:
         """Join small operations of each block into few, or not any more; the next batch takes seconds longer.

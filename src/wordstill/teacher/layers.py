@@ -15,6 +15,9 @@ from torch.utils.hooks import RemovableHandle
 
 from wordstill.errors import TeacherError, UsageError
 
+INPUT_EMBEDDINGS = -1
+"""Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from."""
+
 
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
     """Turn ``last``, ``all``, ``top-half``, a number or a list such as ``0-3,-1`` into layer numbers.

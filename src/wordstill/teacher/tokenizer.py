@@ -76,6 +76,7 @@ class SubwordTokenizer:
         prefix: Ids of the special tokens before a text.
         suffix: Ids of those after it.
         pad_id: What fills the shorter texts of a batch.
+        unknown_id: What stands for characters that it does not know, -1 if it knows all.
         max_length: Longest text that the tokenizer allows.
         definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
 
@@ -98,6 +99,7 @@ class SubwordTokenizer:
         self.definition = str(plain.to_str())
         self.backend = read_specials_as_text(plain)
         self.pad_id, self.max_length = int(tokenizer.pad_token_id or 0), int(tokenizer.model_max_length)
+        self.unknown_id = -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
         self.prefix, self.suffix = specials_around(self.backend, name)
         self._space_ids = _space_ids(self.backend)
 

@@ -75,7 +75,11 @@ class UnknownWord(UsageError, KeyError):
     def __str__(self) -> str:
         near = near_in_spelling(self.word, self._words)
         guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
-        return f"The word {self.word!r} is not among the {len(self._words):,} words.{guess}"
+        return (
+            f"The word {self.word!r} is not among the {len(self._words):,} words.{guess} To get a vector for it: "
+            "--unknown teacher, ngrams or spelling (with_backoff), or distil again with --words (words=) or a lower "
+            "--min-count (min_count=)."
+        )
 
 
 def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tuple[Backoff, ...]:

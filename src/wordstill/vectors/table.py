@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError, UsageError
-from wordstill.vectors import queries
+from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
@@ -97,6 +97,12 @@ class WordVectors:
         arrays = [self.matrix] if self.compressed is None else self.compressed.arrays.values()
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def _is_lower_case(self) -> bool:
+        """Whether the words were put in lower case when the table was made."""
+        vocabulary = self.provenance.get("vocabulary")
+        return isinstance(vocabulary, Mapping) and vocabulary.get("key") == "lower"
+
     @cached_property
     def unit(self) -> NDArray[np.float32]:
         """The rows scaled to length one, float32, (words, dim); rows of zeros stay zeros. Computed once."""
@@ -124,6 +130,8 @@ class WordVectors:
             row = self._rows.get(key)
             found = queries.resolve(self, [key]).vectors if row is None else self.take([row])
             return found.reshape(self.dim)
+        if not isinstance(key, Sequence):
+            raise UsageError(f"Vectors are looked up by word or list of words; got {key!r}. Rows are in matrix.")
         return queries.resolve(self, key).vectors
 
     def __repr__(self) -> str:
@@ -157,9 +165,12 @@ class WordVectors:
     def find(self, words: Sequence[str], *, own: bool = False) -> list[int | NDArray[np.float32] | None]:
         """For each word its row, or the row or vector that a back-off gives it, or None.
 
+        A word that a table of lower-case words lacks is looked up in lower case before any back-off is asked.
         With ``own``, as in look-ups and queries, the table's subwords are asked if no back-offs were chosen.
         """
         found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
+        if None in found and self._is_lower_case:
+            found = [self._rows.get(word.lower()) if row is None else row for word, row in zip(words, found)]
         policies = self.backoffs if self._strict or not own else choose_backoffs(self, ["subwords"])
         if policies and None in found:
             missing = [number for number, row in enumerate(found) if row is None]
@@ -211,6 +222,9 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
+    get_vector, distance = gensim_names.get_vector, gensim_names.distance
+    vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
+    index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
@@ -252,6 +266,19 @@ class WordVectors:
         from wordstill import formats
 
         return formats.read(path, format, repair=repair, progress=progress)
+
+    @classmethod
+    def from_pretrained(cls, name: AnyPath, *, revision: str | None = None, token: str | None = None) -> WordVectors:
+        """Open a table of the Hugging Face Hub, such as ``user/name``, or a folder; see ``wordstill.formats.hub``."""
+        from wordstill.formats import hub
+
+        return hub.download(name, revision=revision, token=token)
+
+    def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the table with its model card to the Hub as ``user/name``; gives its address."""
+        from wordstill.formats import hub
+
+        return hub.upload(self, name, private=private, token=token)
 
     def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
@@ -339,6 +366,8 @@ def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
 
 def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
     """Compressed rows that fit the words."""
+    if not isinstance(rows, CompressedRows):
+        raise UsageError(f"The matrix is a {type(rows).__name__}, expected an array: np.array(matrix, np.float32).")
     if rows.shape[0] != count or rows.shape[1] < 1:
         raise UsageError(f"The compressed rows have shape {rows.shape}, expected ({count}, dim) for {count} words.")
     return rows

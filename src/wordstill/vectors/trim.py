@@ -28,7 +28,7 @@ def trim(
     """
     if dim is not None and dim > vectors.dim:
         raise UsageError(f"dim must be at most {vectors.dim}, that of the table; got {dim}.")
-    kept = vectors if words is None else _listed(vectors, tuple(dict.fromkeys(words)))
+    kept = vectors if words is None else _listed(vectors, _known(vectors, tuple(dict.fromkeys(words))))
     if top is not None and top < len(kept):
         kept = kept.select(most_frequent(kept.counts, len(kept), top))
     if dim is not None and dim < vectors.dim:
@@ -39,6 +39,22 @@ def trim(
         return vectors
     change = {"from": [len(vectors), vectors.dim], "to": [len(kept), kept.dim]}
     return kept.replace(provenance={**vectors.provenance, "trimmed": [*vectors.provenance.get("trimmed", ()), change]})
+
+
+def _known(vectors: WordVectors, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the words that can have a vector; the others are reported."""
+    missing = [word for word in words if word not in vectors] if vectors.subwords is None else []
+    if not missing:
+        return words
+    told = (
+        f"{len(missing):,} of {len(words):,} words are not in the table, {missing[0]!r} first, and it has no subwords "
+        "to make their vectors from"
+    )
+    if len(missing) == len(words):
+        raise UsageError(f"{told}. Use a list with words of the table.")
+    warnings.warn(f"{told}; they are skipped.", stacklevel=4)
+    gone = set(missing)
+    return tuple(word for word in words if word not in gone)
 
 
 def _listed(vectors: WordVectors, words: tuple[str, ...]) -> WordVectors:
@@ -71,11 +87,7 @@ def _warn_of_order(vectors: WordVectors, dim: int) -> None:
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:
     """The vectors of words, of those outside the table by their sub-words."""
     missing = [word for word in words if word not in vectors]
-    if vectors.subwords is None:
-        raise UsageError(
-            f"{len(missing)} of {len(words)} words are not in the table, {missing[0]!r} first, and the table "
-            "has no subwords to make their vectors from. Remove them from the list."
-        )
+    assert vectors.subwords is not None
     known = set(words) - set(missing)
     return np.stack([vectors[word] if word in known else vectors.subwords.vector(word) for word in words])
 

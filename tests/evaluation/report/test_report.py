@@ -113,7 +113,7 @@ def test_published_scores_have_a_column(make):
 
 def test_missing_sets_are_told():
     lacking = Evaluation(SINGLE.scores, Protocol("p"), 0, missing=("google", "msr"))
-    assert "Not found, so not scored: google, msr (wordstill data fetch --all gets them)." in notes(lacking)
+    assert "Not found, so not scored: google, msr (see wordstill data list)." in notes(lacking)
 
 
 def test_trained_tasks_show_their_deviation():

@@ -16,10 +16,10 @@ loaded = cache(make_task)
 def own_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     contents = {
-        "pairs.tsv": "a\tb\t1\nb\tc\t2\na\tc\t3\n",
+        "pairs.tsv": "a\tb\t1\nb\tc\t2\na\tc\t3\na\td\t4\nb\td\t5\nc\td\t6\n",
         "questions.txt": "a b c d\nb a d c\n",
         "classes.txt": "a x\nb x\nc y\nd y\n",
-        "sentences.tsv": "a b\tc\t1\nb\tc d\t2\na\td\t3\n",
+        "sentences.tsv": "a b\tc\t1\nb\tc d\t2\na\td\t3\na\tb\t4\nc\td\t5\nb\td\t6\n",
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
@@ -87,13 +87,13 @@ def test_a_task_of_another_package(own_files, random_vectors, monkeypatch):
     monkeypatch.delitem(TASKS.__dict__, "plugins", raising=False)
     try:
         score = make_task("odd-one-out:pairs.tsv").run(random_vectors("abc"))
-        assert (score.task, score.coverage) == ("odd-one-out", (3, 3))
+        assert (score.task, score.coverage) == ("odd-one-out", (3, 6))
     finally:
         TASKS.__dict__.pop("plugins", None)
 
 
 def test_words_of_a_set(own_files):
-    assert words_of("pairs.tsv") == ("a", "b", "a", "b", "c", "c")
+    assert words_of("pairs.tsv") == (*"abaabc", *"bccddd")
     assert words_of("analogy:questions.txt") == ("a", "b", "c", "d")
     assert words_of("sts:sentences.tsv") == ("a", "b", "c", "d")
 

@@ -91,7 +91,7 @@ def test_an_own_file(tmp_path, random_vectors):
     assert read_own_categories(path).labels == ("bird", "bird", "tree", "tree")
     assert CategorizationTask(path).run(random_vectors(["crow", "swan", "oak", "ash"])).n == 4
     path.write_text("crow bird black\n")
-    with pytest.raises(DataError, match=r"own\.tsv:1: expected 'word class'"):
+    with pytest.raises(DataError, match=r"own\.tsv:1: it is not clear which of the 3 field\(s\) are word, class"):
         read_own_categories(path)
     path.write_text("")
     with pytest.raises(DataError, match="holds no words"):

@@ -90,19 +90,19 @@ def test_agrees_with_gensim_on_the_published_sets(data_folder, tmp_path, random_
 
 
 def test_a_score_says_everything(random_vectors, pair_set):
-    rows = [("a", "b", 1.0), ("b", "c", 2.0), ("c", "d", 3.0), ("a", "d", 4.0), ("a", "nowhere", 5.0)]
+    rows = [*((*pair, float(score)) for score, pair in enumerate(combinations("abcd", 2))), ("a", "nowhere", 5.0)]
     protocol = Protocol("mine")
     score = SimilarityTask(pair_set(rows)).run(random_vectors("abcd"), protocol)
     assert (score.task, score.dataset, score.metric) == ("similarity", "made-up", "spearman")
-    assert (score.coverage, score.n, score.problem) == ((4, 5), 4, None)
+    assert (score.coverage, score.n, score.problem) == ((6, 7), 6, None)
     assert (score.source, score.sha256, score.protocol) == ("test", "0" * 64, protocol)
     assert score.interval.low <= score.value <= score.interval.high
 
 
 def test_a_perfect_table_has_100_points(pair_set):
-    angles = np.array([0.0, 0.1, 0.3, 0.7, 1.2])
-    vectors = WordVectors(list("abcde"), np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
-    score = SimilarityTask(pair_set([("a", w, 9.0 - n) for n, w in enumerate("abcde")])).run(vectors)
+    angles = np.array([0.0, 0.1, 0.3, 0.7, 1.2, 1.5])
+    vectors = WordVectors(list("abcdef"), np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
+    score = SimilarityTask(pair_set([("a", w, 9.0 - n) for n, w in enumerate("abcdef")])).run(vectors)
     assert score.value == pytest.approx(100)
     assert score.interval == pytest.approx((100, 100))
 
@@ -153,14 +153,14 @@ def test_absent_words_by_every_rule(pair_set):
     np.testing.assert_allclose(cosines, [0, 0.5**0.5, 1, 0.5**0.5], atol=1e-12)
 
 
-@pytest.mark.parametrize(("oov", "n"), [("skip", 3), ("zero", 5), ("mean", 5)])
+@pytest.mark.parametrize(("oov", "n"), [("skip", 6), ("zero", 8), ("mean", 8)])
 def test_coverage_is_of_pairs_that_are_there_whatever_the_rule(random_vectors, pair_set, oov, n):
-    rows = [("a", "b", 1), ("b", "c", 2), ("a", "c", 3), ("a", "x", 4), ("x", "y", 5)]
+    rows = [*((*pair, score) for score, pair in enumerate(combinations("abcd", 2))), ("a", "x", 6), ("x", "y", 7)]
     protocol = Protocol("p", oov=oov)
-    score = SimilarityTask(pair_set(rows)).run(random_vectors("abc"), protocol)
-    assert (score.coverage, score.n) == ((3, 5), n)
+    score = SimilarityTask(pair_set(rows)).run(random_vectors("abcd"), protocol)
+    assert (score.coverage, score.n) == ((6, 8), n)
     gold = np.array([row[2] for row in rows], dtype=np.float64)
-    cosines = SimilarityTask(pair_set(rows)).similarities(random_vectors("abc"), protocol)
+    cosines = SimilarityTask(pair_set(rows)).similarities(random_vectors("abcd"), protocol)
     assert score.value == pytest.approx(100 * spearman(gold[:n], cosines[:n]))
 
 
@@ -169,8 +169,8 @@ def test_coverage_is_of_pairs_that_are_there_whatever_the_rule(random_vectors, p
     ("table", "problem"),
     [
         ("xyz", "none of the 4 pairs is covered"),
-        ("ab", "only 1 of the 4 pairs covered; a correlation needs at least 3"),
-        ("abc", "only 2 of the 4 pairs covered; a correlation needs at least 3"),
+        ("ab", "only 1 of the 4 pairs covered; a score needs at least 6"),
+        ("abc", "only 2 of the 4 pairs covered; a score needs at least 6"),
     ],
 )
 def test_too_few_pairs_have_no_score(random_vectors, pair_set, oov, table, problem):
@@ -193,10 +193,10 @@ def test_an_empty_table_covers_nothing(pair_set, oov):
 
 
 def test_constants_have_no_score(random_vectors, pair_set):
-    rows = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 1.0)]
-    assert "human scores" in SimilarityTask(pair_set(rows)).run(random_vectors("abc")).problem
-    zero = WordVectors(list("abc"), np.zeros((3, 2), dtype=np.float32))
-    rows = [("a", "b", 1.0), ("b", "c", 2.0), ("a", "c", 3.0)]
+    rows = [(*pair, 1.0) for pair in combinations("abcd", 2)]
+    assert "human scores" in SimilarityTask(pair_set(rows)).run(random_vectors("abcd")).problem
+    zero = WordVectors(list("abcd"), np.zeros((4, 2), dtype=np.float32))
+    rows = [(*pair, float(score)) for score, pair in enumerate(combinations("abcd", 2))]
     assert "cosines" in SimilarityTask(pair_set(rows)).run(zero).problem
 
 

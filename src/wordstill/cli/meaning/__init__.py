@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from wordstill.cli.meaning import meaning_pairs, meaning_train, meaning_use
+from wordstill.cli.meaning import meaning_make, meaning_pairs, meaning_train, meaning_use
 from wordstill.cli.options import add_command
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Distil what a word means in its sentence: make pairs, train, encode, evaluate.",
+    help="Distil what a word means in its sentence: make an encoder, encode, search, evaluate.",
 )
 for name, command, examples in (
+    ("make", meaning_make.command, meaning_make.EXAMPLES),
     ("pairs", meaning_pairs.command, meaning_pairs.EXAMPLES),
     ("train", meaning_train.command, meaning_train.EXAMPLES),
     ("encode", meaning_use.encode, meaning_use.ENCODE_EXAMPLES),

@@ -60,17 +60,26 @@ def command(
             panel=TRAINING,
         ),
     ] = None,
-    batch: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 128,
+    batch: Annotated[int, option("N", "Triples in a batch.", panel=TRAINING, min=1)] = 128,
     learning_rate: Annotated[float | None, option("X", "By default 2e-4.", panel=TRAINING)] = None,
-    warm_up: Annotated[int, option("STEPS", "", panel=TRAINING, min=0)] = 1000,
-    max_epochs: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 100,
-    patience: Annotated[int, option("CHECKS", "", panel=TRAINING, min=1)] = 15,
-    min_delta: Annotated[float, option("X", "", panel=TRAINING, min=0)] = 1e-4,
-    heads: Annotated[int, option("N", "", panel=TRAINING, min=1)] = 8,
+    warm_up: Annotated[
+        int, option("STEPS", "Steps over which the learning rate grows to its value.", panel=TRAINING, min=0)
+    ] = 1000,
+    max_epochs: Annotated[int, option("N", "Most epochs.", panel=TRAINING, min=1)] = 100,
+    patience: Annotated[
+        int,
+        option(
+            "CHECKS", "Stop after so many checks without improvement; ten checks are an epoch.", panel=TRAINING, min=1
+        ),
+    ] = 15,
+    min_delta: Annotated[
+        float, option("X", "What counts as an improvement of the validation loss.", panel=TRAINING, min=0)
+    ] = 1e-4,
+    heads: Annotated[int, option("N", "Attention heads of a distiller.", panel=TRAINING, min=1)] = 8,
     feedforward: Annotated[
         int | None, option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1)
     ] = None,
-    seed: Annotated[int, option("N", "", panel=TRAINING, min=0)] = 0,
+    seed: Annotated[int, option("N", "Random seed.", panel=TRAINING, min=0)] = 0,
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
 
@@ -116,10 +125,11 @@ def command(
         overwrite=overwrite,
         progress=options.wants_progress(progress),
     )
-    _report(trained, out, time.monotonic() - start)
+    show_trained(trained, out, time.monotonic() - start)
 
 
-def _report(trained: Trained, out: Path, seconds: float) -> None:
+def show_trained(trained: Trained, out: Path, seconds: float) -> None:
+    """Print how a training ended and what to do next."""
     typer.echo(f"Trained in {time_text(seconds)}: {out}")
     seen, steps = trained.diagnosis, trained.history[-1][0]
     show_facts(

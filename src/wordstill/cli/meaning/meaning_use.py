@@ -10,27 +10,31 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordstill.cli.failures import needs_models
+from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import (
     Device,
     Dtype,
     NewFolder,
     Overwrite,
     ReportFile,
+    ShowProgress,
     Topn,
     argument,
     option,
     output_folder,
     refuse_report,
+    wants_progress,
 )
 from wordstill.cli.printing import count_text, show_next
-from wordstill.errors import UsageError
+from wordstill.errors import DataError
 
 if TYPE_CHECKING:
     from wordstill.evaluation.tasks.in_context import Unit
     from wordstill.meaning import MeaningEncoder
 
 EncoderPath = Annotated[Path, argument("ENCODER", "A folder that meaning train made.")]
+AT_ONCE = 1024
+"""Sentences that are encoded between two steps of the progress bar."""
 DEFAULT_KIND = "meaning-centred"
 """As in ``wordstill.meaning.encoder``, which is slow to import."""
 Kind = Annotated[
@@ -61,7 +65,7 @@ class EncoderOptions:
 
 ENCODE_EXAMPLES = """\
 wordstill meaning encode meaning sentences.txt --word bank --word shore --out uses
-printf 'They sat on the bank.\\t16:20\\n' | wordstill meaning encode meaning - --out uses"""
+printf 'They sat on the bank.\\tbank\\n' | wordstill meaning encode meaning - --out uses"""
 
 
 def encode(
@@ -71,8 +75,8 @@ def encode(
         str,
         argument(
             "FILE",
-            "A sentence on each line, for every word of it, or a sentence, a tab, and START:END in "
-            "characters or the number of a word; - for the standard input.",
+            "A sentence on each line, for every word of it, or a sentence, a tab, and the word, START:END in "
+            "characters, or the number of a word; - for the standard input.",
         ),
     ],
     out: NewFolder,
@@ -80,21 +84,26 @@ def encode(
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,
+    progress: ShowProgress = None,
 ) -> None:
     """Encode uses of words into a folder with their vectors, to search in or to read from Python."""
     output_folder(out)
     lines = list(_lines(sentences))
     model = options.load(encoder, kind)
+    from wordstill.core.progress import count_bar
     from wordstill.meaning import Occurrence, OccurrenceStore
 
-    placed = OccurrenceStore.build(
-        model, [Occurrence.at(text, read_span(span)) for text, span in lines if span is not None]
-    )
-    whole = OccurrenceStore.from_texts(model, [text for text, span in lines if span is None], word or None)
-    store = placed.followed_by(whole)
+    placed = [Occurrence.at(text, read_place(span)) for text, span in lines if span is not None]
+    store = OccurrenceStore.build(model, placed)
+    whole = [text for text, span in lines if span is None]
+    with count_bar("sentences", len(whole), "sentences", show=wants_progress(progress)) as bar:
+        for first in range(0, len(whole), AT_ONCE):
+            part = whole[first : first + AT_ONCE]
+            store = store.followed_by(OccurrenceStore.from_texts(model, part, word or None))
+            bar.update(len(part))
     store.save(out, overwrite=overwrite)
     typer.echo(f"Encoded {count_text(len(store), 'use')}: {out}")
-    show_next(("meaning", "similar", encoder, out, "They sat on the bank.", "16:20"))
+    show_next(("meaning", "similar", encoder, out, "They sat on the bank.", "bank"))
 
 
 def _lines(name: str) -> Iterator[tuple[str, str | None]]:
@@ -106,19 +115,15 @@ def _lines(name: str) -> Iterator[tuple[str, str | None]]:
             yield text, span if tab else None
 
 
-def read_span(text: str) -> tuple[int, int] | int:
-    """``16:20`` is a span of characters, ``3`` the number of a word."""
-    start, colon, end = text.partition(":")
-    try:
-        return (int(start), int(end)) if colon else int(start)
-    except ValueError:
-        raise UsageError(
-            f"The span {text!r} cannot be read. Expected START:END in characters, such as 16:20, or the "
-            "number of a word, counted from 0."
-        ) from None
+def read_place(text: str) -> str | tuple[int, int] | int:
+    """``16:20`` is a span of characters, ``3`` the number of a word, anything else the word itself."""
+    start, colon, end = text.strip().partition(":")
+    if not start.isdecimal() or (colon and not end.isdecimal()):
+        return text.strip()
+    return (int(start), int(end)) if colon else int(start)
 
 
-SIMILAR_EXAMPLES = "wordstill meaning similar meaning uses 'They sat on the bank.' 16:20"
+SIMILAR_EXAMPLES = "wordstill meaning similar meaning uses 'They sat on the bank.' bank"
 
 
 def similar(
@@ -126,16 +131,19 @@ def similar(
     encoder: EncoderPath,
     uses: Annotated[Path, argument("USES", "A folder that meaning encode made.")],
     sentence: Annotated[str, argument("SENTENCE", "Any text.")],
-    span: Annotated[str, argument("PLACE", "START:END in characters, or the number of a word.")],
+    span: Annotated[str, argument("WORD", "The word itself, START:END in characters, or the number of a word.")],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
 ) -> None:
     """Show the uses with the nearest meanings to that of a word in a sentence."""
-    place = read_span(span)
-    model = options.load(encoder, kind)
-    from wordstill.meaning import OccurrenceStore
+    with needs_models("wordstill meaning"):
+        from wordstill.meaning import Occurrence, OccurrenceStore
 
+    place = read_place(span)
+    # A place that is not there is refused before a model is loaded.
+    Occurrence.at(sentence, place)
+    model = options.load(encoder, kind)
     for occurrence, cosine in model.most_similar(sentence, place, OccurrenceStore.load(uses), topn):
         typer.echo(f"{cosine:8.4f}  {occurrence.excerpt()}")
 
@@ -153,6 +161,7 @@ def table(
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,
+    progress: ShowProgress = None,
 ) -> None:
     """Make a static table: the mean of the meanings of each word in a text."""
     from wordstill.core.files import refuse_existing
@@ -164,7 +173,7 @@ def table(
     from wordstill.meaning import static_table
 
     vocabulary = Vocabulary.build(corpus, VocabularyConfig(min_count=min_count, max_size=max_vocab))
-    vectors = static_table(model, corpus, vocabulary)
+    vectors = static_table(model, corpus, vocabulary, progress=wants_progress(progress))
     vectors.save(out, overwrite=overwrite)
     typer.echo(f"Made {len(vectors):,} words x {vectors.dim}: {out}")
     show_next(("similar", out, vectors.words[0]), ("evaluate", out))
@@ -193,6 +202,7 @@ def evaluate(
 ) -> None:
     """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
     refuse_report(out, overwrite=overwrite)
+    wanted = task or _installed_tasks()
     model = options.load(encoder)
     from wordstill.evaluation.report.tables import markdown, parts_markdown
     from wordstill.evaluation.suite import evaluate_in_context
@@ -202,7 +212,7 @@ def evaluate(
     # First, so that the others are compared with it.
     representations = {"raw": found.pop("raw"), **found}
     result = evaluate_in_context(
-        StateEncoder(model.reader, representations), task or None, unit=cast("Unit", unit), limit=limit
+        StateEncoder(model.reader, representations), wanted, unit=cast("Unit", unit), limit=limit
     )
     try:
         if out is not None:
@@ -210,3 +220,17 @@ def evaluate(
     finally:
         typer.echo(markdown(result, published=True))
         typer.echo(parts_markdown(result), nl=False)
+
+
+def _installed_tasks() -> list[str]:
+    """All tasks whose data sets are here; the others are reported."""
+    from wordstill.evaluation.data.locate import available
+    from wordstill.evaluation.suite import IN_CONTEXT
+
+    present = set(available())
+    found = [name for name, row in IN_CONTEXT.items() if row.partition(":")[0] in present]
+    if not found:
+        raise DataError("None of the data sets is here. Get them with: wordstill data fetch --all")
+    if missing := [name for name in IN_CONTEXT if name not in found]:
+        warn(f"Not found, so not scored: {', '.join(missing)} (wordstill data list).")
+    return found

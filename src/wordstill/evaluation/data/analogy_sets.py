@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import ClassVar
 
@@ -40,8 +41,15 @@ def read_sections(path: Path) -> Questions:
 
 
 def read_own_questions(path: Path) -> Questions:
-    """A user's own file, in Google's form; the sections may be left out."""
-    return _by_section(path, own_lines(path))
+    """A user's own file, in Google's form, or pairs; the sections may be left out.
+
+    Lines of two words, ``a`` and ``b``, are pairs in the same relation, as in BATS: every two pairs of a section
+    make two questions. Of several answers with ``/`` between them the first is asked for.
+    """
+    lines = list(own_lines(path))
+    if any(len(line.split()) == 2 and not line.startswith(":") for _, line in lines):
+        return _of_pairs(path, lines)
+    return _by_section(path, lines)
 
 
 def read_typed(path: Path) -> Questions:
@@ -70,6 +78,19 @@ def _by_section(path: Path, lines: Iterable[tuple[str, str]]) -> Questions:
         else:
             rows.append((section, _question(line.split(), place)))
     return _collect(rows, path)
+
+
+def _of_pairs(path: Path, lines: Iterable[tuple[str, str]]) -> Questions:
+    section, pairs = DEFAULT_SECTION, dict[str, list[tuple[str, str]]]()
+    for place, line in lines:
+        if line.startswith(":"):
+            section = line[1:].strip()
+            continue
+        first, second = exactly(line.split(), 2, "pairs of two words, as in the other lines", place)
+        pairs.setdefault(section, []).append((first, second.partition("/")[0]))
+    return _collect(
+        [(name, (*one, *other)) for name, found in pairs.items() for one, other in permutations(found, 2)], path
+    )
 
 
 def _question(words: list[str], place: str) -> tuple[str, str, str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import filled_lines, guess_delimiter, own_lines, split_fields
+from wordstill.evaluation.data.fields import filled_lines, split_fields
+from wordstill.evaluation.data.own_files import CATEGORIES as WORD_AND_CLASS
+from wordstill.evaluation.data.own_files import own_rows
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 
@@ -68,23 +69,16 @@ class CategoryReader:
 
 
 def read_own_categories(path: Path) -> Categories:
-    """A user's own file: ``word class`` on each line, separated by tabs, commas or blanks."""
-    rows = list(_own_rows(own_lines(path)))
+    """A user's own file: ``word class`` on each line, separated by tabs, commas or blanks, or chosen columns."""
+    rows = []
+    for place, fields in own_rows(path, WORD_AND_CLASS):
+        if not all(fields):
+            raise DataError(f"{place}: expected 'word class', but one is empty: {fields!r}.")
+        rows.append((fields[0], fields[1]))
     if not rows:
         raise DataError(f"{path} holds no words. Expected lines of 'word class'.")
     words, labels = zip(*rows)
     return Categories(words, labels)
-
-
-def _own_rows(lines: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    delimiter, started = None, False
-    for place, line in lines:
-        if not started:
-            delimiter, started = guess_delimiter(line), True
-        fields = split_fields(line, delimiter, place)
-        if len(fields) != 2 or not all(fields):
-            raise DataError(f"{place}: expected 'word class', but got {len(fields)} field(s): {fields!r}.")
-        yield fields[0], fields[1]
 
 
 _VECTO = CategoryReader(",", word=2, label=1)

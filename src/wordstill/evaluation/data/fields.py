@@ -22,9 +22,9 @@ def split_fields(line: str, delimiter: str | None, place: str) -> list[str]:
     """The fields of a line without blanks around them; None splits at any run of blanks."""
     if delimiter is None:
         return line.split()
-    if delimiter == ",":
+    if delimiter in (",", ";"):
         try:
-            return [field.strip() for field in next(csv.reader([line]))]
+            return [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
         except csv.Error as error:
             raise DataError(f"{place}: not comma-separated values: {error}.") from error
     return [field.strip() for field in line.split(delimiter)]
@@ -44,11 +44,6 @@ def finite_number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
-
-
-def guess_delimiter(line: str) -> str | None:
-    """The separator of a user's own file, by its first line: a tab, a comma, else any run of blanks."""
-    return next((mark for mark in ("\t", ",") if mark in line), None)
 
 
 def own_lines(path: Path) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,8 +9,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from wordstill.core.files import sha256_of, user_cache
+from wordstill.core.gensim_files import gensim_folder
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.data.own_files import split_columns
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
 
@@ -130,7 +130,7 @@ class _Place:
 def _places(dataset: Dataset) -> Iterator[_Place]:
     roots = (
         (Location.FOLDER, DATA_VARIABLE, data_folder),
-        (Location.GENSIM, "gensim", _gensim_folder),
+        (Location.GENSIM, "gensim", gensim_folder),
         (Location.FOLDER, "cache", cache_folder),
     )
     for location, label, folder in roots:
@@ -140,19 +140,11 @@ def _places(dataset: Dataset) -> Iterator[_Place]:
                 yield _Place(copy, root, f"{label}:{copy.path}")
 
 
-def _gensim_folder() -> Path | None:
-    spec = importlib.util.find_spec("gensim")
-    if spec is None:
-        return None
-    # Made from its spec but not executed: importing gensim takes a second, and its files need no code.
-    return Path(str(importlib.resources.files(importlib.util.module_from_spec(spec))))
-
-
 def _missing(dataset: Dataset) -> DataError | MissingExtra:
     """The error for a set that is nowhere; where only a package is lacking, the one that says which."""
-    if _gensim_folder() is None and any(copy.location is Location.GENSIM for copy in dataset.copies):
+    if gensim_folder() is None and any(copy.location is Location.GENSIM for copy in dataset.copies):
         return MissingExtra(
-            "gensim", "eval", f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,"
+            "gensim", "train", f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,"
         )
     looked = ", ".join(str(place.path) for place in _places(dataset))
     if any(copy.source is not None for copy in dataset.copies):
@@ -167,10 +159,11 @@ def _missing(dataset: Dataset) -> DataError | MissingExtra:
 
 def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
     path = Path(name).expanduser()
-    if path.is_file():
-        return Located(name, path, f"file:{name}", _checksum(path), reader)
+    file, _ = split_columns(path)
+    if file.is_file():
+        return Located(name, path, f"file:{name}", _checksum(file), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
-        raise DataError(f"There is no file {str(path)!r}. Use the name of a data set, or the path of your own file.")
+        raise DataError(f"There is no file {str(file)!r}. Use the name of a data set, or the path of your own file.")
     raise unknown_name("data set", name, DATASETS, "The path of your own file works too.")
 
 

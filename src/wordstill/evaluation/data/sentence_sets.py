@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines
+from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number
+from wordstill.evaluation.data.own_files import SENTENCES as SENTENCES_AND_SCORE
+from wordstill.evaluation.data.own_files import own_rows
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 OWN_CORPUS = "all"
@@ -61,10 +63,9 @@ class StsReader:
 
 
 def read_own_sentences(path: Path) -> SentencePairs:
-    """A user's own file: ``sentence1 TAB sentence2 TAB score`` on each line."""
+    """A user's own file: ``sentence1 TAB sentence2 TAB score``, the STS benchmark as published, or chosen columns."""
     rows = []
-    for place, line in own_lines(path):
-        first, second, score = exactly(line.split("\t"), 3, "two sentences and a score between tabs", place)
+    for place, (first, second, score) in own_rows(path, SENTENCES_AND_SCORE, blanks=False):
         rows.append((first, second, _score(score, place), 0))
     return _collect(rows, (OWN_CORPUS,), path)
 

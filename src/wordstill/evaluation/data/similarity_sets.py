@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import finite_number, guess_delimiter, own_lines, split_fields
+from wordstill.evaluation.data.fields import finite_number, split_fields
+from wordstill.evaluation.data.own_files import PAIRS, own_rows
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
@@ -67,31 +68,12 @@ class PairReader:
 
 
 def read_own_pairs(path: Path) -> WordPairs:
-    """Read a user's own file: ``word1 word2 score`` on each line, separated by tabs, commas or blanks.
+    """Read a user's own file: ``word1 word2 score`` on each line, separated by tabs, commas, semicolons or blanks.
 
-    The separator is the one of the first line. One header line, blank lines and lines that begin with ``# ``
-    are passed over; any other line that is not two words and a number is an error that names its place.
+    Other columns are found by their titles, or chosen as in ``FILE#2,3,5``. Blank lines and lines that begin
+    with ``# `` are passed over; any other line that is not two words and a number is an error that names its place.
     """
-    rows: list[tuple[str, str, float]] = []
-    delimiter: str | None = None
-    started = False
-    for place, line in own_lines(path):
-        if not started:
-            delimiter = guess_delimiter(line)
-        fields = split_fields(line, delimiter, place)
-        if started or not _is_header(fields):
-            rows.append(_own_pair(fields, delimiter, place))
-        started = True
-    return _collect(rows, path)
-
-
-def _own_pair(fields: list[str], delimiter: str | None, place: str) -> tuple[str, str, float]:
-    if len(fields) != 3:
-        raise DataError(
-            f"{place}: expected 'word1 word2 score' separated by {_spoken(delimiter)}, as in the file's "
-            f"first line, but got {len(fields)} field(s): {fields!r}."
-        )
-    return _pair(fields, (0, 1, 2), place)
+    return _collect((_pair(row.fields, (0, 1, 2), row.place) for row in own_rows(path, PAIRS)), path)
 
 
 def _pair(fields: list[str], columns: tuple[int, int, int], place: str) -> tuple[str, str, float]:
@@ -117,21 +99,6 @@ def _collect(rows: Iterable[tuple[str, str, float]], path: Path) -> WordPairs:
     if not columns:
         raise DataError(f"{path} holds no pairs. Expected lines of 'word1 word2 score'.")
     return WordPairs(columns[0], columns[1], np.array(columns[2], dtype=np.float64))
-
-
-def _is_header(fields: list[str]) -> bool:
-    """Whether the first line names columns: a word, not a number, stands where a pair has its score."""
-    if len(fields) < 3:
-        return False
-    try:
-        float(fields[-1])
-    except ValueError:
-        return True
-    return False
-
-
-def _spoken(delimiter: str | None) -> str:
-    return {"\t": "tabs", ",": "commas", None: "blanks"}[delimiter]
 
 
 _TABBED = PairReader()

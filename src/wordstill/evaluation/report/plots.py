@@ -25,6 +25,12 @@ GREY = "#9aa0a6"
 FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 LETTER = 6.6
 """About how wide a letter is."""
+WIDE_LETTER = 8.0
+"""How wide a letter is in a wide font."""
+LINE = 15.0
+"""How high a label is."""
+DARK = 0.55
+"""Share of a colour from which on text on it is white."""
 
 
 class Bar(NamedTuple):
@@ -133,6 +139,92 @@ def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: i
     return _svg(width, height, parts)
 
 
+def word_map(
+    points: Sequence[Point], groups: Sequence[int], labels: int, *, width: int = 960, height: int = 760
+) -> str:
+    """Words as points coloured by group, with labels for as many as fit, the first ones first.
+
+    Args:
+        points: The words, the most important first.
+        groups: The group of each, or -1 for none.
+        labels: How many labels at most.
+        width: In pixels.
+        height: In pixels.
+    """
+    reach = max(max(abs(point.x), abs(point.y)) for point in points)
+    scale = min(width, height) / 2 / max(reach, 1e-9) * 0.97
+
+    def place(point: Point) -> tuple[float, float]:
+        return width / 2 + point.x * scale, height / 2 - point.y * scale
+
+    radius = max(1.1, min(4.0, 150 / math.sqrt(len(points))))
+    dots = []
+    for point, group in reversed(list(zip(points, groups))):
+        x, y = place(point)
+        fill = GREY if group < 0 else colour(group)
+        dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.8"/>')
+    taken: list[tuple[float, float, float]] = []
+    texts: list[str] = []
+    for point in points:
+        x, y = place(point)
+        half = len(point.label) * LETTER / 2 + 3
+        free = all(abs(y - other_y) > LINE or abs(x - other_x) > half + other for other_x, other_y, other in taken)
+        if free and half < x < width - half and y > LINE:
+            taken.append((x, y, half))
+            texts.append(_text(x, y - 5, point.label, anchor="middle", halo=True))
+        if len(texts) == labels:
+            break
+    return _svg(width, height, dots + texts)
+
+
+def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
+    """A matrix of cosines as squares, the darker the larger; negative ones are orange."""
+    left = max(len(word) for word in words) * WIDE_LETTER + 18
+    top = left * 0.75 + 10
+    parts = []
+    for row, word in enumerate(words):
+        middle = top + row * cell + cell / 2
+        parts.append(_text(left - 8, middle + 4, word, anchor="end"))
+        x = left + row * cell + cell / 2
+        parts.append(
+            f'<text x="{x:.1f}" y="{top - 8:.1f}" transform="rotate(-45 {x:.1f} {top - 8:.1f})" '
+            f'fill="#202124">{escape(word)}</text>'
+        )
+        for column in range(len(words)):
+            value = float(values[row, column])
+            fill = colour(0) if value >= 0 else colour(1)
+            x, y = left + column * cell, top + row * cell
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell - 1}" height="{cell - 1}" fill="{fill}" '
+                f'fill-opacity="{min(1.0, abs(value)):.3f}"/>'
+            )
+            ink = "#ffffff" if abs(value) > DARK else "#202124"
+            parts.append(_text(x + cell / 2, y + cell / 2 + 4, f"{value:.2f}", anchor="middle", fill=ink))
+    return _svg(left + cell * len(words) + left * 0.6, top + cell * len(words) + 8, parts)
+
+
+def group_map(
+    vectors: WordVectors, groups: Mapping[str, Sequence[str]], *, seed: int = 0, width: int = 760, height: int = 460
+) -> str:
+    """A map of words by t-SNE, coloured by group; words that the table lacks are left out."""
+    check_projection("tsne")
+    known = {name: [word for word in words if word in vectors] for name, words in groups.items()}
+    words = [word for group in known.values() for word in group]
+    places = _neighbourhoods(vectors[words].astype(np.float64), seed)
+    low, high = places.min(axis=0), places.max(axis=0)
+    placed = iter((places - low) / np.maximum(high - low, 1e-9) * [width - 110, height - 60] + [20, 20])
+    parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fff"/>']
+    for number, (name, group) in enumerate(known.items()):
+        for word in group:
+            x, y = next(placed)
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
+            parts.append(_text(x + 6, y + 4, word))
+        left = 20 + number * (width - 40) / len(known)
+        parts.append(f'<circle cx="{left:.1f}" cy="{height - 16}" r="5" fill="{colour(number)}"/>')
+        parts.append(_text(left + 9, height - 12, name))
+    return _svg(width, height, parts)
+
+
 def size_text(words: float) -> str:
     """A number of words in its usual unit."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -166,8 +258,9 @@ def _line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float 
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width:g}"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#202124">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, anchor: str = "start", *, fill: str = "#202124", halo: bool = False) -> str:
+    around = ' stroke="#ffffff" stroke-width="3" paint-order="stroke" stroke-linejoin="round"' if halo else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}"{around}>{escape(text)}</text>'
 
 
 Projection = Literal["pca", "tsne"]

@@ -23,6 +23,8 @@ NO_SCORE = "–"
 NAMES = 2
 """Columns before the first score: the set and the measure."""
 UNRANKED = ("mean cosine",)
+FILLED_IN = ("similarity", "analogy", "categorisation")
+"""Tasks whose items are scored with back-offs where words are absent."""
 SAME_ITEMS = 0.01
 """Scores are over the same items if their numbers of items differ by no more than this share."""
 
@@ -80,9 +82,7 @@ def notes(evaluation: Evaluation, *, published: bool = False) -> str:
     if published:
         sentences.append("Published scores come from other evaluators, words and rules; they are for orientation only.")
     if evaluation.missing:
-        sentences.append(
-            f"Not found, so not scored: {', '.join(evaluation.missing)} (wordstill data fetch --all gets them)."
-        )
+        sentences.append(f"Not found, so not scored: {', '.join(evaluation.missing)} (see wordstill data list).")
     return " ".join(sentences)
 
 
@@ -106,9 +106,12 @@ def cell(score: Score | None) -> str:
     if score.value is None or score.interval is None:
         return f"no score: {score.problem}"
     used, total = score.coverage
+    shown = f"{used}/{total}"
+    if score.protocol.oov == "backoff" and score.task in FILLED_IN and score.n != used:
+        shown = f"{score.n}/{total} ({used} without back-off)"
     spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
     interval = f"[{score.interval.low:.1f}, {score.interval.high:.1f}]"
-    return f"{score.value:.1f}{spread} {interval} {used}/{total}"
+    return f"{score.value:.1f}{spread} {interval} {shown}"
 
 
 def best_cell(name: str) -> str:

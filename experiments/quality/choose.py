@@ -1,0 +1,178 @@
+"""Choose the settings of `still` and `sentence` on development halves, for several teachers and texts.
+
+Example: python -m experiments.quality.choose STORE --teacher MODEL --name minilm-a --title "MiniLM, a text"
+
+One pass keeps every block's sums. Then each candidate mixture is scored on one half of every similarity set,
+of every category of analogy questions, and of every part of the sentence sets. The gain is what the choice
+maximizes: the mean of the eight similarity sets + 0.2 x the mean of both analogy sets + 0.2 x the mean of the
+sentence sets. The result is results/choice/NAME.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from experiments.quality.halves import DevelopmentHalves, gain
+from experiments.quality.scoring import evaluation_words
+from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from wordstill.corpus import VocabularyConfig
+from wordstill.corpus.preparation import open_or_prepare
+from wordstill.distillation import DistillConfig
+from wordstill.distillation.distilling import make_plan
+from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, WhitenedBlock, frequent_words, shrunk_table
+from wordstill.methods.sentence_regression import regress
+from wordstill.methods.still import USUAL_DIM, Still, StillConfig
+from wordstill.methods.sums import RowSums, row_blocks
+from wordstill.teacher import Teacher, TeacherConfig
+
+MODULE = "experiments.quality.choose"
+SPARE_AXES, ITERATIONS = 96, 8
+STRENGTHS = (0.01, 0.03, 0.1, 0.3)
+DIMS = (128, 192, 256, 300, 384)
+STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
+"""What each weight is multiplied with, one at a time."""
+WEIGHTS = ("state_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
+EXPONENTS = {
+    "state_exponent": (0.0, 0.2),
+    "lower_exponent": (0.1, 0.3),
+    "window_exponent": (0.25, 0.45),
+    "exponent": (0.0, 0.1),
+}
+
+
+def main() -> None:
+    """Read once, score every candidate, and write the result."""
+    options = arguments()
+    sums = Sums(options.text, TeacherConfig(options.teacher))
+    halves = DevelopmentHalves(sums.method.run.vocabulary.keys, sums.method.run.device)
+    rows: list[dict[str, Any]] = []
+    for label, vectors in sums.candidates():
+        scores = halves.score(vectors)
+        rows.append({"label": label, "gain": round(gain(scores), 3), **scores})
+        print(f"{label:34s} gain {gain(scores):7.2f}  {scores}", flush=True)
+    facts = {"title": options.title, "command": command_line(MODULE, sys.argv[1:]), "seconds": sums.seconds}
+    origin = {"commit": options.commit or current_commit(), "hardware": device_name(), "words": sums.words}
+    write_json(options.out / f"{options.name}.json", {**facts, **origin, "rows": rows})
+
+
+class Sums:
+    """What one pass of the teacher leaves of every block."""
+
+    def __init__(self, text: list[str], teacher: TeacherConfig) -> None:
+        config = DistillConfig(
+            methods=("still",), teacher=teacher, vocabulary=VocabularyConfig(words=evaluation_words())
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = open_or_prepare(text, config.prepare, Path(folder), progress=False)
+            plan = make_plan(Teacher.from_config(teacher), corpus, config)
+            start = time.monotonic()
+            plan.engine.run()
+            self.seconds, self.words = round(time.monotonic() - start, 1), corpus.n_words
+        (method,) = plan.engine.methods.values()
+        assert isinstance(method, Still)
+        self.method = method
+        self.frequent = frequent_words(method.states.counts, method.isolated.counts, method.run.width)
+        counts = torch.where(self.frequent, method.states.counts, 0)
+        self.common = torch.topk(counts, min(COMMON_WORDS, int(self.frequent.sum()))).indices
+        self._blocks: dict[tuple[int, float], Tensor] = {}
+        self._rows: dict[int, RowSums] = {}
+
+    def candidates(self) -> Iterator[tuple[str, Tensor]]:
+        """Tables with lengths, by label."""
+        base = self.method.config
+        prior = shrunk_table(self.method._state_block(), self.frequent)
+        yield "ase", prior
+        assert self.method.bags is not None
+        tables = {strength: regress(self.method.bags, prior, strength).table for strength in STRENGTHS}
+        for strength, table in tables.items():
+            yield f"sentence:strength={strength}", table
+        for strength, table in tables.items():
+            yield f"still:strength={strength}", self.mixed(replace(base, strength=strength), table)
+        yield from self.varied(base, tables[base.strength])
+
+    def varied(self, base: StillConfig, table: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """The default with one setting changed at a time."""
+        for name in WEIGHTS:
+            for step in STEPS:
+                changed: dict[str, Any] = {name: round(getattr(base, name) * step, 3)}
+                yield f"still:{name}={changed[name]}", self.mixed(replace(base, **changed), table)
+        for name, values in EXPONENTS.items():
+            for value in values:
+                changed = {name: value}
+                yield f"still:{name}={value}", self.mixed(replace(base, **changed), table)
+        for dim in DIMS:
+            yield f"still:dim={dim}", self.mixed(replace(base, dim=dim), table)
+
+    def mixed(self, config: StillConfig, sentence: Tensor) -> Tensor:
+        """The table of some settings, with the lengths of the sentence regression."""
+        self.method.config = config
+        blocks = [block for block in self.method._blocks(self._as_rows(sentence)) if block.weight]
+        parts = [block.weight * self._unit(block) for block in blocks]
+        chosen = torch.cat([part[self.common] for part in parts], dim=1).double()
+        mean = chosen.mean(dim=0)
+        covariance = (chosen - mean).T @ (chosen - mean) / len(chosen)
+        variances, directions = leading_axes(covariance.float(), min(config.dim or USUAL_DIM, len(covariance)))
+        scaled = directions * variances.clamp(min=1e-12) ** -config.exponent
+        pieces = torch.split(scaled, [part.shape[1] for part in parts])
+        vectors = sum((part @ piece for part, piece in zip(parts, pieces)), start=-mean.float() @ scaled)
+        unit: Tensor = torch.nn.functional.normalize(vectors, dim=1)
+        lengths: Tensor = torch.linalg.vector_norm(sentence, dim=1, keepdim=True)
+        return unit * lengths
+
+    def _as_rows(self, table: Tensor) -> RowSums:
+        if id(table) not in self._rows:
+            rows = RowSums(1, 1, table.device)
+            rows.sums, rows.counts = table, torch.ones(len(table), dtype=torch.int64, device=table.device)
+            self._rows[id(table)] = rows
+        return self._rows[id(table)]
+
+    def _unit(self, block: Block) -> Tensor:
+        """[V, width] float32 rows of a block without its weight; kept, since most candidates share them."""
+        key = (id(block.sums), block.exponent)
+        if key not in self._blocks:
+            whitened = WhitenedBlock(replace(block, weight=1.0), self.frequent, ROWS_AT_ONCE)
+            size = len(block.sums.counts)
+            self._blocks[key] = torch.cat([whitened(rows).float() for rows in row_blocks(size, ROWS_AT_ONCE)])
+        return self._blocks[key]
+
+
+def leading_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """About the largest variances [count] and their directions [d, count], by subspace iteration.
+
+    Much faster than all of them, and as good for a comparison; the method itself takes the exact ones.
+    """
+    generator = torch.Generator(covariance.device).manual_seed(0)
+    size = (len(covariance), min(len(covariance), count + SPARE_AXES))
+    axes = torch.randn(size, device=covariance.device, generator=generator)
+    for _ in range(ITERATIONS):
+        axes = torch.linalg.qr(covariance @ axes)[0]
+    values, turned = torch.linalg.eigh(axes.T @ covariance @ axes)
+    return values.flip(0)[:count], (axes @ turned).flip(1)[:, :count]
+
+
+def arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("text", nargs="+", help="a prepared store, or text")
+    parser.add_argument("--teacher", default=TeacherConfig.name)
+    parser.add_argument("--name", required=True, help="name of the result")
+    parser.add_argument("--title", required=True, help="teacher and text")
+    parser.add_argument("--out", type=Path, default=RESULTS / "choice", help="folder of the result")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

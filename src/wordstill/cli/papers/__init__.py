@@ -1,0 +1,1 @@
+"""Commands about the papers: their tables and their figures."""

@@ -1,0 +1,129 @@
+"""``wordstill reproduce``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from wordstill.cli import options
+from wordstill.cli.evaluation_report import print_whole
+from wordstill.cli.failures import needs_models, warn
+from wordstill.cli.options import argument, flag, option
+from wordstill.cli.printing import time_text
+from wordstill.errors import UsageError
+
+if TYPE_CHECKING:
+    from wordstill.reproduction import Reproduction, Row, TablePlan
+
+EXAMPLES = """\
+wordstill reproduce --list
+wordstill reproduce x2static:table3 --text corpus.txt --out x2static
+wordstill reproduce context-to-vec:table4 --text corpus.txt --teacher roberta-base --seeds 3 --out table4"""
+
+
+def command(
+    *,
+    table: Annotated[
+        str | None, argument("PAPER[:TABLE]", "x2static, wang or context-to-vec, as x2static:table3.")
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        option("FILE", "The text: files as for distill, or a prepared text; may be repeated. The papers: Wikipedia."),
+    ] = None,
+    out: Annotated[Path | None, option("DIR", "Folder for text, vectors and scores.", "--out", "-o")] = None,
+    teacher: Annotated[str | None, option("NAME|FOLDER", "The model; by default the paper's.")] = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    seeds: Annotated[int, option("N", "Runs of the systems that draw random numbers.", min=1)] = 1,
+    baselines: Annotated[bool, flag("Train the systems without a model too.", "--baselines/--no-baselines")] = True,
+    lexicon: Annotated[str, option("NAME|FILE", "The lexicon of retrofitting.")] = "ppdb-xl",
+    workers: Annotated[int, option("N", "Threads of skip-gram and its kin.", min=1)] = 1,
+    dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
+    progress: options.ShowProgress = None,
+    list_tables: Annotated[bool, flag("List the tables and stop.", "--list")] = False,
+) -> None:
+    """Make a table of a paper again, and show our scores beside the printed ones.
+
+    Filter, case, vocabulary, presets, reading unit and protocol are those of the paper. The same command resumes a run
+    that was stopped.
+    """
+    with needs_models("wordstill reproduce"):
+        from wordstill.reproduction import find_plan
+    if list_tables:
+        _list()
+        return
+    if table is None:
+        raise UsageError("No table was named. Name one, such as x2static:table3, or use --list.")
+    plan = find_plan(table)
+    if not text or out is None:
+        raise UsageError(f"{plan.name} needs a text and a folder: add --text FILE and --out DIR.")
+    from wordstill.reproduction import ReproduceConfig, reproduce
+    from wordstill.reproduction.reproducing import expected_seconds, open_text
+    from wordstill.teacher import TeacherConfig
+
+    model = TeacherConfig(teacher or plan.teacher, device, dtype)
+    config = ReproduceConfig(model, seeds, baselines, lexicon, workers)
+    show = options.wants_progress(progress)
+    inputs = cast("list[str | Path]", text)
+    corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
+    _show_plan(plan, model.name, seeds)
+    if corpus.meta["settings"]["filter"] != plan.text:
+        warn(f"{corpus.path} was prepared with the filter {corpus.meta['settings']['filter']}, not {plan.text}.")
+    seconds = expected_seconds(plan, corpus, config)
+    typer.echo(f"Distilling takes about {time_text(seconds)}; training and scoring come on top.")
+    if dry_run:
+        typer.echo("Nothing was distilled. Run without --dry-run to start.")
+        return
+    start = time.monotonic()
+    found = reproduce(plan, inputs, out, config, progress=show, say=lambda line: typer.echo(line, err=True))
+    _show(found)
+    typer.echo(f"{time_text(time.monotonic() - start)}; all of it is in {out}.")
+
+
+def _list() -> None:
+    from wordstill.evaluation.report.published import PAPERS
+    from wordstill.reproduction import plan_names
+
+    for name in plan_names():
+        typer.echo(f"{name:<24}  {PAPERS[name.partition(':')[0]]}")
+
+
+def _show_plan(plan: TablePlan, teacher: str, seeds: int) -> None:
+    size = "all words" if plan.max_size is None else f"at most {plan.max_size:,} words"
+    typer.echo(f"{plan.name}: teacher {teacher}, text filter {plan.text}, {size} seen {plan.min_count} times or more,")
+    typer.echo(f"  protocol {plan.protocol}, seeds {seeds}, sets {', '.join(plan.sets)}")
+    for system in plan.systems:
+        typer.echo(f"  {system.made} {system.source + ' + ' if system.source else ''}{system.spec} ({system.unit})")
+    if plan.lacks:
+        typer.echo(f"  Not made: {plan.lacks}.")
+
+
+def _show(found: Reproduction) -> None:
+    from itertools import groupby
+
+    from rich.table import Table
+
+    for (system, model), rows in groupby(found.rows, key=lambda row: (row.system, row.printed_row)):
+        beside = "" if model is None else f" beside {model}"
+        shown = Table(title=f"{found.plan.name}, {found.teacher}: {system}{beside}", title_justify="left")
+        for heading in ("set", "ours", "95 % interval", "coverage", "printed"):
+            shown.add_column(heading)
+        for row in rows:
+            shown.add_row(*_cells(row))
+        print_whole(shown, names=1)
+    if found.missing:
+        typer.echo(f"Not found: {', '.join(found.missing)}. Get them with wordstill data fetch.")
+
+
+def _cells(row: Row) -> list[str]:
+    deviation = "" if row.deviation is None else f" ± {row.deviation:.1f}"
+    return [
+        row.dataset,
+        "–" if row.ours is None else f"{row.ours:.1f}{deviation}",
+        "–" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}",
+        f"{row.used:,} of {row.total:,}",
+        "–" if row.printed is None else f"{row.printed:.1f}",
+    ]

@@ -1,0 +1,1 @@
+"""What is looked at: ``wordstill explore`` and ``wordstill plot``."""

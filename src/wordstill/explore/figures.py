@@ -1,0 +1,152 @@
+"""Figures for papers, as SVG and PNG: map, relation, curve, heat map, change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from wordstill.core.files import atomic_file
+from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
+from wordstill.evaluation.comparison import agreement
+from wordstill.evaluation.report import plots
+from wordstill.evaluation.report.plots import RELATIONS, Bar, Pairs, Point, Projection
+from wordstill.evaluation.studies import learning_curves
+from wordstill.evaluation.suite import evaluate
+from wordstill.explore.layout import MapMaker, WordMap, check_method
+from wordstill.vectors import WordVectors
+
+PIXELS_PER_UNIT = 2
+SUFFIXES = (".svg", ".png")
+SHORTEST_LABEL = 4
+LABELS, CHANGED = 90, 30
+FONTS = ("Helvetica Neue", "Helvetica", "Arial", "Segoe UI", "Inter", "Noto Sans", "Liberation Sans", "DejaVu Sans")
+LETTER = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
+    '<text y="15" font-family="sans-serif">{}</text></svg>'
+)
+
+
+def map_figure(
+    vectors: WordVectors,
+    path: Path | None = None,
+    *,
+    lists: Sequence[Sequence[str]] = (),
+    layout: str = "tsne",
+    labels: int = LABELS,
+    seed: int = 0,
+) -> str:
+    """The map of a table as SVG, colored by cluster or by lists of words; a map kept beside ``path`` is used."""
+    made = MapMaker(vectors, path, seed).compute(check_method(layout))
+    counts = np.zeros(len(made.rows)) if vectors.counts is None else vectors.counts[made.rows]
+    words = [vectors.words[row] for row in made.rows.tolist()]
+    # Function words say little on a map: their labels come last.
+    telling = np.array([word.isalpha() and len(word) >= SHORTEST_LABEL for word in words])
+    order = np.lexsort((-counts, ~telling)).tolist()
+    groups = _groups(made, words, lists)
+    points = [Point(words[place], *map(float, made.places[place])) for place in order]
+    if lists:
+        # The words of the lists are what the figure is about.
+        listed = sorted(range(len(points)), key=lambda place: groups[order[place]] < 0)
+        points, order = [points[place] for place in listed], [order[place] for place in listed]
+    return plots.word_map(points, [groups[place] for place in order], labels)
+
+
+def relation_figure(
+    vectors: WordVectors, relation: str | Pairs, projection: Projection = "pca", *, seed: int = 0
+) -> str:
+    """Pairs of words in one relation, by its name or as pairs, on a plane."""
+    if isinstance(relation, str):
+        if relation not in RELATIONS:
+            raise unknown_name("relation", relation, RELATIONS)
+        relation = RELATIONS[relation]
+    points = plots.relation_points(vectors, relation, projection, seed=seed)
+    if not points:
+        raise DataError(f"The table has fewer than {plots.FEWEST_PAIRS} of the {len(relation)} pairs; name others.")
+    return plots.scatter(points)
+
+
+def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
+    """The cosines of some words with each other."""
+    if len(words) < 2:
+        raise UsageError(f"A heat map needs two words or more, got {len(words)}.")
+    unit = np.stack([vectors.unit[vectors.index(word)] for word in words])
+    return plots.heat_map(words, (unit @ unit.T).astype(np.float64))
+
+
+def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, topn: int = 10, seed: int = 0) -> str:
+    """The words whose neighbors two tables share least, as bars of the share that they do."""
+    if len(tables) != 2:
+        raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
+    agreed = agreement(*tables.values(), topn=topn, seed=seed)
+    bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
+    return plots.bars(bars, [plots.colour(0)])
+
+
+def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, seed: int = 0) -> str:
+    """The score on one set over the size of the text that tables were made from."""
+    curves = learning_curves(evaluate(tables, [dataset], "default", seed), dataset)
+    if not curves:
+        raise DataError(
+            f"A curve needs tables of one method over two sizes of text or more, with a score on {dataset}; "
+            f"got {', '.join(tables)}."
+        )
+    return plots.curves(curves)
+
+
+def save_figure(svg: str, path: Path) -> None:
+    """Write a figure as its suffix says, on white."""
+    check_suffix(path)
+    svg = _standalone(svg)
+    with atomic_file(path) as handle:
+        handle.write(svg.encode() if path.suffix == ".svg" else _png(svg))
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is neither SVG nor PNG, or a PNG without the package that draws it."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"A figure is written as {' or '.join(SUFFIXES)}, got {path}.")
+    if path.suffix == ".png":
+        _png('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')
+
+
+def _png(svg: str) -> bytes:
+    try:
+        from resvg_py import svg_to_bytes
+    except ModuleNotFoundError as error:
+        raise MissingExtra("resvg-py", "explore", "A figure as PNG") from error
+    return bytes(svg_to_bytes(svg_string=svg, zoom=PIXELS_PER_UNIT, background="white", sans_serif_family=_font()))
+
+
+@cache
+def _font() -> str:
+    """A font of this machine: resvg leaves out all text of a family that it does not find."""
+    from resvg_py import svg_to_bytes
+
+    def drawn(text: str, font: str) -> bytes:
+        return bytes(svg_to_bytes(svg_string=LETTER.format(text), sans_serif_family=font))
+
+    for font in FONTS:
+        if drawn("a", font) != drawn("", font):
+            return font
+    raise UsageError(f"No font for a PNG was found; install one of {', '.join(FONTS)}, or write an SVG.")
+
+
+def _standalone(svg: str) -> str:
+    """A figure that has a size of its own and a white ground, for use outside a page."""
+    found = re.match(r'<svg xmlns="[^"]*" viewBox="0 0 (\d+) (\d+)" style="[^"]*"', svg)
+    assert found is not None
+    width, height = found[1], found[2]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    start, end = svg[found.end() :].split(">", 1)
+    return f'{head}{start}><rect width="100%" height="100%" fill="#ffffff"/>{end}\n'
+
+
+def _groups(made: WordMap, words: Sequence[str], lists: Sequence[Sequence[str]]) -> list[int]:
+    if lists:
+        group_of = {word.lower(): group for group, some in reversed(list(enumerate(lists))) for word in some}
+        return [group_of.get(word.lower(), -1) for word in words]
+    return [-1] * len(words) if made.clusters is None else made.clusters.tolist()

@@ -1,0 +1,231 @@
+"""What each table of the papers needs: the text, the vocabulary, the systems, the protocol and the sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from wordstill.errors import UsageError, unknown_name
+from wordstill.evaluation.report.published import PAPERS, PublishedRow, published_table
+from wordstill.teacher.batch import Unit
+
+Made = Literal["distilled", "trained", "retrofitted"]
+BEST_PER_SET, BEST_OVERALL = "best layer per task", "best overall layer"
+
+
+@dataclass(frozen=True)
+class System:
+    """A system, how it is made, and the printed row that it belongs beside."""
+
+    row: str | None
+    """The model as it is printed; ``{parent}`` is the teacher's family. None where the paper has no such row."""
+    spec: str
+    """As in ``wordstill distill --method``, ``train --method`` or ``transform``."""
+    made: Made = "distilled"
+    unit: Unit = "sentence"
+    select: str | None = None
+    """Of a spec with several layers, which of them stands in the row."""
+    source: str | None = None
+    """Of a retrofitted system, the spec that it starts from."""
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """One table of a paper."""
+
+    paper: str
+    number: int
+    text: str
+    """The filter of the text."""
+    min_count: int
+    max_size: int | None
+    protocol: str
+    sets: tuple[str, ...]
+    systems: tuple[System, ...]
+    teacher: str
+    """The paper's own, where the user names none."""
+    parents: Mapping[str, str]
+    """Families of teachers by a part of their names, as printed rows call them; the first is for all others."""
+    task: str | None = None
+    """Another task on the sets than their own."""
+    lacks: str = ""
+    """What of the table cannot be made here."""
+
+    @property
+    def name(self) -> str:
+        """As the user writes it."""
+        return f"{self.paper}:table{self.number}"
+
+    @property
+    def printed(self) -> dict[str, PublishedRow]:
+        """The printed rows by model."""
+        return {row.model: row for row in published_table(self.paper, self.number) if set(row.scores) & set(self.sets)}
+
+    def parent(self, teacher: str) -> str:
+        """The family of a teacher."""
+        # roberta has bert in it.
+        found = [part for part in self.parents if part in teacher.lower()]
+        return self.parents[max(found, key=len)] if found else next(iter(self.parents.values()))
+
+
+X2STATIC_SETS = ("rg65", "wordsim353", "simlex999", "simverb3500", "rareword")
+CLASSES = ("cr", "mr", "mpqa", "subj", "trec", "sst5")
+WORDSIM = ("wordsim353", "wordsim353-similarity", "wordsim353-relatedness")
+WANG_SETS = (*WORDSIM, "simlex999", "rareword", "men", "msr", "google", "semeval2012")
+CONTEXT_SETS = (*WORDSIM, "simlex999", "rareword", "men", "rg65", "google", "semeval2012")
+PARENTS_12 = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT2"}
+
+_X2STATIC = (
+    System("{parent}2Static sent", "x2static:preset=paper"),
+    System("{parent}2Static para", "x2static:preset=paper", unit="paragraph"),
+)
+_X2STATIC_BASELINES = (
+    System("skip-gram", "skipgram:dim=768", "trained"),
+    System("CBOW", "fasttext:objective=cbow,dim=768", "trained"),
+    System("Sent2vec", "sent2vec:dim=768", "trained"),
+)
+_ASE_LAYERS = (
+    System(f"ASE of {{parent}}-12, {BEST_PER_SET}", "ase:layer=all", select=BEST_PER_SET),
+    System(f"ASE of {{parent}}-12, {BEST_OVERALL}", "ase:layer=all", select=BEST_OVERALL),
+)
+_ASE_LARGE = tuple(
+    System(system.row and system.row.replace("-12", "-24"), system.spec, select=system.select) for system in _ASE_LAYERS
+)
+_X2STATIC_LARGE = tuple(
+    System(system.row and system.row.replace("2Static", "-24 2Static"), system.spec, unit=system.unit)
+    for system in _X2STATIC
+)
+_STATIC = (
+    System("skip-gram", "skipgram", "trained"),
+    System("CBOW", "cbow", "trained"),
+    System("GloVe", "glove", "trained"),
+    System("fastText", "fasttext", "trained"),
+)
+_WANG = (
+    System("BERT + skip-gram", "bert-skipgram:preset=paper"),
+    System("BERT + skip-gram", "bert-skipgram:preset=paper-held"),
+)
+_CONTEXT = "context-to-vec:preset=paper"
+_RETROFITTED = (
+    System("Context-to-Vec, retrofitted", "context-graph-printed", "retrofitted", source=_CONTEXT),
+    System("Context-to-Vec, retrofitted", "context-graph", "retrofitted", source=_CONTEXT),
+)
+
+
+def _x2static(number: int, sets: tuple[str, ...], systems: tuple[System, ...], **more: str) -> TablePlan:
+    return TablePlan(
+        "x2static", number, "x2static-lower", 10, 750_000, more.pop("protocol", "muse"), sets, systems,
+        more.pop("teacher", "bert-base-uncased"), PARENTS_12, **more,
+    )  # fmt: skip
+
+
+def _wang(number: int, sets: tuple[str, ...], systems: tuple[System, ...], **more: str) -> TablePlan:
+    protocol = more.pop("protocol", "web")
+    parents = {"bert": "BERT", "gpt2": "GPT-2", "elmo": "ELMo"}
+    return TablePlan(
+        "wang", number, "sentences-10-40-lower", 5, None, protocol, sets, systems, "bert-base-uncased", parents, **more
+    )
+
+
+def _context(number: int, sets: tuple[str, ...], systems: tuple[System, ...], **more: str) -> TablePlan:
+    protocol = more.pop("protocol", "web")
+    parents = {"bert": "BERT", "gpt2": "GPT2", "xlnet": "XLNet", "elmo": "ELMo"}
+    return TablePlan(
+        "context-to-vec", number, "sentences-10-40-lower", 1, 150_000, protocol, sets, systems, "bert-base-uncased",
+        parents, **more,
+    )  # fmt: skip
+
+
+_NOT_PUBLIC = (
+    "the WSJ part of the Penn Treebank and OntoNotes are not public; use --set ncrfpp:FOLDER for your own copy"
+)
+_PLANS = (
+    _x2static(3, X2STATIC_SETS, (*_X2STATIC_BASELINES, *_ASE_LAYERS, *_X2STATIC)),
+    _x2static(4, CLASSES, (*_X2STATIC_BASELINES, *_X2STATIC), protocol="default"),
+    _x2static(6, X2STATIC_SETS, (*_ASE_LARGE, *_X2STATIC_LARGE), teacher="bert-large-uncased"),
+    _wang(1, ("wordsim353",), (System("{parent}", "bert-skipgram:preset=paper"),)),
+    _wang(
+        2,
+        WANG_SETS,
+        (*_STATIC, System("BERT-base, token table", "token-table"), System("BERT, averaged", "ase"), *_WANG),
+        lacks="Deps and SynGCN need a parsed text",
+    ),
+    _wang(3, ("conll2000",), (*_STATIC[::2], *_WANG), protocol="default", task="ncrfpp", lacks=_NOT_PUBLIC),
+    _context(
+        1,
+        CONTEXT_SETS,
+        (
+            *_STATIC[:1],
+            System("skip-gram, context vectors", "skipgram:side=contexts", "trained"),
+            *_STATIC[1:],
+            System("{parent}, token table", "token-table"),
+            System("{parent}, isolated words", "decontextual"),
+            System("{parent}, averaged", "ase"),
+            *_WANG,
+            System("Context-to-Vec", _CONTEXT),
+            *_RETROFITTED,
+        ),
+        lacks="Deps and SynGCN need a parsed text",
+    ),
+    _context(
+        2,
+        ("ap", "battig", "esslli-2c"),
+        (*_STATIC, System("{parent}, averaged", "ase"), *_WANG, System("Context-to-Vec", _CONTEXT), *_RETROFITTED),
+        lacks="ESSLLI-2b was not found",
+    ),
+    _context(
+        3,
+        ("conll2000",),
+        (*_STATIC[::2], System("{parent}, averaged", "ase"), *_WANG, System("Context-to-Vec", _CONTEXT)),
+        protocol="default",
+        task="ncrfpp",
+        lacks=_NOT_PUBLIC,
+    ),
+    _context(
+        4,
+        CONTEXT_SETS[:7],
+        (
+            System("Context-to-Vec", _CONTEXT),
+            System("retrofitted by Faruqui et al. 2015", "faruqui", "retrofitted", source=_CONTEXT),
+            System("Artetxe et al. 2018", "uncovec", "retrofitted", source=_CONTEXT),
+            *_RETROFITTED,
+        ),
+    ),
+)
+PLANS: Mapping[str, TablePlan] = {plan.name: plan for plan in _PLANS}
+
+
+def find_plan(name: str) -> TablePlan:
+    """The plan of ``PAPER:tableN``, or of a paper with one main table.
+
+    Raises:
+        UsageError: There is no such paper or table; it names what there is.
+    """
+    paper, _, table = name.partition(":")
+    own = [plan for plan in _PLANS if plan.paper == paper]
+    if paper == "meaning":
+        raise UsageError(
+            "The tables of the paper on meaning in context need an encoder: wordstill meaning pairs, then wordstill "
+            "meaning train --preset paper, then wordstill meaning evaluate, which prints their rows."
+        )
+    if not own:
+        raise unknown_name("paper", paper, PAPERS)
+    if not table:
+        return MAIN[paper]
+    if name not in PLANS:
+        raise unknown_name(f"table of {paper}", table, [f"table{plan.number}" for plan in own])
+    return PLANS[name]
+
+
+MAIN = {
+    "x2static": PLANS["x2static:table3"],
+    "wang": PLANS["wang:table2"],
+    "context-to-vec": PLANS["context-to-vec:table1"],
+}
+"""What a paper's name alone means."""
+
+
+def plan_names() -> list[str]:
+    """All tables that can be made."""
+    return [*PLANS]

@@ -1,0 +1,306 @@
+"""Making a table of a paper again: prepare the text, distil and train its systems, and score them beside the print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from wordstill.baselines import TrainConfig, Training, read_baselines, train
+from wordstill.core.files import atomic_file
+from wordstill.core.settings import Config, Range
+from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
+from wordstill.corpus.preparation import open_or_prepare
+from wordstill.distillation import DistillConfig, distill
+from wordstill.distillation.estimate import dry_run
+from wordstill.errors import UsageError
+from wordstill.evaluation import Evaluation, Score, evaluate
+from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.data.locate import available, locate
+from wordstill.evaluation.statistics import Interval
+from wordstill.formats.artifact import ARTIFACT
+from wordstill.methods import METHODS
+from wordstill.postprocess.pipeline import Pipeline
+from wordstill.postprocess.retrofit import PRESETS, open_lexicon, retrofitter
+from wordstill.reproduction.plans import BEST_PER_SET, System, TablePlan
+from wordstill.teacher import TeacherConfig
+from wordstill.teacher.batch import Unit
+from wordstill.vectors import WordVectors
+
+FILE_NAME = "reproduction.json"
+RETROFITTERS = ("faruqui", "context-graph", *PRESETS)
+
+
+@dataclass(frozen=True)
+class ReproduceConfig(Config):
+    """What the paper does not decide."""
+
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
+    seeds: Annotated[int, Range(1, 1_000)] = 1
+    """Runs of the systems that draw random numbers; their mean is the score."""
+    baselines: bool = True
+    """Whether systems without a teacher are trained too."""
+    lexicon: str = "ppdb-xl"
+    """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
+    workers: Annotated[int, Range(1, 1_024)] = 1
+    """Threads of skip-gram and its kin; with several, results differ from run to run."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system on one set: our score beside the printed one."""
+
+    system: str
+    dataset: str
+    printed_row: str | None
+    printed: float | None
+    ours: float | None
+    """The mean over seeds."""
+    deviation: float | None
+    """The standard deviation over seeds; None with one."""
+    interval: Interval | None
+    """Of the first seed."""
+    used: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table of a paper, made again."""
+
+    plan: TablePlan
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...]
+    """Sets that were not found."""
+    teacher: str
+    text: str
+    """The hash of the prepared text."""
+
+    def to_json(self) -> str:
+        """Everything as JSON text."""
+        content = {
+            "table": self.plan.name,
+            "teacher": self.teacher,
+            "text": self.text,
+            "protocol": self.plan.protocol,
+            "missing": list(self.missing),
+            "rows": [asdict(row) for row in self.rows],
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def reproduce(
+    plan: TablePlan,
+    text: Sequence[str | Path],
+    out: str | Path,
+    config: ReproduceConfig | None = None,
+    *,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Reproduction:
+    """Make a table again; the same call continues a run that was stopped.
+
+    Args:
+        plan: What the paper says.
+        text: Text files, or a prepared store, which is taken as it is.
+        out: Folder for the prepared text, the vectors of every system and ``reproduction.json``.
+        config: What the paper does not say.
+        progress: Show progress bars.
+        say: Is told what begins.
+
+    Raises:
+        UsageError: The folder has tables of another teacher or text.
+    """
+    settings, folder = config or ReproduceConfig(), Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    corpus = open_text(plan, text, folder, progress=progress)
+    maker = _Maker(plan, corpus, folder, settings, progress, say)
+    runs = [maker.tables(seed) for seed in range(settings.seeds)]
+    there = set(available())
+    sets = [name for name in plan.sets if name in there]
+    say(f"scoring {len(runs[0])} tables on {len(sets)} sets")
+    tasks = {name: name if plan.task is None else f"{name}:{plan.task}" for name in sets}
+    evaluations = [evaluate(tables, list(tasks.values()), plan.protocol, progress=progress) for tables in runs]
+    rows = tuple(row for system in maker.systems for row in _rows(plan, system, settings, tasks, evaluations))
+    missing = tuple(name for name in plan.sets if name not in there)
+    result = Reproduction(plan, rows, missing, settings.teacher.name, corpus.hash)
+    with atomic_file(folder / FILE_NAME) as handle:
+        handle.write(result.to_json().encode())
+    return result
+
+
+def open_text(plan: TablePlan, text: Sequence[str | Path], folder: Path, *, progress: bool) -> Corpus:
+    """The text as the paper prepares it, made once; a store of the user's own is taken as it is."""
+    work = folder / "text"
+    work.mkdir(parents=True, exist_ok=True)
+    return open_or_prepare(list(text), PrepareConfig(filter=plan.text), work, progress=progress)
+
+
+def expected_seconds(plan: TablePlan, corpus: Corpus, config: ReproduceConfig) -> float:
+    """How long distilling takes, by a probe; training and scoring come on top."""
+    total = 0.0
+    for unit, specs in distilled_specs(plan).items():
+        _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, specs, 0))
+        learners = [spec for spec in specs if _draws(spec)]
+        total += estimate.seconds * (1 + (config.seeds - 1) * bool(learners))
+    return total
+
+
+def distilled_specs(plan: TablePlan) -> dict[Unit, list[str]]:
+    """What is distilled from sentences and from paragraphs, each once."""
+    found: dict[Unit, list[str]] = {}
+    for system in plan.systems:
+        spec = system.source or (system.spec if system.made == "distilled" else None)
+        if spec is not None and spec not in found.setdefault(system.unit, []):
+            found[system.unit].append(spec)
+    return {unit: specs for unit, specs in found.items() if specs}
+
+
+def distill_config(
+    plan: TablePlan, config: ReproduceConfig, unit: Unit, specs: Sequence[str], seed: int
+) -> DistillConfig:
+    """The settings of one distillation."""
+    vocabulary = VocabularyConfig(min_count=plan.min_count, max_size=plan.max_size)
+    return DistillConfig(methods=tuple(specs), teacher=config.teacher, vocabulary=vocabulary, read=unit, seed=seed)
+
+
+class _Maker:
+    """Makes the tables of a plan, each run into a folder of its own."""
+
+    def __init__(
+        self,
+        plan: TablePlan,
+        corpus: Corpus,
+        folder: Path,
+        config: ReproduceConfig,
+        progress: bool,
+        say: Callable[[str], None],
+    ) -> None:
+        self.plan, self.corpus, self.folder, self.config = plan, corpus, folder, config
+        self.progress, self.say = progress, say
+        self.systems = [system for system in plan.systems if config.baselines or system.made != "trained"]
+
+    def tables(self, seed: int) -> dict[str, WordVectors]:
+        """Every table of one seed by the name that `label_of` gives its system; a layer has its number behind it."""
+        made: dict[str, WordVectors] = {}
+        for unit, specs in distilled_specs(self.plan).items():
+            wanted = [spec for spec in specs if seed == 0 or _draws(spec)]
+            made |= {f"{unit} {label}": table for label, table in self._distilled(unit, wanted, seed).items()}
+        baselines = [system.spec for system in self.systems if system.made == "trained"]
+        made |= self._trained(list(dict.fromkeys(baselines)), seed)
+        for system in self.systems:
+            if system.made == "retrofitted" and system.source is not None:
+                source = made.get(label_of(replace(system, spec=system.source, made="distilled")))
+                if source is not None:
+                    made[label_of(system)] = self._retrofitted(system.spec, source)
+        return made
+
+    def _distilled(self, unit: Unit, specs: list[str], seed: int) -> dict[str, WordVectors]:
+        if not specs:
+            return {}
+        target = self.folder / f"{unit}{'' if seed == 0 else f'-seed-{seed}'}"
+        settings = distill_config(self.plan, self.config, unit, specs, seed)
+        if target.exists():
+            return self._found(target, [request.label for request in settings.requests], self.config.teacher.name)
+        self.say(f"distilling {', '.join(specs)} (reading {unit}s, seed {seed})")
+        return distill([self.corpus.path], target, config=settings, progress=self.progress)
+
+    def _trained(self, specs: list[str], seed: int) -> dict[str, WordVectors]:
+        if not specs:
+            return {}
+        target = self.folder / f"trained{'' if seed == 0 else f'-seed-{seed}'}"
+        if target.exists():
+            return self._found(target, [spec.label for spec in read_baselines(specs)], None)
+        self.say(f"training {', '.join(specs)} (seed {seed})")
+        training = Training(seed, self.config.workers, self.config.teacher.device, self.progress)
+        vocabulary = VocabularyConfig(min_count=self.plan.min_count, max_size=self.plan.max_size)
+        settings = TrainConfig(methods=tuple(specs), vocabulary=vocabulary, training=training)
+        return train([self.corpus.path], target, config=settings)
+
+    def _retrofitted(self, spec: str, source: WordVectors) -> WordVectors:
+        if spec not in RETROFITTERS:
+            return Pipeline.from_spec(spec).fit_transform(source)
+        name = self.config.lexicon
+        lexicon = open_lexicon(locate(name).path if name in DATASETS else name)
+        return retrofitter(spec, lexicon).fit_transform(source)
+
+    def _found(self, target: Path, labels: Sequence[str], teacher: str | None) -> dict[str, WordVectors]:
+        """The tables of a run that is finished, after a look at what they were made from."""
+        places = {labels[0]: target} if ARTIFACT.recognizes(target) else {path.name: path for path in target.iterdir()}
+        tables = {label: WordVectors.load(path, ARTIFACT.name) for label, path in places.items()}
+        for table in tables.values():
+            facts = table.provenance
+            by = facts.get("teacher", {}).get("name")
+            if by != teacher or facts["corpus"]["hash"] != self.corpus.hash:
+                raise UsageError(
+                    f"{target} has vectors {f'of the teacher {by} ' if by else ''}over another text or from another "
+                    "teacher than this run. Choose another --out, or delete the folder."
+                )
+        return tables
+
+
+def label_of(system: System) -> str:
+    """The name of a system's table."""
+    if system.made == "trained":
+        (found,) = read_baselines([system.spec])
+        return found.label
+    if system.made == "retrofitted":
+        return f"{system.source} + {system.spec}"
+    (request,) = DistillConfig(methods=(system.spec,)).requests
+    return f"{system.unit} {request.label}"
+
+
+def _draws(spec: str) -> bool:
+    """Whether a method's result depends on the seed."""
+    return METHODS[spec.partition(":")[0]].learns
+
+
+def _rows(
+    plan: TablePlan,
+    system: System,
+    config: ReproduceConfig,
+    tasks: Mapping[str, str],
+    evaluations: Sequence[Evaluation],
+) -> Iterator[Row]:
+    model = None if system.row is None else system.row.format(parent=plan.parent(config.teacher.name))
+    printed = plan.printed.get(model or "")
+    for name, task in tasks.items():
+        label, scores = _chosen(system, task, list(tasks.values()), evaluations)
+        values = [score.value for score in scores if score.value is not None]
+        first = scores[0] if scores else None
+        yield Row(
+            label,
+            name,
+            model if printed else None,
+            printed.scores.get(name) if printed else None,
+            float(np.mean(values)) if values else None,
+            float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            None if first is None else first.interval,
+            0 if first is None else first.coverage.used,
+            0 if first is None else first.coverage.total,
+        )
+
+
+def _chosen(
+    system: System, task: str, tasks: Sequence[str], evaluations: Sequence[Evaluation]
+) -> tuple[str, list[Score]]:
+    """The name of a system's table and its scores on a set, one for each seed; of several layers the best."""
+    label = label_of(system)
+    if system.select is None:
+        return label, [each.scores[label][task] for each in evaluations if label in each.scores]
+    first = evaluations[0]
+    start = label.removesuffix("all")
+    numbers = (name.removeprefix(start) for name in first.scores if name.startswith(start))
+    layers = [f"{start}{number}" for number in sorted(map(int, filter(str.isdigit, numbers)))]
+    means = {name: _mean(first, name, [task] if system.select == BEST_PER_SET else tasks) for name in layers}
+    best = max(means, key=lambda name: means[name])
+    return f"{best} ({system.select})", [first.scores[best][task]]
+
+
+def _mean(evaluation: Evaluation, table: str, tasks: Sequence[str]) -> float:
+    values = [evaluation.scores[table][task].value for task in tasks]
+    return float(np.mean([-np.inf if value is None else value for value in values]))

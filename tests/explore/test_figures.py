@@ -1,0 +1,84 @@
+"""Figures: what they show, and that they are what their suffix says."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from wordstill.errors import DataError, UsageError
+from wordstill.explore import figures
+
+PNG = b"\x89PNG"
+
+
+def texts(svg):
+    return [node.text for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("text")]
+
+
+def test_a_map_has_a_point_per_word_and_labels_that_do_not_overlap(tables):
+    svg = figures.map_figure(tables["first"], layout="pca", labels=12)
+    root = ElementTree.fromstring(svg)
+    assert len([node for node in root.iter() if node.tag.endswith("circle")]) == 40
+    boxes = [
+        (float(node.get("x")), float(node.get("y")), len(node.text) * 6.6)
+        for node in root.iter()
+        if node.tag.endswith("text")
+    ]
+    assert 3 < len(boxes) <= 12
+    for number, (x, y, width) in enumerate(boxes):
+        for other_x, other_y, other_width in boxes[:number]:
+            assert abs(y - other_y) > 14 or abs(x - other_x) >= (width + other_width) / 2
+
+
+def test_words_of_a_list_are_labeled_first(tables):
+    svg = figures.map_figure(tables["first"], layout="pca", lists=[["goat", "cow"]], labels=2)
+    assert set(texts(svg)) <= {"goat", "cow"}
+
+
+def test_markup_in_a_word_is_text(tables):
+    svg = figures.heat_figure(tables["first"], ["river", "<script>alert(1)</script>"])
+    assert "<script>" not in svg
+    assert "<script>alert(1)</script>" in texts(svg)
+
+
+def test_a_heat_map_shows_cosines(tables):
+    shown = texts(figures.heat_figure(tables["first"], ["river", "lake"]))
+    assert f"{tables['first'].similarity('river', 'lake'):.2f}" in shown
+    with pytest.raises(UsageError, match="two words or more, got 1"):
+        figures.heat_figure(tables["first"], ["river"])
+
+
+def test_change_shows_the_words_that_are_shared_least(tables):
+    shown = texts(figures.change_figure(tables, words=5))
+    assert len([text for text in shown if text in tables["first"]]) == 5
+    with pytest.raises(UsageError, match="two tables, got 1"):
+        figures.change_figure({"first": tables["first"]})
+
+
+def test_relations_by_name_and_by_pairs(tables):
+    pairs = [("man", "woman"), ("son", "daughter"), ("father", "mother")]
+    assert texts(figures.relation_figure(tables["first"], pairs))[:2] == ["man", "woman"]
+    assert "king" in texts(figures.relation_figure(tables["first"], "gender"))
+    with pytest.raises(DataError, match="fewer than 3 of the 8 pairs"):
+        figures.relation_figure(tables["first"], "capital")
+
+
+def test_files_are_what_their_suffix_says(tables, tmp_path):
+    svg = figures.heat_figure(tables["first"], ["river", "lake"])
+    figures.save_figure(svg, tmp_path / "figure.svg")
+    assert ElementTree.parse(tmp_path / "figure.svg").getroot().get("width")
+    with pytest.raises(UsageError, match=r"\.svg or \.png, got .*figure\.pdf"):
+        figures.save_figure(svg, tmp_path / "figure.pdf")
+
+
+def test_a_png_has_the_text(tables, tmp_path):
+    pytest.importorskip("resvg_py")
+    try:
+        figures._font()
+    except UsageError as error:
+        pytest.skip(str(error))
+    long, short = tmp_path / "long.png", tmp_path / "short.png"
+    svg = figures.heat_figure(tables["first"], ["river", "lake"])
+    figures.save_figure(svg, long)
+    figures.save_figure(svg.replace("river", "").replace("lake", ""), short)
+    assert long.read_bytes()[:4] == PNG
+    assert len(long.read_bytes()) > len(short.read_bytes())

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from wordstill.baselines import read_baselines
+from wordstill.corpus.filters import FILTERS
+from wordstill.distillation import DistillConfig
+from wordstill.errors import UsageError
+from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.protocol import PROTOCOLS
+from wordstill.postprocess.registry import TRANSFORMS
+from wordstill.postprocess.retrofit import PRESETS
+from wordstill.reproduction import find_plan, plan_names
+from wordstill.reproduction.reproducing import label_of
+
+TEACHERS = ("bert-base-uncased", "roberta-base", "gpt2", "xlnet-base-cased", "all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize("name", plan_names())
+def test_every_plan_names_what_there_is(name):
+    plan = find_plan(name)
+    assert plan.text in FILTERS and plan.protocol in PROTOCOLS
+    assert set(plan.sets) <= set(DATASETS)
+    for system in plan.systems:
+        if system.made == "trained":
+            assert read_baselines([system.spec])
+        elif system.made == "distilled":
+            assert DistillConfig(methods=(system.spec,)).requests
+        else:
+            assert system.spec in TRANSFORMS or system.spec in PRESETS
+        assert label_of(system)
+
+
+@pytest.mark.parametrize("name", plan_names())
+def test_every_system_stands_beside_a_printed_row(name):
+    plan = find_plan(name)
+    for system in plan.systems:
+        rows = {system.row.format(parent=family) for family in plan.parents.values()}
+        assert rows & plan.printed.keys(), system
+        for model in rows & plan.printed.keys():
+            assert set(plan.sets) <= set(plan.printed[model].scores)
+
+
+def test_the_family_of_a_teacher():
+    plan = find_plan("x2static")
+    assert plan.name == "x2static:table3"
+    assert [plan.parent(teacher) for teacher in TEACHERS] == ["BERT", "RoBERTa", "GPT2", "BERT", "BERT"]
+    assert find_plan("context-to-vec").parent("xlnet-base-cased") == "XLNet"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x2statik", "Unknown paper 'x2statik'. Did you mean 'x2static'"),
+        ("wang:table9", "Unknown table of wang 'table9'.*Known: table1, table2, table3"),
+        ("meaning:table3", "wordstill meaning evaluate"),
+    ],
+)
+def test_what_does_not_exist(name, message):
+    with pytest.raises(UsageError, match=message):
+        find_plan(name)

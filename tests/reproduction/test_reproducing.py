@@ -1,0 +1,101 @@
+"""A small table from a small text, from beginning to end, with a tiny teacher of random weights."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wordstill.distillation import distilling
+from wordstill.errors import UsageError
+from wordstill.evaluation import evaluate
+from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing
+from wordstill.reproduction.plans import BEST_OVERALL, BEST_PER_SET, System
+from wordstill.teacher import TeacherConfig
+from wordstill.vectors import WordVectors
+
+SYSTEMS = (
+    System("skip-gram", "skipgram:dim=8,epochs=1", "trained"),
+    System(f"ASE of {{parent}}-12, {BEST_PER_SET}", "ase:layer=all", select=BEST_PER_SET),
+    System(f"ASE of {{parent}}-12, {BEST_OVERALL}", "ase:layer=all", select=BEST_OVERALL),
+    System("{parent}2Static sent", "x2static:preset=paper,subsample=0"),
+    System("{parent}2Static para", "x2static:preset=paper,subsample=0", unit="paragraph"),
+    System("{parent}2Static sent", "faruqui", "retrofitted", source="x2static:preset=paper,subsample=0"),
+)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return replace(find_plan("x2static:table3"), text="lower", min_count=1, systems=SYSTEMS, sets=("simlex999",))
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lexicon") / "words.txt"
+    path.write_text("old small\nriver house\n")
+    return str(path)
+
+
+@pytest.fixture
+def config(saved_teacher, lexicon):
+    return ReproduceConfig(TeacherConfig(str(saved_teacher), "cpu", "float32"), seeds=2, lexicon=lexicon)
+
+
+@pytest.fixture(autouse=True)
+def own_pairs(monkeypatch, tmp_path):
+    """A set of the text's own words in the place of a registered one."""
+    path = tmp_path / "pairs.tsv"
+    words = ["old", "still", "stands", "small", "house", "river", "nobody", "moved", "heat", "text", "cool", "absent"]
+    path.write_text("\n".join(f"{a}\t{b}\t{number % 7}" for number, (a, b) in enumerate(itertools.pairwise(words))))
+    monkeypatch.setattr(reproducing, "available", lambda: ["simlex999"])
+
+    def score(tables, sets, *rest, **more):
+        evaluation = evaluate(tables, [path], *rest, **more)
+        scores = {table: {"simlex999": found[str(path)]} for table, found in evaluation.scores.items()}
+        return replace(evaluation, scores=scores)
+
+    monkeypatch.setattr(reproducing, "evaluate", score)
+
+
+def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monkeypatch):
+    told = []
+    found = reproduce(plan, [short_text], tmp_path / "out", config, say=told.append)
+    assert len(found.rows) == len(SYSTEMS)
+    by = {row.system: row for row in found.rows}
+    (sent,) = [row for name, row in by.items() if name.startswith("sentence x2static-paper")]
+    assert (sent.printed_row, sent.printed) == ("BERT2Static sent", 54.61)
+    assert sent.interval is not None and sent.deviation is not None and (sent.used, sent.total) == (10, 11)
+    (best,) = [row for name, row in by.items() if BEST_PER_SET in name]
+    assert best.printed == 52.16 and best.deviation is None
+    tables = {path.name: WordVectors.load(path) for path in (tmp_path / "out" / "sentence").iterdir()}
+    layers = [name for name in tables if name.startswith("ase")]
+    assert len(layers) == 4
+    own = evaluate({name: tables[name] for name in layers}, [tmp_path / "pairs.tsv"], plan.protocol)
+    assert best.ours == pytest.approx(max(scores[str(tmp_path / "pairs.tsv")].value for scores in own.scores.values()))
+    saved = json.loads((tmp_path / "out" / "reproduction.json").read_text())
+    assert saved["table"] == "x2static:table3" and len(saved["rows"]) == len(found.rows)
+    # What is there is not made again.
+    monkeypatch.setattr(reproducing, "distill", None)
+    monkeypatch.setattr(reproducing, "train", None)
+    assert reproduce(plan, [short_text], tmp_path / "out", config).rows == found.rows
+    with pytest.raises(UsageError, match=r"has vectors of the teacher .* another --out"):
+        other = replace(config, teacher=TeacherConfig("other", "cpu"))
+        reproduce(plan, [short_text], tmp_path / "out", other)
+
+
+def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    few = replace(plan, systems=SYSTEMS[3:5])
+    with monkeypatch.context() as patched:
+        patched.setattr(distilling.Engine, "run", stop)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(few, [short_text], tmp_path / "out", config)
+    again = reproduce(few, [short_text], tmp_path / "out", config)
+    whole = reproduce(few, [short_text], tmp_path / "whole", config)
+    assert [row.ours for row in again.rows] == [row.ours for row in whole.rows]
+    assert np.isfinite([row.ours for row in again.rows]).all()
