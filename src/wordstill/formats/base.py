@@ -15,7 +15,7 @@ from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import SubwordVectors
-from wordstill.vectors.sentence_words import TextSplitter
+from wordstill.vectors.sentence_words import TextTokenizer
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
@@ -120,7 +120,7 @@ class Format:
     keeps_subwords: Callable[[WordVectors], bool] = lambda _: False
     """Whether what a table has for words outside it is kept."""
 
-    keeps_splitter: bool = False
+    keeps_tokenizer: bool = False
     """Whether the tokenizer that a table came with is kept."""
 
 
@@ -156,7 +156,7 @@ def make_table(
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
     subwords: SubwordVectors | None = None,
-    splitter: TextSplitter | None = None,
+    tokenizer: TextTokenizer | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
     if twice := find_duplicate(words):
@@ -169,7 +169,7 @@ def make_table(
             words, matrix = [words[row] for row in kept], matrix[kept]
             counts = None if counts is None else counts[kept]
     try:
-        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, splitter=splitter)
+        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, tokenizer=tokenizer)
     except WordstillError as error:
         raise FormatError(f"{path}: {error}") from None
 

@@ -18,7 +18,7 @@ from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentence_words import TextSplitter
+from wordstill.vectors.sentence_words import TextTokenizer
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -36,7 +36,7 @@ class WordVectors:
         provenance: What the table was made from and how; anything that JSON can hold.
         subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
             them unless `with_backoff` says otherwise.
-        splitter: Cuts texts into words of the table, if the table came with a tokenizer.
+        tokenizer: Cuts texts into words of the table, if the table came with one.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -48,7 +48,7 @@ class WordVectors:
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
-        splitter: TextSplitter | None = None,
+        tokenizer: TextTokenizer | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -62,7 +62,7 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
-        self.splitter: TextSplitter | None = splitter
+        self.tokenizer: TextTokenizer | None = tokenizer
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
@@ -239,12 +239,12 @@ class WordVectors:
             counts=None if self.counts is None else self.counts[rows],
             provenance=self.provenance,
             subwords=self.subwords,
-            splitter=self.splitter,
+            tokenizer=self.tokenizer,
         )
 
     def replace(self, **changes: Any) -> WordVectors:
         """The same table with other arguments of the constructor; the words are known to be distinct."""
-        names = ("words", "counts", "provenance", "subwords", "splitter")
+        names = ("words", "counts", "provenance", "subwords", "tokenizer")
         same: dict[str, Any] = {name: getattr(self, name) for name in names}
         if "matrix" not in changes:
             same["matrix"] = self.compressed or self.matrix
