@@ -67,7 +67,7 @@ export class AskView {
       asked.second = names.includes(asked.second) ? asked.second : names[1];
     }
     const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
-    fill(result, h("p", { class: "quiet" }, "Asking…"));
+    fill(result, h("p", { class: "quiet" }, tool === "compare" ? "Comparing the neighbors of some hundred words…" : "Asking…"));
     if (tool !== "compare" && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
       fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
       return;

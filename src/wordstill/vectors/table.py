@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,14 @@ from wordstill.errors import DataError, UsageError
 from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
+from wordstill.vectors.display import table_html
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
 from wordstill.vectors.sentence_words import TextTokenizer
+
+if TYPE_CHECKING:
+    from wordstill.explore.notebook import Notebook
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -140,6 +144,12 @@ class WordVectors:
         source = f", from {teacher}" if isinstance(teacher, str) else ""
         return f"<WordVectors: {len(self):,} words x {self.dim}, {self.storage}{counts}{source}>"
 
+    def explore(self, text: AnyPath | None = None, *, layout: str | None = None, height: int = 640) -> Notebook:
+        """The page of `wordstill explore` for a notebook, where it is shown; ``text`` is a prepared text."""
+        from wordstill.explore.notebook import Notebook
+
+        return Notebook(self, text, layout=layout, height=height)
+
     def index(self, word: str) -> int:
         """The row of a word."""
         try:
@@ -222,6 +232,7 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
+    _repr_html_ = table_html
     get_vector, distance = gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
