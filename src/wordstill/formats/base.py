@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
+from wordstill.core.limits import Limits
+from wordstill.core.text_io import ByteReader, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import SubwordVectors
@@ -20,6 +21,8 @@ from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
 
+LINE_BYTES = 64 << 20
+"""Room for a word and some millions of numbers; what is longer is no line of vectors."""
 FINITE_BLOCK = 1 << 22
 """Numbers that are looked through for NaN at once."""
 
@@ -40,11 +43,8 @@ class ReadOptions:
     block_bytes: int = 8 << 20
     """Read at once, in formats that are read block by block."""
 
-    max_line_bytes: int = 64 << 20
-    """Room for a word and some millions of numbers; what is longer is no line of vectors."""
-
-    limits: Limits = field(default_factory=Limits)
-    """What decompressing may cost."""
+    limits: Limits = field(default_factory=lambda: Limits.chosen(line_bytes=LINE_BYTES))
+    """What reading may cost."""
 
     _repairs: dict[str, tuple[int, FormatError]] = field(default_factory=dict, repr=False)
 
@@ -54,9 +54,7 @@ class ReadOptions:
 
     def line_blocks(self, handle: ByteReader, path: Path) -> Iterator[list[bytes]]:
         """The lines of a file in lists, without their line feeds."""
-        return line_blocks(
-            handle, path, error=FormatError, block_bytes=self.block_bytes, max_line_bytes=self.max_line_bytes
-        )
+        return line_blocks(handle, path, error=FormatError, block_bytes=self.block_bytes, limits=self.limits)
 
     def enough(self, rows: int) -> bool:
         """Whether so many rows are all that were asked for."""
@@ -159,6 +157,8 @@ def make_table(
     tokenizer: TextTokenizer | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
+    if len(matrix.shape) != 2 or matrix.shape[0] != len(words):
+        raise FormatError(f"{path}: numbers of shape {matrix.shape} for {len(words):,} words.")
     if twice := find_duplicate(words):
         error = _twice(path, words[twice[0]], twice, first_line)
         options.fault("only the first row of each word was kept", error)

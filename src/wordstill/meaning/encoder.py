@@ -29,7 +29,7 @@ from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence, Place
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import Teacher, TeacherConfig, refuse_download
 from wordstill.teacher.device import choose_precision
 from wordstill.teacher.spans import Spans, StateReader, Unit
 
@@ -128,7 +128,9 @@ class MeaningEncoder:
         config = _read_config(path)
         distillers = _read_distillers(path, config)
         if not isinstance(teacher, Teacher):
-            name = config["teacher"]["name"] if teacher is None else str(teacher)
+            name = str(config["teacher"]["name"] if teacher is None else teacher)
+            if teacher is None:
+                refuse_download(name, str(path / CONFIG), "--teacher")
             teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
         got, expected = teacher.identity, config["teacher"]["fingerprint"]
         if got != expected:
@@ -276,7 +278,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(file.read_bytes())
         known = config["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise FormatError(f'{file} does not say "format": "{FORMAT}"; {path} is not a saved encoder.')
@@ -297,7 +299,7 @@ def _read_distillers(path: Path, config: dict[str, Any]) -> Distillers:
         distillers = Distillers(len(config["layers"]), config["width"], DistillerConfig(**config["distiller"]))
         arrays, _ = map_tensors(file)
         distillers.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
-    except (OSError, TypeError, RuntimeError) as error:
+    except (OSError, TypeError, ValueError, RuntimeError) as error:
         raise FormatError(f"{path} is not a whole encoder: {error}. Train it again.") from error
     return distillers
 

@@ -96,7 +96,7 @@ def _header(path: Path, line: str) -> dict[str, Any]:
     try:
         header = json.loads(line)
         known = header["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise DataError(
@@ -111,11 +111,9 @@ def _header(path: Path, line: str) -> dict[str, Any]:
 def _triple(path: Path, number: int, line: str) -> Triple:
     try:
         plain = json.loads(line)
-        occurrences = [
-            Occurrence(str(text), int(start), int(end)) for text, start, end in map(plain.__getitem__, ROLES)
-        ]
+        occurrences = [Occurrence.read(*plain[role]) for role in ROLES]
         how = str(plain["how"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(
             f"{path}:{number}: not a triple ({type(error).__name__}: {error}): {line[:60]!r}. "
             "Expected original, positive and negative, each [text, start, end], and how."

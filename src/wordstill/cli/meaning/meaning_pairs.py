@@ -12,6 +12,7 @@ from wordstill.cli.failures import needs_models
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, argument, option, wants_progress
 from wordstill.cli.printing import count_text, show_facts, show_next, time_text
+from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,5 +112,5 @@ def _report(triples: Triples, out: Path, seconds: float, sample: int) -> None:
     show_facts(facts)
     step = max(1, len(triples) // max(1, sample))
     for number in range(0, min(len(triples), step * sample), step):
-        typer.echo(f"\n{triples[number].shown()}")
+        typer.echo(f"\n{printable(triples[number].shown())}")
     show_next(("meaning", "train", out, "--out", "meaning"))
