@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import meaning, quality, speed
+from experiments.pages import meaning, quality, safety, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -22,6 +22,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "lower-layer": quality.lower_layer,
     "retrofit": quality.retrofit_page,
     "meaning": meaning.page,
+    "safety": safety.page,
     "speed": speed.page,
     "speed-summary": speed.summary,
 }
