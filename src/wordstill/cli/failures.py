@@ -95,7 +95,7 @@ def _out_of_memory(error: Exception) -> bool:
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
-        or "DefaultCPUAllocator" in str(error)
+        or any(words in str(error) for words in ("DefaultCPUAllocator", "can't start new thread"))
     )
 
 

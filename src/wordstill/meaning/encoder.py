@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
+from wordstill.core.guard import reading
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
@@ -125,21 +126,22 @@ class MeaningEncoder:
             TeacherError: The teacher is not the one that the distillers were trained on.
         """
         path = Path(path)
-        config = _read_config(path)
-        distillers = _read_distillers(path, config)
+        with reading(path, FormatError, "Train it again."):
+            config = _read_config(path)
+            distillers = _read_distillers(path, config)
+            fingerprint, layers = str(config["teacher"]["fingerprint"]), ",".join(map(str, config["layers"]))
         if not isinstance(teacher, Teacher):
             name = str(config["teacher"]["name"] if teacher is None else teacher)
             if teacher is None:
                 refuse_download(name, str(path / CONFIG), "--teacher")
             teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-        got, expected = teacher.identity, config["teacher"]["fingerprint"]
+        got, expected = teacher.identity, fingerprint
         if got != expected:
             raise TeacherError(
                 f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
                 f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
                 "differ. Use the right teacher."
             )
-        layers = ",".join(map(str, config["layers"]))
         return cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.core.files import atomic_file, sha256_of
+from wordstill.core.guard import reading
 from wordstill.errors import DataError
 from wordstill.meaning.occurrence import Occurrence
 
@@ -60,12 +61,10 @@ class Triples(Sequence[Triple]):
             DataError: It is not such a file, or a line of it is broken.
         """
         path = Path(path)
-        try:
+        with reading(f"The file of triples {path}", remedy="Make it again with wordstill meaning pairs."):
             lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"The triples {path} cannot be read: {error}.") from error
-        header = _header(path, lines[0])
-        triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
+            header = _header(path, lines[0])
+            triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
         if len(triples) != header.get("triples"):
             raise DataError(
                 f"{path} has {len(triples)} triples, but its first line says {header.get('triples')}. "

@@ -89,7 +89,7 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
     if paraphrases is not None:
         return Sources.of_file(paraphrases, config.count, config.targets)
     assert store is not None
-    return Sources.of_corpus(Corpus.open(store), config.count, config.targets)
+    return Sources.of_corpus(Corpus.open(store, verify=True), config.count, config.targets)
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:

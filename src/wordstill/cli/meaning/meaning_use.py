@@ -170,7 +170,7 @@ def table(
     from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 
     refuse_existing(output_folder(out), overwrite=overwrite)
-    corpus = Corpus.open(store)
+    corpus = Corpus.open(store, verify=True)
     model = options.load(encoder, kind)
     from wordstill.meaning import static_table
 
