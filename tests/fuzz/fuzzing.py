@@ -8,6 +8,7 @@ is a finding: another exception, a changed answer of a checked file, a process t
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import random
@@ -99,6 +100,8 @@ class Fuzzer:
 
     def _child(self, first: int, last: int, pipe: int) -> None:
         warnings.simplefilter("ignore")
+        # A process that dies is a finding; where it was is found by running its input again.
+        faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         if sys.platform == "linux":
