@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +54,7 @@ def _meaning_facts(path: Path) -> Facts | None:
     """The facts of what ``wordstill meaning`` makes; None for anything else."""
     try:
         config = json.loads((path / "config.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if (path / "uses.jsonl").is_file():
         return "uses of words with their meanings", {"encoder": str(config["encoder"]), "size": disk_size(path)}, ""

@@ -26,7 +26,7 @@ from wordstill.cli.options import (
     wants_progress,
 )
 from wordstill.cli.printing import count_text, show_next
-from wordstill.core.guard import printable
+from wordstill.core.guard import printable, reading
 from wordstill.errors import DataError
 
 if TYPE_CHECKING:
