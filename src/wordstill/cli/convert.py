@@ -79,8 +79,11 @@ def _report(table: WordVectors, target: Path, writes: Format, seconds: float) ->
     facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}", "size": disk_size(target)}
     if lost := _lost(table, writes):
         facts["not kept"] = ", ".join(lost)
-    if has_sentence_lengths(table) and not writes.records:
+    weighted = has_sentence_lengths(table)
+    if weighted and not writes.records:
         facts["lengths"] = "kept, but not recorded as sentence weights: encode with --weighting mean"
+    elif not weighted and writes.keeps_tokenizer:
+        facts["lengths"] = "no sentence weights; for better means, first transform --chain sentence-weights"
     typer.echo(f"Converted to {target} in {time_text(seconds)}.")
     show_facts(facts)
     show_next(("info", target))
