@@ -172,6 +172,11 @@ def test_questions_and_two_tables_compared(tab, address):
     page.get_by_role("link", name="Two tables").click()
     page.locator(".moved li").first.wait_for()
     assert "of the 10 nearest words" in page.locator(".sentence").inner_text()
+    shares = page.evaluate(
+        "[...document.querySelectorAll('.share')].map(bar => bar.firstChild.offsetWidth / bar.offsetWidth)"
+    )
+    told = page.locator(".moved small").all_inner_texts()
+    assert shares == pytest.approx([int(text.rstrip(" %")) / 100 for text in told], abs=0.03)
     page.get_by_role("link", name="Arrows").click()
     page.locator("svg.arrows .arrow").nth(2).wait_for(state="attached")
     page.get_by_role("link", name="Axis").click()
