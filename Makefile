@@ -10,7 +10,7 @@ DEMO := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
 # Only files are taken from this wheel: text and three sets. gensim has no wheel for Python 3.14.
 GENSIM := gensim==4.4.0
 
-.PHONY: help demo test check format docs experiments clean
+.PHONY: help demo test check format docs experiments fuzz faults kill clean
 
 help:
 	@echo "make demo         distill the bundled model over the bundled Wikipedia text, and score the vectors"
@@ -18,6 +18,9 @@ help:
 	@echo "make docs         build the site into out/site"
 	@echo "make check        lint and types only"
 	@echo "make format       format the code"
+	@echo "make fuzz         mutated files for every reader, for SECONDS=600"
+	@echo "make faults       every system call on files fails once"
+	@echo "make kill         KILLS=100 random kills, resumed"
 	@echo "make experiments  measure speed and memory, and rewrite the tables (experiments/README.md)"
 
 $(READY): pyproject.toml constraints.txt
@@ -63,6 +66,15 @@ experiments: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m experiments.speed.cpu_throughput
 	HF_HUB_OFFLINE=1 $(BIN)/python -m experiments.speed.memory
 	$(BIN)/python -m experiments.tables
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz.fuzzing --seconds $(or $(SECONDS),600)
+
+faults: $(READY)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.fuzz.faults
+
+kill: $(READY)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.kills --kills $(or $(KILLS),100)
 
 clean:
 	rm -rf $(VENV) .venv-demo out

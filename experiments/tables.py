@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import meaning, quality, small, speed
+from experiments.pages import meaning, quality, safety, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -25,6 +25,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "small-tables": small.small_tables,
     "unseen-words": small.unseen_words,
     "meaning": meaning.page,
+    "safety": safety.page,
     "speed": speed.page,
     "speed-summary": speed.summary,
 }

@@ -5,7 +5,7 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 
 const out = "../src/wordstill/explore/static";
 // The script is checked in: whoever installs or runs the page needs no npm.
-const made = await build({
+await build({
   entryPoints: ["src/main.js"],
   bundle: true,
   minify: true,
@@ -14,16 +14,17 @@ const made = await build({
   charset: "utf8",
   legalComments: "none",
   outfile: `${out}/page.js`,
-  metafile: true,
   alias: { regl: "@plotly/regl" },
 });
 await build({ entryPoints: ["src/page.css"], minify: true, outfile: `${out}/page.css`, logLevel: "warning" });
 await copyFile("src/index.html", `${out}/index.html`);
 await copyFile("src/icon.svg", `${out}/icon.svg`);
 
-const folders = Object.keys(made.metafile.inputs).map((path) => path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1]);
+// regl-scatterplot comes bundled with its own dependencies, so every package that is not for development is named.
+const { packages } = JSON.parse(await readFile("package-lock.json", "utf8"));
+const names = Object.entries(packages).filter(([path, { dev }]) => path && !dev).map(([path]) => path.replace(/^node_modules\//, ""));
 const notices = ["The script of this page contains these packages.\n"];
-for (const name of [...new Set(folders)].filter(Boolean).sort()) {
+for (const name of names.sort()) {
   const { version, license } = JSON.parse(await readFile(`node_modules/${name}/package.json`, "utf8"));
   const texts = await Promise.all(["LICENSE", "LICENSE.md", "license", "LICENCE"].map((file) => readFile(`node_modules/${name}/${file}`, "utf8").catch(() => "")));
   notices.push(`${"-".repeat(70)}\n${name} ${version} (${license})\n\n${texts.find(Boolean) ?? ""}`);

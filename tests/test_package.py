@@ -48,8 +48,8 @@ STRICTER = {"evaluation": VECTORS_ONLY | {"evaluation"}, "trained": VECTORS_ONLY
 """How good vectors are has nothing to do with how they were made; only the tasks that train know the teacher,
 for its device and because the finetuned model is their upper row."""
 
-BACKWARDS = {("vectors", "formats")}
-"""`WordVectors.save` and `load` find the format when they are called."""
+BACKWARDS = {("vectors", "formats"), ("vectors", "explore")}
+"""`WordVectors.save`, `load` and `explore` find the format and the page when they are called."""
 
 FOREIGN = {
     "core": {"torch", "transformers", "tokenizers"},

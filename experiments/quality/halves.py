@@ -16,7 +16,7 @@ from wordstill.evaluation import make_task
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.score import ItemScores
 from wordstill.evaluation.studies import development_half
-from wordstill.vectors.sentence_words import WordSplitter
+from wordstill.vectors.sentence_words import WordTokenizer
 
 ANALOGIES = ("google", "msr")
 SENTENCES = ("sts12", "sts13", "sts14", "sts15", "sts16")
@@ -53,7 +53,7 @@ class DevelopmentHalves:
     """
 
     def __init__(self, words: Sequence[str], device: torch.device) -> None:
-        self.split = WordSplitter(words).split
+        self.split = WordTokenizer(words).tokenize
         self.place, self.device = {word: row for row, word in enumerate(words)}, device
         self.pairs = {name: self._pairs(name) for name in EIGHT}
         self.questions = {name: self._questions(name) for name in ANALOGIES}

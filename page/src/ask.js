@@ -67,7 +67,7 @@ export class AskView {
       asked.second = names.includes(asked.second) ? asked.second : names[1];
     }
     const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
-    fill(result, h("p", { class: "quiet" }, "Asking…"));
+    fill(result, h("p", { class: "quiet" }, tool === "compare" ? "Comparing the neighbors of some hundred words…" : "Asking…"));
     if (tool !== "compare" && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
       fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
       return;
@@ -134,11 +134,12 @@ export class AskView {
       const lists = [first, second].map((name) => h("div", {}, h("h3", {}, name), tables[name] ? neighborList(tables[name].neighbors, { href: (near) => ({ view: "word", word: near.word }) }) : h("p", {}, "not in this table")));
       fill(box, h("h2", { class: "headword" }, wordLink(word)), h("div", { class: "sides" }, lists));
     };
-    if (found.moved.length) open(found.moved[0].word);
+    const shown = found.moved.find(({ word }) => /^\p{L}{3,}$/u.test(word)) ?? found.moved[0];
+    if (shown) open(shown.word);
     const percent = (share) => `${Math.round(100 * share)} %`;
     return [
       h("p", { class: "sentence" }, "The tables share ", h("strong", {}, percent(found.overlap)), ` of the ${found.topn} nearest words `, h("span", { class: "quiet" }, `(95 %: ${found.interval.map(percent).join(" to ")}; ${number(found.compared_words)} frequent words of ${number(found.shared_words)} shared; cosines correlate at ${found.cosines.toFixed(2)})`)),
-      h("div", { class: "sides" }, h("div", {}, h("h3", {}, "Moved most"), h("ol", { class: "moved" }, found.moved.slice(0, 60).map(({ word, overlap }) => h("li", {}, h("button", { class: "word", onclick: () => open(word) }, word), h("span", { class: "share", title: "Shared neighbors" }, h("i", { style: { width: percent(overlap) } })), h("small", {}, percent(overlap)))))), box),
+      h("div", { class: "sides" }, h("div", {}, h("h3", {}, "Moved most"), h("ol", { class: "moved" }, found.moved.slice(0, 60).map(({ word, overlap }) => h("li", {}, h("button", { class: "word", onclick: () => open(word) }, word), h("span", { class: "share", title: "Shared neighbors" }, h("i", { style: { width: `${100 * overlap}%` } })), h("small", {}, percent(overlap)))))), box),
     ];
   }
 }

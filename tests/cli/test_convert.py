@@ -42,6 +42,15 @@ def test_what_is_kept_is_not_said_to_be_lost(cli, here):
     assert again.provenance == {"seed": 1}
 
 
+def test_what_becomes_of_sentence_weights_is_said(cli, here):
+    assert "no sentence weights" in cli("convert", "table", "plain.model2vec").out
+    assert cli("transform", "table", "--chain", "sentence-weights", "--out", "weighed").code == 0
+    assert "lengths" not in cli("convert", "weighed", "weighed.model2vec").out
+    assert "kept, but not recorded as sentence weights" in cli("convert", "weighed", "weighed.txt").out
+    lengths = [np.linalg.norm(WordVectors.load(name).matrix, axis=1) for name in ("weighed", "weighed.txt")]
+    np.testing.assert_array_equal(*lengths)
+
+
 def test_the_formats_can_be_named(cli, here):
     assert cli("convert", "table", "x.dat", "--to", "glove-text").code == 0
     assert (here / "x.dat").read_bytes().startswith(b"the ")

@@ -122,3 +122,48 @@ def test_tables_of_lower_case_words_are_asked_in_lower_case(cli, tmp_path):
     table = WordVectors.load(tmp_path / "t")
     assert table["FILM"].tolist() == [1, 0, 0]
     assert "FILM" not in table
+
+
+def test_words_cannot_control_the_terminal(cli, tmp_path):
+    """D18"""
+    WordVectors(["king", "\x1b]0;PWN\x07"], np.ones((2, 3), np.float32)).save(tmp_path / "table")
+    done = cli("similar", tmp_path / "table", "king")
+    assert r"\x1b]0;PWN\x07" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_a_table_does_not_choose_what_is_downloaded(cli, tmp_path, monkeypatch):
+    """D19: a request to the Hub went out by the data of a file."""
+    monkeypatch.setattr("wordstill.teacher.loading.hub_answers", lambda: pytest.fail("the Hub was asked"))
+    provenance = {"teacher": {"name": "attacker/model"}}
+    WordVectors(["king"], np.ones((1, 3), np.float32), provenance=provenance).save(tmp_path / "table")
+    done = cli("similar", tmp_path / "table", "queen", "-u", "teacher")
+    assert done.code == 2
+    assert "names the model 'attacker/model', which is not on this machine" in done.err
+    assert "say so with --teacher attacker/model" in done.err
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        {"trimmed": 5},
+        {"transforms": 5},
+        {"cut_sentences": "x"},
+        {"teacher": "\ud800"},
+        {"method": {"a": {"b": []}}},
+        {"cut_sentences": 3, "teacher": 5},
+    ],
+)
+def test_information_about_strange_provenance(cli, place, provenance):
+    """D20"""
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**config, "provenance": provenance, "sha256": {**config["sha256"]}}))
+    assert cli("info", place).code == 0
+
+
+def test_limits_are_raised_by_an_option(cli, place, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORDSTILL_LIMITS", "")
+    WordVectors.load(place).save(tmp_path / "table.txt")
+    assert "--limits dim=N" in cli("--limits", "dim=2", "info", tmp_path / "table.txt").err
+    assert cli("--limits", "dim=1k", "info", tmp_path / "table.txt").code == 0
+    assert "Unknown limit 'lines'" in cli("--limits", "lines=5", "info", place).err

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordstill import formats
-from wordstill.core.text_io import Limits, numbered_lines, open_bytes, read_word_list
+from wordstill.core.limits import Limits
+from wordstill.core.text_io import numbered_lines, open_bytes, read_word_list
 from wordstill.errors import DataError, FormatError
 from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors
@@ -111,9 +112,9 @@ def test_a_bomb_cannot_fill_the_memory(tmp_path, end):
 def test_a_line_without_end_cannot_fill_the_memory(tmp_path):
     (tmp_path / "x").write_bytes(b"w 0 0\nx" + b" 0" * (1 << 20))
     with pytest.raises(FormatError, match="x:2: the line has more than 262,144 bytes"):
-        GLOVE.read(tmp_path / "x", ReadOptions(block_bytes=1 << 16, max_line_bytes=1 << 18))
+        GLOVE.read(tmp_path / "x", ReadOptions(block_bytes=1 << 16, limits=Limits(line_bytes=1 << 18)))
     with pytest.raises(DataError, match="x:2: the line has more than 60 bytes"):
-        list(numbered_lines(tmp_path / "x", max_line_bytes=60))
+        list(numbered_lines(tmp_path / "x", limits=Limits(line_bytes=60)))
 
 
 @every_kind

@@ -11,7 +11,7 @@ import pytest
 
 import wordstill
 from wordstill.core.resume import LOCK_FILE, contents, locked
-from wordstill.errors import UsageError
+from wordstill.errors import DataError, UsageError
 
 HOLDER = """
 import sys
@@ -69,7 +69,7 @@ def test_a_lock_holds_inside_one_process_too(tmp_path):
 
 def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
     (tmp_path / LOCK_FILE).symlink_to(tmp_path / "victim")
-    with pytest.raises(OSError, match="symbolic link"), locked(tmp_path, Path("vectors")):
+    with pytest.raises(DataError, match="symbolic link"), locked(tmp_path, Path("vectors")):
         raise AssertionError
     assert not (tmp_path / "victim").exists()
 

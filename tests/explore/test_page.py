@@ -172,6 +172,11 @@ def test_questions_and_two_tables_compared(tab, address):
     page.get_by_role("link", name="Two tables").click()
     page.locator(".moved li").first.wait_for()
     assert "of the 10 nearest words" in page.locator(".sentence").inner_text()
+    shares = page.evaluate(
+        "[...document.querySelectorAll('.share')].map(bar => bar.firstChild.offsetWidth / bar.offsetWidth)"
+    )
+    told = page.locator(".moved small").all_inner_texts()
+    assert shares == pytest.approx([int(text.rstrip(" %")) / 100 for text in told], abs=0.03)
     page.get_by_role("link", name="Arrows").click()
     page.locator("svg.arrows .arrow").nth(2).wait_for(state="attached")
     page.get_by_role("link", name="Axis").click()
@@ -266,4 +271,18 @@ def test_phones_need_no_sideways_scrolling(browser, address):
         page.locator(shown).first.wait_for()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= 360, view
         assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, view
+    tab.close()
+
+
+def test_the_page_works_in_the_frame_of_a_notebook(browser, tables, tmp_path):
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><p>cell</p>{tables['first'].explore()._repr_html_()}")
+    tab = Tab(browser, offline=True)
+    tab.page.goto((tmp_path / "notebook.html").as_uri())
+    frame = tab.page.frame_locator("iframe")
+    frame.locator("html[data-ready=map]").wait_for(state="attached")
+    frame.locator("#search").fill("river")
+    frame.locator("#search").press("Enter")
+    frame.locator("#map-panel .neighbors li").first.wait_for()
+    frame.get_by_role("link", name="Scores").click()
+    frame.get_by_text("No evaluation was found").wait_for()
     tab.close()

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.corpus.segment import word_spans
-from wordstill.errors import UsageError
+from wordstill.errors import DataError, UsageError
 from wordstill.meaning.occurrence import Occurrence
+from wordstill.meaning.occurrence_store import OccurrenceStore
 
 TEXT = "The well-known party, which isn't art, ended."
 
@@ -77,3 +79,24 @@ def test_a_word_may_be_named():
         Occurrence.at("A bank, bank.".replace(", ", ",  "), "bank")
     with pytest.raises(UsageError, match="There is no word 'art'"):
         Occurrence.at("The party.", "art")
+
+
+def test_one_flipped_bit_of_a_saved_store_is_told(tmp_path):
+    """D20: offsets of another type were taken and failed when used."""
+    path = tmp_path / "uses"
+    OccurrenceStore([Occurrence("the bank", 4, 8)], np.ones((1, 3), np.float32), "encoder").save(path)
+    assert OccurrenceStore.load(path).occurrences[0].word == "bank"
+    for name in ("vectors.safetensors", "uses.jsonl"):
+        whole = (path / name).read_bytes()
+        for place in range(0, len(whole), 5):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << place % 8
+            (path / name).write_bytes(damaged)
+            with pytest.raises(DataError, match="not a whole store of uses"):
+                OccurrenceStore.load(path)
+        (path / name).write_bytes(whole)
+    (path / "config.json").write_text('{"encoder": "encoder"}')
+    for line in ('["the bank", 4, "8"]', '["the bank"]', "[" * 50_000, "5"):
+        (path / "uses.jsonl").write_text(line + "\n")
+        with pytest.raises(DataError, match="not a whole store of uses"):
+            OccurrenceStore.load(path)

@@ -190,6 +190,10 @@ def triples(masked, table, file, tmp_path):
         (lambda lines: lines[:-1], "but its first line says"),
         (lambda lines: [*lines[:-1], "{}"], "not a triple"),
         (lambda lines: [*lines[:-1], lines[-1].replace("]", ", 9]", 1)], "not a triple"),
+        (lambda lines: [*lines[:-1], OUTSIDE.replace("9", "Infinity")], "not a triple"),
+        (lambda lines: [*lines[:-1], OUTSIDE.replace("9", "[" * 50_000)], "not a triple"),
+        (lambda lines: ["[" * 50_000, *lines[1:]], ":1: not a file of triples"),
+        (lambda lines: [*lines[:-1], "[]"], "not a triple"),
         (lambda lines: [*lines[:-1], OUTSIDE], r"span \(0, 9\) of the original"),
     ],
 )  # fmt: skip

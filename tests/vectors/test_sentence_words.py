@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.vectors.sentence_words import ASCII_WORD, WordSplitter, as_written_then_lower, word_pattern
+from wordstill.vectors.sentence_words import ASCII_WORD, WordTokenizer, as_written_then_lower, word_pattern
 
 regex = pytest.importorskip("regex", reason="regex is not installed")
 LETTER = r"[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}ーｰ]]"
@@ -33,7 +33,7 @@ REFERENCE = regex.compile(
     ],
 )
 def test_words(text, words):
-    assert WordSplitter().split(text) == words
+    assert WordTokenizer().tokenize(text) == words
 
 
 @given(st.text(st.sampled_from("aZé9_' ’.-日本のカーसी\u0301\u00ad\u200d–🙂")))
@@ -76,11 +76,11 @@ PHRASES = ["new york", "new_york_city", "york", "Los Angeles", "rock & roll", "w
     ],
 )
 def test_what_the_table_has_as_one_entry_stays_whole(text, words):
-    assert WordSplitter(PHRASES).split(text) == words
+    assert WordTokenizer(PHRASES).tokenize(text) == words
 
 
 def test_the_forms_decide_about_case():
-    assert WordSplitter(PHRASES, lambda word: (word,)).split("New York new york") == ["New", "York", "new york"]
+    assert WordTokenizer(PHRASES, lambda word: (word,)).tokenize("New York new york") == ["New", "York", "new york"]
     assert as_written_then_lower("Us") == ("Us", "us")
 
 
@@ -101,4 +101,4 @@ def test_the_longest_entry_from_the_left(words, text):
         )
         expected.append(" ".join(pieces[place : place + size]))
         place += size
-    assert WordSplitter(words).split(text) == expected
+    assert WordTokenizer(words).tokenize(text) == expected

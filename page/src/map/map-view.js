@@ -31,6 +31,7 @@ export class MapView {
     this.lassoing = false;
     this.trail = [];
     this.own = [];
+    this.listed = [];
     this.dirty = false;
     const { painter } = get();
     this.painter = (painter === "canvas" ? null : webglPainter($("#points"), { force: painter === "webgl" })) ?? new CanvasPainter(fresh($("#points")));
@@ -220,6 +221,7 @@ export class MapView {
     this.accent = style.getPropertyValue("--accent").trim();
     this.strong = style.getPropertyValue("--strong").trim();
     this.colored = coloring(get().color, this.points, { dark, lists: this.lists(), cluster: this.cluster });
+    this.listed = get().color === "list" ? Array.from(this.points.importance).filter((point) => this.colored.indices[point] > 0).slice(0, 2000) : [];
     this.painter.setColors(this.colored.indices, this.colored.palette, this.ground);
     this.showLegend();
     this.draw();
@@ -240,7 +242,7 @@ export class MapView {
       fill(
         box,
         legend.map(({ color, text, cluster, off }) =>
-          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), text)),
+          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), h("span", {}, text))),
         ),
         !legend.length && get().color === "cluster" ? h("li", { class: "quiet" }, "Clusters appear once they are computed.") : null,
       );
@@ -283,6 +285,7 @@ export class MapView {
     const { context } = labels;
     const at = (point) => [camera.screenX(points.x[point]), camera.screenY(points.y[point])];
     const halo = this.ground;
+    for (const point of this.listed) dot(context, ...at(point), 4, this.colored.palette[this.colored.indices[point]], halo);
     if (this.selected >= 0) {
       const [x, y] = at(this.selected);
       context.strokeStyle = this.accent;

@@ -27,9 +27,10 @@ from wordstill.cli import (
     transform,
 )
 from wordstill.cli.failures import CarefulGroup
-from wordstill.cli.options import add_command, flag
+from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
 from wordstill.cli.show import explore, plot
+from wordstill.core.limits import VARIABLE, parse
 from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
@@ -96,8 +97,15 @@ def _main_options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     debug: Annotated[bool, flag("Show the whole traceback of an error.", "--debug")] = False,
+    limits: Annotated[
+        str | None,
+        option("NAME=N,...", "Raise limits of readers, as their errors say: line_bytes=1GB,seconds=900.", "--limits"),
+    ] = None,
 ) -> None:
     """Distil language models, over your own text, into word vectors that stay still."""
+    if limits is not None:
+        parse(limits)
+        os.environ[VARIABLE] = limits
 
 
 def main() -> None:

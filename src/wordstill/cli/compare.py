@@ -13,6 +13,7 @@ from wordstill.cli.evaluation_report import ChangedRules, ProtocolName, wide_con
 from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option, refuse_report
 from wordstill.cli.printing import show_facts, show_next
+from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -161,6 +162,6 @@ def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int
             for name, near in by_table.items()
         ]
         width = max(map(len, columns[0]))
-        typer.echo(f"\n{word}")
+        typer.echo(f"\n{printable(word)}")
         for left, right in zip_longest(*columns, fillvalue=""):
-            typer.echo(f"  {left:<{width}}  {right}")
+            typer.echo(f"  {printable(left):<{width}}  {printable(right)}")

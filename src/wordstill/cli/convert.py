@@ -79,8 +79,11 @@ def _report(table: WordVectors, target: Path, writes: Format, seconds: float) ->
     facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}", "size": disk_size(target)}
     if lost := _lost(table, writes):
         facts["not kept"] = ", ".join(lost)
-    if has_sentence_lengths(table) and not writes.records:
+    weighted = has_sentence_lengths(table)
+    if weighted and not writes.records:
         facts["lengths"] = "kept, but not recorded as sentence weights: encode with --weighting mean"
+    elif not weighted and writes.keeps_tokenizer:
+        facts["lengths"] = "no sentence weights; for better means, first transform --chain sentence-weights"
     typer.echo(f"Converted to {target} in {time_text(seconds)}.")
     show_facts(facts)
     show_next(("info", target))
@@ -93,6 +96,6 @@ def _lost(table: WordVectors, writes: Format) -> list[str]:
         "counts": table.counts is not None and not (writes.records or writes.counts),
         "provenance": bool(table.provenance) and not writes.records,
         "sub-words": table.subwords is not None and not writes.keeps_subwords(table),
-        "tokenizer": table.splitter is not None and not writes.keeps_splitter,
+        "tokenizer": table.tokenizer is not None and not writes.keeps_tokenizer,
     }
     return [name for name, lost in has.items() if lost]

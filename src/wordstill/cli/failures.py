@@ -17,6 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from wordstill.core.guard import printable
 from wordstill.errors import Interrupted, MissingExtra, WordstillError
 
 INTERRUPTED = 130
@@ -37,7 +38,7 @@ class CarefulGroup(TyperGroup):
 def warn(message: str) -> None:
     """Print a warning to the standard error."""
     typer.secho("warning: ", fg=typer.colors.YELLOW, nl=False, err=True)
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def _handled_errors(*, debug: bool) -> Iterator[None]:
             what = f"Finished work is kept in {kept}: the same command resumes, --overwrite starts again."
             typer.echo(what, err=True)
         typer.secho("error: ", fg=typer.colors.RED, bold=True, nl=False, err=True)
-        typer.echo(_message(error), err=True)
+        typer.echo(printable(_message(error)), err=True)
         raise typer.Exit(error.exit_code if isinstance(error, WordstillError) else 1) from None
 
 
@@ -94,7 +95,7 @@ def _out_of_memory(error: Exception) -> bool:
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
-        or "DefaultCPUAllocator" in str(error)
+        or any(words in str(error) for words in ("DefaultCPUAllocator", "can't start new thread"))
     )
 
 

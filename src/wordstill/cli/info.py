@@ -12,6 +12,7 @@ import typer
 from wordstill.cli.open_tables import open_table, tables_inside
 from wordstill.cli.options import AsJson, argument, flag
 from wordstill.cli.printing import count_text, disk_size, show_facts, show_json
+from wordstill.errors import in_one_line
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -53,7 +54,7 @@ def _meaning_facts(path: Path) -> Facts | None:
     """The facts of what ``wordstill meaning`` makes; None for anything else."""
     try:
         config = json.loads((path / "config.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if (path / "uses.jsonl").is_file():
         return "uses of words with their meanings", {"encoder": str(config["encoder"]), "size": disk_size(path)}, ""
@@ -81,6 +82,7 @@ def _store_facts(path: Path, *, verify: bool) -> Facts:
 def _table_facts(path: Path, *, verify: bool) -> Facts:
     from wordstill.formats import recognize
     from wordstill.formats.artifact import ARTIFACT
+    from wordstill.formats.record import read_object
 
     table = open_table(path)
     kind = recognize(path)
@@ -91,10 +93,10 @@ def _table_facts(path: Path, *, verify: bool) -> Facts:
         "numbers": table.storage,
         "counts": "none" if table.counts is None else f"{table.counts.sum():,} in all",
         "size": disk_size(path),
-        **_origin(table.provenance),
+        **_shown_origin(table.provenance),
     }
     if kind is ARTIFACT:
-        facts["sha256"] = json.loads((path / "config.json").read_bytes())["sha256"]["vectors.safetensors"]
+        facts["sha256"] = str(read_object(path / "config.json")["sha256"].get("vectors.safetensors"))
     return "word vectors", facts, _verified(path, table, has_checksums=kind is ARTIFACT) if verify else ""
 
 
@@ -106,6 +108,14 @@ def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:
         return "All numbers are finite; this format records no checksums."
     artifact.read(path, verify=True)
     return "All numbers are finite, and all files are as recorded."
+
+
+def _shown_origin(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """The provenance of a table, which may hold anything that JSON can."""
+    try:
+        return _origin(provenance)
+    except (TypeError, ValueError, RecursionError) as error:
+        return {"provenance": f"cannot be shown ({in_one_line(error)})"}
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordstill.core.guard import ByUser
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, W
     """The same tables, with another model recorded as their teacher."""
     named = {name: copy.copy(table) for name, table in tables.items()}
     for table in named.values():
-        table.provenance = {**table.provenance, "teacher": {"name": teacher}}
+        table.provenance = {**table.provenance, "teacher": {"name": ByUser(teacher)}}
     return named
 
 

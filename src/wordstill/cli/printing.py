@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wordstill.cli.failures import warn
+from wordstill.core.guard import printable
 
 if TYPE_CHECKING:
     from wordstill.core.progress import Profiler
@@ -72,6 +73,7 @@ def _warn_of_cut(table: WordVectors) -> None:
 
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values in two columns."""
+    facts = {printable(name): printable(value) for name, value in facts.items()}
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         typer.echo(f"  {name:<{width}}  {value}")
@@ -87,7 +89,7 @@ def show_next(*commands: tuple[object, ...]) -> None:
 def show_scored(scored: list[tuple[str, float]]) -> None:
     """Print words with their scores."""
     for word, score in scored:
-        typer.echo(f"{score:8.4f}  {word}")
+        typer.echo(f"{score:8.4f}  {printable(word)}")
 
 
 def show_json(content: object) -> None:

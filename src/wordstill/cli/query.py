@@ -13,6 +13,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import AsJson, Topn, VectorsPath, argument, option
 from wordstill.cli.printing import show_json, show_scored
+from wordstill.core.guard import printable
 from wordstill.errors import unknown_name
 from wordstill.vectors.analogies import Rule
 from wordstill.vectors.oov import UnknownWord
@@ -44,7 +45,7 @@ def similar(
         return
     for number, (word, scored) in enumerate(zip(known, found)):
         if len(words) > 1:
-            typer.echo(f"{chr(10) if number else ''}{word}")
+            typer.echo(f"{chr(10) if number else ''}{printable(word)}")
         show_scored(scored)
 
 
@@ -153,8 +154,9 @@ def report_substitutes(table: WordVectors, words: Sequence[str]) -> None:
 def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Backoff:
     from wordstill.core.files import user_cache
     from wordstill.teacher.isolated_words import TeacherBackoff, WordsAlone
+    from wordstill.teacher.loading import recorded_teacher
 
-    name = teacher or _recorded_teacher(table) or DEFAULT_TEACHER
+    name = teacher or recorded_teacher(table, "--teacher") or DEFAULT_TEACHER
     digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
     folder = user_cache("words")
     cache: Path | None = folder / f"{digest}.safetensors"
@@ -164,9 +166,3 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
         warn(f"The teacher's words are not cached: {folder} cannot be written ({error.strerror}).")
         cache = None
     return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)
-
-
-def _recorded_teacher(table: WordVectors) -> str | None:
-    teacher = table.provenance.get("teacher")
-    name = teacher.get("name") if isinstance(teacher, dict) else teacher
-    return name if isinstance(name, str) else None

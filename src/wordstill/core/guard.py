@@ -8,8 +8,15 @@ from contextlib import contextmanager
 
 from wordstill.errors import DataError, WordstillError, in_one_line
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What moves the cursor, changes the terminal or turns the direction of text; not tabs and line feeds."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What moves the cursor, changes the terminal, turns the direction of text or cannot be encoded; not tabs and line
+feeds."""
+
+
+class ByUser(str):
+    """A name that the user gave, which a file could not have given."""
+
+    __slots__ = ()
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from typing import IO, Any, TypeVar
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_file, atomic_path, disk_errors, refuse_existing, remove, take_up_leftovers
+from wordstill.core.guard import reading
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import DataError, Interrupted, UsageError
 
@@ -146,14 +147,18 @@ def _take_over(folder: Path, *, restart: bool) -> bool:
 
 def _noted(folder: Path) -> dict[str, Any]:
     """The record of a working folder as far as it can be read."""
-    with suppress(OSError, ValueError, RecursionError, DataError):
+    with suppress(DataError):
         return read_record(folder / SETTINGS)
     return {}
 
 
 def _discard(folder: Path, made: list[Path]) -> None:
     """Remove the folder, and those above it that were made for it unless something else is in them now."""
-    remove(folder)
+    try:
+        remove(folder)
+    except OSError as error:
+        # The output is complete, or the run has its own error to tell.
+        log.warning("%s cannot be removed (%s). Delete it.", folder, error.strerror or error)
     with suppress(OSError):
         for parent in made[1:]:
             parent.rmdir()
@@ -172,7 +177,7 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
     try:
         record = read_record(path) if path.exists() else {}
         before = {key: value for key, value in record.items() if key in now}
-    except (OSError, ValueError, RecursionError, DataError) as error:
+    except DataError as error:
         raise DataError(f"{path} is damaged ({error}): {remedy}.") from error
     if different := differences(before, {key: now[key] for key in before}):
         raise DataError(
@@ -190,7 +195,8 @@ def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 def read_record(path: Path) -> dict[str, Any]:
     """A record without its checksum, which must be right if there is one."""
-    return unsigned(json.loads(path.read_bytes()))
+    with reading(path, remedy=f"{START_ANEW.capitalize()}."):
+        return unsigned(json.loads(path.read_bytes()))
 
 
 def signed(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -292,7 +298,9 @@ def locked(folder: Path, out: Path) -> Iterator[None]:
     if not free:
         raise _in_use(out)
     try:
-        with os.fdopen(os.open(folder / LOCK_FILE, LOCK_FLAGS, 0o666), "a") as lock:
+        with disk_errors(folder / LOCK_FILE):
+            descriptor = os.open(folder / LOCK_FILE, LOCK_FLAGS, 0o666)
+        with os.fdopen(descriptor, "a") as lock:
             if not _taken(lock):
                 raise _in_use(out)
             yield

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from wordstill.core.files import atomic_file
+from wordstill.core.limits import Limits
 from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra
 
@@ -29,30 +30,6 @@ BUFFER_BYTES, TEXT_BUFFER_BYTES = 1 << 18, 1 << 15
 """Of a file as it is stored, and of what is decompressed."""
 INPUT_BYTES = 1 << 10
 """Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
-
-MAX_LINE_BYTES = 1 << 24
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What decompressing a file may cost."""
-
-    ratio: int | None = 100
-    """Most that data may grow: numbers as text shrink to a third, and hardly ever to a tenth. None: any."""
-
-    free_bytes: int = 256 << 20
-    """So much may come out of any file, however small it is."""
-
-    memory_bytes: int = 256 << 20
-    """Most that a decompressor may reserve for its window."""
-
-    def check(self, name: object, decompressed: int, stored: int, error: type[DataError] = DataError) -> None:
-        """Raise if so few bytes cannot honestly hold so many."""
-        if self.ratio is not None and decompressed > max(self.free_bytes, self.ratio * stored):
-            raise error(
-                f"{name}: {stored:,} bytes unpack to more than {decompressed - 1:,}, over {self.ratio} times "
-                "as many. If the file is sound, unpack it first."
-            )
 
 
 class ByteReader(io.BufferedReader):
@@ -93,7 +70,7 @@ def open_bytes(
         codec = _codec(stored.name, path, plain.peek(max(len(known.magic) for known in CODECS)), error)
         if codec is None:
             return plain
-        unpacked = _Decompressed(plain, stored, codec, limits or Limits(), error)
+        unpacked = _Decompressed(plain, stored, codec, limits or Limits.chosen(), error)
         return ByteReader(unpacked, stored, plain, codec.name)
     except BaseException:
         plain.close()
@@ -129,11 +106,12 @@ def line_blocks(
     *,
     error: type[DataError] = DataError,
     block_bytes: int = 1 << 20,
-    max_line_bytes: int = MAX_LINE_BYTES,
+    limits: Limits | None = None,
 ) -> Iterator[list[bytes]]:
     """Lists of whole lines without their line feeds, about ``block_bytes`` each; none of them is empty."""
     held = b""
     number = 1
+    limits = limits or Limits.chosen()
     while chunk := handle.read(block_bytes):
         *lines, rest = chunk.split(b"\n")
         if rest and len(chunk) < block_bytes:
@@ -147,34 +125,30 @@ def line_blocks(
             held = rest
         else:
             held += rest
-        if len(held) > max_line_bytes:
-            raise error(
-                f"{name}:{number}: the line has more than {max_line_bytes:,} bytes. "
-                "The file is damaged or of another kind."
-            )
+        limits.refuse("line_bytes", len(held), f"{name}:{number}: the line has", error=error)
     if held:
         yield [held]
 
 
 def numbered_lines(
-    path: Path | None, encoding: str = "utf-8", *, max_line_bytes: int = MAX_LINE_BYTES, progress: bool = False
+    path: Path | None, encoding: str = "utf-8", *, limits: Limits | None = None, progress: bool = False
 ) -> Iterator[tuple[int, str]]:
     """The lines of a text with numbers from 1, without a byte-order mark and the line ends (LF or CRLF).
 
     Args:
         path: The file; None is the standard input.
         encoding: One in which a line feed is one byte.
-        max_line_bytes: A longer line is refused before it fills the memory.
+        limits: What reading may cost; a longer line is refused before it fills the memory.
         progress: Show a bar of the bytes that were read.
 
     Raises:
         DataError: The file cannot be read, or a line is too long, not text, or in another encoding.
     """
     number = 1
-    block_bytes, name = min(1 << 20, max_line_bytes), path or "standard input"
-    with open_bytes(path, progress=progress) as handle:
+    limits, name = limits or Limits.chosen(), path or "standard input"
+    with open_bytes(path, limits=limits, progress=progress) as handle:
         skip_bom(handle)
-        for lines in line_blocks(handle, name, block_bytes=block_bytes, max_line_bytes=max_line_bytes):
+        for lines in line_blocks(handle, name, block_bytes=min(1 << 20, limits.line_bytes), limits=limits):
             for number, line in enumerate(lines, number):  # noqa: B020
                 # str.splitlines would also split at characters that may stand inside a word, such as U+2028.
                 yield number, _decoded(line, encoding, f"{name}:{number}").removesuffix("\r")

@@ -7,6 +7,8 @@ import csv
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from wordstill.core.limits import Limits
+from wordstill.corpus.sources import LIMITS
 from wordstill.errors import DataError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv"}
@@ -56,10 +58,11 @@ def column_texts(chunks: Iterable[bytes], name: str, column: str, errors: str) -
 
 def _lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
     """Lines with their ends, which may lie inside a field."""
-    decoder, held = codecs.getincrementaldecoder("utf-8")(errors), ""
+    decoder, held, limits = codecs.getincrementaldecoder("utf-8")(errors), "", Limits.chosen(**LIMITS)
     try:
         for chunk in chunks:
             *whole, held = (held + decoder.decode(chunk)).split("\n")
+            limits.refuse("line_bytes", len(held), f"{name}: a line has")
             yield from (f"{line}\n" for line in whole)
         if held := held + decoder.decode(b"", final=True):
             yield held

@@ -5,9 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from importlib.util import find_spec
 
+from wordstill.core.contained import contained
+from wordstill.core.guard import reading
+from wordstill.core.parquet_rows import parquet_texts
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
 from wordstill.corpus.csv_rows import column_texts
@@ -19,7 +23,8 @@ from wordstill.errors import DataError, MissingExtra
 BINARY_PROBE_BYTES = 1 << 13
 UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
-BATCH_ROWS = 1024
+PARQUET_RATIO = 1000
+"""Rows that repeat each other take no room in the file."""
 KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"} | CSV_SUFFIXES
 MARKUP = {
     "HTML": ((b"<!doctype html", b"<html"), (".html", ".htm", ".xhtml")),
@@ -36,7 +41,13 @@ def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int
     for source in sources:
         with source.open() as stream:
             kind = config.format if config.format != "auto" else detect_kind(stream)
-            for part in READERS[kind](stream, config, part_bytes):
+            parts = READERS[kind](stream, config, part_bytes)
+            while True:
+                # Not around the yield: what those who get a part do with it is not reading.
+                with reading(source.name):
+                    part = next(parts, None)
+                if part is None:
+                    break
                 yield Part(part.kind, part.source, part.first_line, part.payload, before + stream.consumed)
         before += source.size or 0
 
@@ -71,7 +82,7 @@ def _refuse_markup(stream: Stream) -> None:
 def _is_json_object(line: bytes) -> bool:
     try:
         return line.startswith(b"{") and isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -89,6 +100,8 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
             yield Part(kind, stream.source.name, line, held[:end])
             line += held.count(b"\n", 0, end)
             held = held[end:]
+        elif b"\n" not in held:
+            stream.limits.refuse("line_bytes", len(held), f"{stream.source.name}:{line}: the line has")
     if held:
         yield Part(kind, stream.source.name, line, held)
 
@@ -107,11 +120,12 @@ def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> I
     return _documents("mediawiki", stream, read_pages(stream), part_bytes)
 
 
-def _documents(kind: PartKind, stream: Stream, texts: Iterable[str], part_bytes: int) -> Iterator[Part]:
+def _documents(kind: PartKind, stream: Stream, texts: Iterable[str | bytes], part_bytes: int) -> Iterator[Part]:
     held: list[bytes] = []
     size, number = 0, 1
     for text in texts:
-        held.append(json.dumps(text, ensure_ascii=False).encode())
+        # JSON, because a text may hold line feeds.
+        held.append(text if isinstance(text, bytes) else json.dumps(text, ensure_ascii=False).encode())
         size += len(held[-1])
         if size >= part_bytes:
             yield Part(kind, stream.source.name, number, b"\n".join(held))
@@ -177,41 +191,25 @@ def _paragraph_cut(held: bytes) -> int:
     return end + 1
 
 
-def read_column(stream: Stream, column: str) -> Iterator[str]:
-    """The texts of a column in order; rows without a value are left out."""
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", "distill", "Reading Parquet files") from None
-    name = stream.source.name
+def read_column(stream: Stream, column: str) -> Iterator[bytes]:
+    """The texts of a column in order, as JSON; rows without a value are left out.
+
+    Arrow reads them in a process of its own, which damaged data may end.
+    """
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("pyarrow", "distill", "Reading Parquet files")
+    name, limits = stream.source.name, replace(stream.limits, ratio=stream.limits.ratio or PARQUET_RATIO)
     if stream.source.path is None or stream.codec:
         raise DataError(f"{name}: Parquet must be read from an uncompressed file, not from a pipe.")
-    try:
-        with parquet.ParquetFile(stream.source.path) as file:
-            _check_column(file.schema_arrow, column, name)
-            read, rows, size = 0, file.metadata.num_rows, stream.source.size or 0
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[column]):
-                read += len(batch)
-                stream.position = size * read // rows
-                yield from (text for text in batch.column(0).cast(arrow.large_string()).to_pylist() if text)
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{name}: broken Parquet data ({error}). Download the file again, or skip it.") from error
-
-
-def _check_column(schema: Any, column: str, name: str) -> None:
-    from pyarrow import types
-
-    if column not in schema.names:
-        raise DataError(
-            f"{name}: no column {column!r}. Available columns: {', '.join(map(repr, schema.names))}. "
-            "Choose one with --field (field=)."
-        )
-    kind = schema.field(column).type
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
-        raise DataError(f"{name}: the column {column!r} holds {kind}, expected text.")
+    size, unpacked = stream.source.size or 0, 0
+    for message in contained(
+        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column}, name, limits
+    ):
+        share, _, lines = message.partition(b"\n")
+        stream.position = size * int(share) // 1000
+        unpacked += len(lines)
+        limits.check(name, unpacked, size)
+        yield from lines.split(b"\n") if lines else ()
 
 
 READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {

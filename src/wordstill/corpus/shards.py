@@ -84,7 +84,7 @@ class Shard:
             self.load()
             if sha256_of(self.forms) == record["forms"]:
                 return Tally(**record["tally"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, DataError):
+        except (OSError, KeyError, TypeError, DataError):
             pass
         if self.record.exists():
             log.warning("%s is damaged and is made again.", self.record)

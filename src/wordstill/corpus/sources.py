@@ -12,15 +12,16 @@ from pathlib import Path
 from wordstill.core.files import path_text, sha256_of
 from wordstill.core.gensim_files import EXCERPT, FOLDER, gensim_folder
 from wordstill.core.guard import reading
-from wordstill.core.text_io import ByteReader, Limits, open_bytes, without_suffix
+from wordstill.core.limits import Limits
+from wordstill.core.text_io import ByteReader, open_bytes, without_suffix
 from wordstill.errors import DataError, MissingExtra
 
 STANDARD_INPUT = "-"
 HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 DIGEST_LETTERS = 16
-LIMITS = Limits(ratio=None, memory_bytes=1 << 31)
-"""Text is worked on as it comes, so it may shrink to any size; large corpora use long windows."""
+LIMITS = {"ratio": None, "memory_bytes": 1 << 31, "line_bytes": 128 << 20}
+"""Text is worked on as it comes, so it may shrink to any size; large corpora use long windows and long lines."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,16 @@ class Source:
     @contextmanager
     def open(self) -> Iterator[Stream]:
         """The decompressed bytes."""
-        with open_bytes(self.path, limits=LIMITS) as reader:
-            yield Stream(self, reader)
+        limits = Limits.chosen(**LIMITS)
+        with open_bytes(self.path, limits=limits) as reader:
+            yield Stream(self, reader, limits)
 
 
 class Stream:
     """Decompressed bytes of a source; the first ones (``head``) can be looked at before they are read."""
 
-    def __init__(self, source: Source, reader: ByteReader) -> None:
-        self.source = source
+    def __init__(self, source: Source, reader: ByteReader, limits: Limits | None = None) -> None:
+        self.source, self.limits = source, limits or Limits.chosen(**LIMITS)
         self.codec = reader.codec
         self._reader = reader
         self.head = reader.read(HEAD_BYTES)

@@ -160,6 +160,29 @@ class SideBySide:
         """A paired test for each set: the second table against the first."""
         return [] if self.evaluation is None else self.evaluation.comparisons(self.names[0])
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: shared neighbors, the words with the fewest, paired tests, and the scores."""
+        from wordstill.evaluation.report.page import html_table, paragraph
+
+        agreed = self.agreement
+        facts = (
+            f"{' and '.join(self.names)} share {agreed.overlap:.1%} of the {agreed.topn} nearest words of "
+            f"{len(agreed.words):,} frequent words; their cosines correlate at {agreed.cosines:.2f}. Least on: "
+            f"{', '.join(f'{word} {share:.0%}' for word, share in agreed.least(5))}."
+        )
+        if self.evaluation is None:
+            return paragraph(facts)
+        tests = [["set", "difference", "95 %", "p"]] + [
+            [
+                test.dataset,
+                f"{test.difference:+.1f}",
+                f"[{test.interval.low:+.1f}, {test.interval.high:+.1f}]",
+                f"{test.p_value:.3f}",
+            ]
+            for test in self.tests
+        ]
+        return paragraph(facts) + html_table(tests) + self.evaluation._repr_html_()
+
     def to_json(self) -> str:
         """The comparison as JSON text."""
         agreed = self.agreement

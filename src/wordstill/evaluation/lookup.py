@@ -16,7 +16,7 @@ from wordstill.vectors.oov import fall_back
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
-    from wordstill.vectors.sentence_words import TextSplitter
+    from wordstill.vectors.sentence_words import TextTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Lookup:
             split: Whether a table that came with a tokenizer has the mean of a word's tokens as its vector.
         """
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
-        if split and vectors.splitter is not None:
-            return cls._by_tokens(place, vectors, vectors.splitter)
+        if split and vectors.tokenizer is not None:
+            return cls._by_tokens(place, vectors, vectors.tokenizer)
         rows = protocol.rows(place, vectors)
         known = rows != ABSENT
         matrix = np.zeros((len(place), vectors.dim))
@@ -58,10 +58,10 @@ class Lookup:
         return cls(place, matrix, known, usable)
 
     @classmethod
-    def _by_tokens(cls, place: dict[str, int], vectors: WordVectors, splitter: TextSplitter) -> Lookup:
+    def _by_tokens(cls, place: dict[str, int], vectors: WordVectors, tokenizer: TextTokenizer) -> Lookup:
         matrix, known = np.zeros((len(place), vectors.dim)), np.zeros(len(place), dtype=np.bool_)
         for word, number in place.items():
-            if rows := [vectors.index(token) for token in splitter.split(word) if token in vectors]:
+            if rows := [vectors.index(token) for token in tokenizer.tokenize(word) if token in vectors]:
                 matrix[number] = rows_of(vectors, np.array(rows, dtype=np.int64)).mean(axis=0)
                 known[number] = True
         return cls(place, matrix, known, known.copy())

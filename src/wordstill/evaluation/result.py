@@ -153,6 +153,13 @@ class Evaluation:
     def __repr__(self) -> str:
         return f"<Evaluation: {len(self.scores)} tables, {len(self.sets)} sets, protocol {self.protocol.name}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table of scores with its notes."""
+        from wordstill.evaluation.report.page import html_table, paragraph
+        from wordstill.evaluation.report.tables import NAMES, best_cells, cells, notes
+
+        return html_table(cells(self), words=NAMES, bold=best_cells(self)) + paragraph(notes(self))
+
     def to_json(self) -> str:
         """The evaluation as JSON text, with the version of its schema."""
         means, study = self.a8, layers_if_any(self)

@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.errors import UsageError, WordstillError, unknown_name
 from wordstill.evaluation.comparison import absent_everywhere, agreement
 from wordstill.evaluation.report.plots import relation_points
 from wordstill.evaluation.report.published import published_for
@@ -43,7 +43,7 @@ MOST_WORDS = 200
 AXIS_CANDIDATES = 5_000
 """Words among which the ends of an axis are looked for: the most frequent ones."""
 AXIS_ENDS = 12
-MOVED_SAMPLE, MOVED_SHOWN = 1000, 100
+MOVED_SAMPLE, MOVED_SHOWN = 500, 100
 
 
 class Answers:
@@ -247,7 +247,7 @@ class Answers:
         try:
             task = SimilarityTask(dataset)
             pairs = task.dataset.content
-        except (DataError, UsageError) as error:
+        except WordstillError as error:
             return ItemErrors(dataset, [], str(error))
         cosines = task.similarities(loaded.vectors)
         known = np.flatnonzero(~np.isnan(cosines))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wordstill.corpus import Corpus
-from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.errors import DataError, UsageError, WordstillError, unknown_name
 from wordstill.evaluation.result import FILE_NAME
 from wordstill.explore.concordance import Concordance
 from wordstill.explore.layout import LayoutMethod, MapMaker, available_methods, check_method
@@ -85,12 +86,13 @@ class Library:
             return self._concordances[name]
 
     def warm_up(self) -> None:
-        """Make ahead what the first questions need."""
+        """Make ahead what the first questions need; what fails is told to whoever asks for it."""
         for table in self.tables.values():
-            table.maps.look(self.method)
-            _ = table.vectors.unit
-            if (found := self.concordance(table.name)) is not None:
-                found.count(table.vectors.words[0])
+            with suppress(WordstillError):
+                table.maps.look(self.method)
+                _ = table.vectors.unit
+                if (found := self.concordance(table.name)) is not None:
+                    found.count(table.vectors.words[0])
 
 
 def read_scores(path: Path) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from wordstill.core.files import disk_errors, refuse_existing
+from wordstill.core.guard import reading
 from wordstill.core.plugins import Registry
 from wordstill.core.text_io import without_suffix
-from wordstill.errors import DataError, FormatError, UsageError, unknown_name
+from wordstill.errors import FormatError, UsageError, unknown_name
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.formats.base import Float, Format, ReadOptions, as_type
 from wordstill.formats.fasttext import FASTTEXT_BINARY
@@ -79,13 +80,11 @@ def read(
     """
     path = Path(path)
     options = ReadOptions(repair=repair, progress=progress, first=first)
-    try:
+    with reading(path, FormatError):
         chosen = by_name(format) if format is not None else recognize(path)
         if chosen.read is None:
             raise UsageError(f"The format {chosen.name!r} can be written but not read.")
         vectors = chosen.read(path, options)
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
     options.report()
     return vectors
 
@@ -156,9 +155,10 @@ def recognize(path: Path) -> Format:
     """The format of what is at a path, by its content."""
     # Plug-ins are not imported for a path that is not there: its error is the one to report.
     rows = FORMATS if path.exists() else FORMATS.built_in
-    for known in rows.values():
-        if known.recognizes(path):
-            return known
+    with reading(path, FormatError):
+        for known in rows.values():
+            if known.recognizes(path):
+                return known
     names = ", ".join(known.name for known in rows.values() if known.read)
     if path.is_dir() and (inner := [str(one) for one in sorted(path.iterdir()) if ARTIFACT.recognizes(one)]):
         raise FormatError(f"{path} holds {len(inner)} tables; name one of them: {', '.join(inner)}.")

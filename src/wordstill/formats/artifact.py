@@ -268,8 +268,8 @@ def _read_subwords(path: Path, dim: int) -> SubwordVectors:
         if set(given) != wanted:
             raise FormatError(f"{path} has the settings {sorted(given)}, expected {sorted(wanted)}.")
     for name, value in settings.items():
-        limit = SUBWORD_LIMITS.get(name)
-        sound = isinstance(value, str) if limit is None else type(value) is int and 0 <= value <= limit
+        limit, least = SUBWORD_LIMITS.get(name), 1 if name == "hash_count" else 0
+        sound = isinstance(value, str) if limit is None else type(value) is int and least <= value <= limit
         if not sound:
             raise FormatError(f"{path}: the setting {name!r} is {value!r}, which makes no sense.")
     try:

@@ -11,15 +11,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.text_io import ByteReader, Limits, line_blocks, open_bytes
+from wordstill.core.limits import Limits
+from wordstill.core.text_io import ByteReader, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.oov import SubwordVectors
-from wordstill.vectors.sentence_words import TextSplitter
+from wordstill.vectors.sentence_words import TextTokenizer
 from wordstill.vectors.table import Matrix, WordVectors, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
 
+LINE_BYTES = 64 << 20
+"""Room for a word and some millions of numbers; what is longer is no line of vectors."""
 FINITE_BLOCK = 1 << 22
 """Numbers that are looked through for NaN at once."""
 
@@ -40,11 +43,8 @@ class ReadOptions:
     block_bytes: int = 8 << 20
     """Read at once, in formats that are read block by block."""
 
-    max_line_bytes: int = 64 << 20
-    """Room for a word and some millions of numbers; what is longer is no line of vectors."""
-
-    limits: Limits = field(default_factory=Limits)
-    """What decompressing may cost."""
+    limits: Limits = field(default_factory=lambda: Limits.chosen(line_bytes=LINE_BYTES))
+    """What reading may cost."""
 
     _repairs: dict[str, tuple[int, FormatError]] = field(default_factory=dict, repr=False)
 
@@ -54,9 +54,7 @@ class ReadOptions:
 
     def line_blocks(self, handle: ByteReader, path: Path) -> Iterator[list[bytes]]:
         """The lines of a file in lists, without their line feeds."""
-        return line_blocks(
-            handle, path, error=FormatError, block_bytes=self.block_bytes, max_line_bytes=self.max_line_bytes
-        )
+        return line_blocks(handle, path, error=FormatError, block_bytes=self.block_bytes, limits=self.limits)
 
     def enough(self, rows: int) -> bool:
         """Whether so many rows are all that were asked for."""
@@ -120,7 +118,7 @@ class Format:
     keeps_subwords: Callable[[WordVectors], bool] = lambda _: False
     """Whether what a table has for words outside it is kept."""
 
-    keeps_splitter: bool = False
+    keeps_tokenizer: bool = False
     """Whether the tokenizer that a table came with is kept."""
 
 
@@ -156,9 +154,11 @@ def make_table(
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
     subwords: SubwordVectors | None = None,
-    splitter: TextSplitter | None = None,
+    tokenizer: TextTokenizer | None = None,
 ) -> WordVectors:
     """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
+    if len(matrix.shape) != 2 or matrix.shape[0] != len(words):
+        raise FormatError(f"{path}: numbers of shape {matrix.shape} for {len(words):,} words.")
     if twice := find_duplicate(words):
         error = _twice(path, words[twice[0]], twice, first_line)
         options.fault("only the first row of each word was kept", error)
@@ -169,7 +169,7 @@ def make_table(
             words, matrix = [words[row] for row in kept], matrix[kept]
             counts = None if counts is None else counts[kept]
     try:
-        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, splitter=splitter)
+        return WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, tokenizer=tokenizer)
     except WordstillError as error:
         raise FormatError(f"{path}: {error}") from None
 

@@ -36,6 +36,7 @@ LABEL = 1
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax", 4: "one vs all"}
 WORD_BLOCK = 1 << 12
+BLOCK_NGRAMS = 1 << 23
 ADVICE = "It is cut short or damaged, or made by floret, whose .bin is another: export its vectors as text."
 
 
@@ -197,6 +198,8 @@ def _dictionary(file: _File, options: ReadOptions) -> tuple[list[str], NDArray[n
         end = file.data.find(b"\0", file.at)
         if end < 0:
             raise file.error(f"the file ends inside entry {row} of {size}")
+        if end - file.at > options.limits.word_bytes:
+            options.limits.refuse("word_bytes", end - file.at, f"{file.path}: entry {row} has", error=FormatError)
         encoded, file.at = file.data[file.at : end], end + 1
         count, kind = file.take(ENTRY, f"entry {row} of {size}")
         if kind != LABEL and row < number:
@@ -238,8 +241,11 @@ def _rows(file: _File, settings: Settings, words: int) -> NDArray[np.float32]:
 def _word_vectors(words: list[str], rows: NDArray[np.float32], subwords: NgramTable) -> NDArray[np.float32]:
     """The mean of each word's own row and those of its n-grams, (words, dim)."""
     matrix = np.array(rows[: len(words)])
-    for start in range(0, len(words), WORD_BLOCK):
-        block = words[start : start + WORD_BLOCK]
+    # Few words at once where some are long: a word of n letters has up to 100 n-grams at each.
+    longest = max(map(len, words), default=1)
+    step = max(1, min(WORD_BLOCK, BLOCK_NGRAMS // (1 + longest * max(1, subwords.maxn))))
+    for start in range(0, len(words), step):
+        block = words[start : start + step]
         numbers, owners = ngram_rows(block, subwords.minn, subwords.maxn, len(subwords.rows))
         if END_OF_SENTENCE in block:
             # To fastText it is no word with letters.

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import disk_errors, sync_folder
+from wordstill.core.limits import Limits
 from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
@@ -39,7 +40,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     start = head(path)
     if not _is_ours(start):
         raise not_this(path, start, "a table saved by gensim")
-    saved = load(path)
+    saved = load(path, options.limits)
     words = _attribute(path, saved, "index_to_key", list)
     if not all(type(word) is str for word in words):
         raise FormatError(f"{path}: 'index_to_key' has keys that are not strings.")
@@ -48,7 +49,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     counts = expandos.get("count") if isinstance(expandos, dict) else None
     text = getattr(saved, "provenance", "{}")
     if not isinstance(text, str):
-        raise FormatError(f"{path}: 'provenance' is {text!r}, expected JSON.")
+        raise FormatError(f"{path}: 'provenance' is a {type(text).__name__}, expected JSON.")
     return make_table(
         path,
         words,
@@ -117,8 +118,12 @@ def _attribute(path: Path, saved: Inert, name: str, kind: type) -> Any:
 
 def _vectors(path: Path, saved: Inert) -> NDArray[Any]:
     """The matrix in the pickle, or in the file beside it."""
-    if "vectors" not in getattr(saved, "__numpys", ()):
-        return _attribute(path, saved, "vectors", Array).value  # type: ignore[no-any-return]
+    beside = getattr(saved, "__numpys", [])
+    if not isinstance(beside, list) or "vectors" not in [name for name in beside if isinstance(name, str)]:
+        inside: Array = _attribute(path, saved, "vectors", Array)
+        if inside.value is None:
+            raise FormatError(f"{path}: 'vectors' is an array without numbers.")
+        return inside.value
     side = path.with_name(f"{path.name}.vectors.npy")
     if not side.is_file():
         raise FormatError(f"{side} is missing; it belongs to {path} and holds its numbers.")
@@ -133,11 +138,11 @@ def _counts(path: Path, counts: Any, rows: int) -> NDArray[np.int64]:
     return np.pad(value.astype(np.int64), (0, rows - len(value)))
 
 
-def load(path: Path) -> Inert:
+def load(path: Path, limits: Limits) -> Inert:
     """The attributes of the one object in a pickle, which may hold only words, numbers and arrays."""
     stream = io.BytesIO(path.read_bytes())
     try:
-        value = _Unpickler(stream).load()
+        value = _Unpickler(stream, limits).load()
     except Exception as error:
         # Damage can raise anything at all, since the opcodes work on whatever is on the stack.
         raise FormatError(
@@ -159,7 +164,9 @@ class Inert:
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, dict):
             raise pickle.UnpicklingError("an object whose attributes are no dict")
-        self.__dict__.update((str(name), value) for name, value in state.items())
+        if not all(type(name) is str for name in state):
+            raise pickle.UnpicklingError("an attribute whose name is no text")
+        self.__dict__.update(state)
 
 
 class _Type:
@@ -167,20 +174,22 @@ class _Type:
 
     def __init__(self, code: Any = None, *_: Any) -> None:
         if not isinstance(code, str) or not NUMERIC.fullmatch(code):
-            raise pickle.UnpicklingError(f"an array of {code!r}, which are not numbers")
+            raise pickle.UnpicklingError(
+                f"an array of {code if isinstance(code, str) else type(code).__name__}, which are not numbers"
+            )
         self.dtype = np.dtype(code)
 
     def __setstate__(self, state: Any) -> None:
         order = state[1] if isinstance(state, tuple) and len(state) > 1 else None
-        if order not in ("<", ">", "|", "="):
-            raise pickle.UnpicklingError(f"numbers in the byte order {order!r}")
-        self.dtype = self.dtype.newbyteorder(order)
+        if not isinstance(order, str) or order not in ("<", ">", "|", "="):
+            raise pickle.UnpicklingError("numbers in an unknown byte order")
+        self.dtype = np.dtype(f"{order}{self.dtype.str[1:]}")
 
 
 class Array:
     """An array, made when its bytes are known to be as many as its shape needs."""
 
-    value: NDArray[Any]
+    value: NDArray[Any] | None = None
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -189,6 +198,8 @@ class Array:
         _, shape, kind, fortran, data = state
         if not isinstance(kind, _Type) or not isinstance(data, bytes) or not isinstance(shape, tuple):
             raise pickle.UnpicklingError("an array that is not of numbers")
+        if len(shape) > 2 or not all(type(size) is int and size >= 0 for size in shape):
+            raise pickle.UnpicklingError("an array of a shape that makes no sense")
         flat = np.frombuffer(data, dtype=kind.dtype)
         self.value = flat.reshape(shape, order="F" if fortran else "C")
 
@@ -203,6 +214,9 @@ def _nothing(*_: Any) -> None:
     """Stands for a class that is only named, as the argument of another."""
 
 
+REFUSED = {code[0] for code in (pickle.BYTEARRAY8, pickle.EMPTY_SET, pickle.ADDITEMS, pickle.DICT)}
+"""A byte array would be reserved as long as its header says; sets and old dicts hash whatever is put into them."""
+
 STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
     ("gensim.models.keyedvectors", "KeyedVectors"): Inert,
     ("numpy", "dtype"): _Type,
@@ -212,17 +226,64 @@ STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
 }
 
 
+class _Instructions(dict[int, Callable[[Any], None]]):
+    """The instructions that a table of vectors needs, counted as they are looked up."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__({code: load for code, load in pickle._Unpickler.dispatch.items() if code not in REFUSED})
+        self[pickle.SETITEM[0]], self[pickle.SETITEMS[0]] = _set_item, _set_items
+        self[pickle.BUILD[0]], self[pickle.FROZENSET[0]] = _build, _frozen_set
+        self._limits, self._count = limits, 0
+
+    def __getitem__(self, code: int) -> Callable[[Any], None]:
+        self._count += 1
+        if self._count > self._limits.objects:
+            self._limits.refuse("objects", self._count, "The pickle has", "instructions")
+        return super().__getitem__(code)
+
+
 class _Unpickler(pickle._Unpickler):
-    # A byte array would be reserved as long as its header says, whatever follows.
-    dispatch = {  # noqa: RUF012
-        code: load for code, load in pickle._Unpickler.dispatch.items() if code != pickle.BYTEARRAY8[0]
-    }
+    def __init__(self, stream: io.BytesIO, limits: Limits) -> None:
+        super().__init__(stream)
+        self.dispatch = _Instructions(limits)  # type: ignore[misc]
 
     def find_class(self, module: str, name: str) -> Any:
         try:
             return STAND_INS[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f"it names {module}.{name}") from None
+
+
+def _set_item(unpickler: Any) -> None:
+    value, key = unpickler.stack.pop(), unpickler.stack.pop()
+    _put_items(unpickler.stack[-1], [key, value])
+
+
+def _set_items(unpickler: Any) -> None:
+    items = unpickler.pop_mark()
+    _put_items(unpickler.stack[-1], items)
+
+
+def _put_items(table: Any, items: list[Any]) -> None:
+    """Only texts and numbers are keys: to hash tuples inside each other takes time without end."""
+    if type(table) is not dict or len(items) % 2 or not all(type(key) in (str, int) for key in items[::2]):
+        raise pickle.UnpicklingError("a dict whose keys are not words")
+    table.update(zip(items[::2], items[1::2]))
+
+
+def _frozen_set(unpickler: Any) -> None:
+    items = unpickler.pop_mark()
+    if not all(type(item) in (str, int) for item in items):
+        raise pickle.UnpicklingError("a set of what are not words")
+    unpickler.append(frozenset(items))
+
+
+def _build(unpickler: Any) -> None:
+    """Give attributes to an object of ours, and to nothing else that a pickle can name."""
+    state = unpickler.stack.pop()
+    if not isinstance(unpickler.stack[-1], Inert | _Type | Array):
+        raise pickle.UnpicklingError("attributes of what has none")
+    unpickler.stack[-1].__setstate__(state)
 
 
 GENSIM = Format("gensim", (".kv", ".wordvectors"), read, write, recognizes, records=True, float16=True)

@@ -5,19 +5,23 @@ Projectors such as embedding-atlas, and every table tool, open it. Needs pyarrow
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.contained import contained
 from wordstill.core.files import atomic_path
-from wordstill.core.text_io import Limits
+from wordstill.core.limits import Limits
 from wordstill.errors import FormatError, MissingExtra
 from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.formats.sniff import head, not_this
-from wordstill.vectors.table import Matrix, WordVectors
+from wordstill.vectors import WordVectors
 
 MAGIC = b"PAR1"
 WORD, VECTOR, COUNT, PROVENANCE = "word", "vector", "count", b"wordstill"
@@ -29,23 +33,56 @@ NUMBERS = ("halffloat", "float", "double", "int8")
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-    """Read the columns, a batch of rows at a time."""
+    """Read the columns, a batch of rows at a time, in a process of its own, which damaged data may end."""
     start = head(path)
     if not start.startswith(MAGIC):
         raise not_this(path, start, "a Parquet file")
+    import_pyarrow()
+    words: list[str] = []
+    counts: list[NDArray[np.int64]] = []
+    arguments = {"path": str(path), "block_bytes": options.block_bytes, "limits": asdict(options.limits)}
+    messages = contained(batches, arguments, path, options.limits, FormatError)
+    facts = json.loads(next(messages))
+    dtype, matrix = np.float16 if facts["half"] else np.float32, None
+    for message in messages:
+        batch, _, data = message.partition(b"\n")
+        names, dim, batch_counts = json.loads(batch)
+        matrix = matrix or GrowingMatrix(dim, dtype)
+        matrix.append(np.frombuffer(data, dtype).reshape(len(names), dim))
+        words += names
+        if facts["counts"]:
+            counts.append(np.array(batch_counts, dtype=np.int64))
+    if matrix is None:
+        if not facts["dim"]:
+            raise FormatError(f"{path} has no rows, and its lists no size: the dimension is not known.")
+        matrix = GrowingMatrix(facts["dim"], dtype)
+    provenance = parse_object(facts["provenance"], f"{path}: the provenance")
+    known = np.concatenate([np.empty(0, np.int64), *counts]) if facts["counts"] else None
+    return make_table(path, words, matrix.finish(), options, counts=known, provenance=provenance)
+
+
+def batches(path: str, block_bytes: int, limits: dict[str, Any]) -> Iterator[bytes]:
+    """What `read` gets from its process: facts about the file, then words, dimension, counts and numbers by batch."""
     pyarrow, parquet = import_pyarrow()
+    pyarrow.set_cpu_count(1)
     try:
         columns = _columns(path, parquet.read_schema(path).names)
         with parquet.ParquetFile(path, read_dictionary=[WORD]) as file:
-            _refuse_bomb(path, file, options.limits)
-            rows = max(1, options.block_bytes // (4 * (_list_size(file.schema_arrow) or USUAL_DIM)))
-            text = (file.schema_arrow.metadata or {}).get(PROVENANCE, b"{}")
-            batches = file.iter_batches(rows, columns=columns)
-            words, matrix, counts = _gather(path, batches, file.schema_arrow)
-    except (pyarrow.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+            _refuse_bomb(Path(path), file, Limits(**limits))
+            schema = file.schema_arrow
+            dim = _list_size(schema)
+            half = str(getattr(schema.field(VECTOR).type, "value_type", "")) == "halffloat"
+            text = (schema.metadata or {}).get(PROVENANCE, b"{}").decode("utf-8", "replace")
+            facts = {"half": half, "counts": COUNT in columns, "dim": dim, "provenance": text}
+            yield json.dumps(facts).encode()
+            rows, done = max(1, block_bytes // (4 * (dim or USUAL_DIM))), 0
+            for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+                yield _encoded(f"{path}: rows {done} to {done + len(batch) - 1}", batch, dim, half=half)
+                dim, done = dim or len(batch.column(VECTOR)[0]), done + len(batch)
+    except FormatError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError, OverflowError, IndexError) as error:
         raise FormatError(f"{path}: the Parquet data are damaged ({error}).") from None
-    provenance = parse_object(text, f"{path}: the provenance")
-    return make_table(path, words, matrix, options, counts=counts, provenance=provenance)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -88,7 +125,7 @@ def import_pyarrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def _columns(path: Path, names: list[str]) -> list[str]:
+def _columns(path: str, names: list[str]) -> list[str]:
     if WORD not in names or VECTOR not in names:
         raise FormatError(f"{path} has the columns {', '.join(names)}, expected {WORD!r} and {VECTOR!r}.")
     return [name for name in (WORD, VECTOR, COUNT) if name in names]
@@ -109,30 +146,16 @@ def _list_size(schema: Any) -> int:
     return getattr(schema.field(VECTOR).type, "list_size", 0)
 
 
-def _gather(path: Path, batches: Any, schema: Any) -> tuple[list[str], Matrix, NDArray[np.int64] | None]:
-    """The words, the matrix and the counts of all batches."""
-    words: list[str] = []
-    counts: list[NDArray[np.int64]] = []
-    half = str(getattr(schema.field(VECTOR).type, "value_type", "")) == "halffloat"
-    dtype = np.float16 if half else np.float32
-    dim = _list_size(schema)
-    matrix = GrowingMatrix(dim, dtype) if dim else None
-    for batch in batches:
-        where = f"{path}: rows {len(words)} to {len(words) + len(batch) - 1}"
-        for name in batch.schema.names:
-            if batch.column(name).null_count:
-                raise FormatError(f"{where}: the column {name!r} has a row without a value.")
-        numbers = _numbers(where, batch.column(VECTOR), dim)
-        dim = numbers.shape[1]
-        matrix = matrix or GrowingMatrix(dim, dtype)
-        matrix.append(numbers.astype(dtype, copy=False))
-        words += _words(where, batch.column(WORD))
-        if COUNT in batch.schema.names:
-            counts.append(_counts(where, batch.column(COUNT)))
-    if matrix is None:
-        raise FormatError(f"{path} has no rows, and its lists no size: the dimension is not known.")
-    empty = np.empty(0, dtype=np.int64) if COUNT in schema.names else None
-    return words, matrix.finish(), np.concatenate(counts) if counts else empty
+def _encoded(where: str, batch: Any, dim: int, *, half: bool) -> bytes:
+    """A batch as one message."""
+    for name in batch.schema.names:
+        if batch.column(name).null_count:
+            raise FormatError(f"{where}: the column {name!r} has a row without a value.")
+    with np.errstate(over="ignore"):
+        numbers = _numbers(where, batch.column(VECTOR), dim).astype(np.float16 if half else np.float32, copy=False)
+    counts = _counts(where, batch.column(COUNT)).tolist() if COUNT in batch.schema.names else None
+    facts = [_words(where, batch.column(WORD)), numbers.shape[1], counts]
+    return json.dumps(facts).encode() + b"\n" + np.ascontiguousarray(numbers).tobytes()
 
 
 def _numbers(where: str, column: Any, dim: int) -> NDArray[Any]:

@@ -36,7 +36,7 @@ from wordstill.formats.record import (
     write_record,
 )
 from wordstill.formats.sniff import head, not_this
-from wordstill.formats.static_tokenizer import TokenizerSplitter, WordTokens, read_tokens, words_of
+from wordstill.formats.static_tokenizer import LoadedTokenizer, WordTokens, read_tokens, words_of
 from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS
 from wordstill.vectors.table import Matrix, WordVectors
 
@@ -92,15 +92,15 @@ def _read(path: Path, options: ReadOptions = STRICT, *, layout: Layout) -> WordV
     if record is None or record.get(TOKENS) == OWN_TOKENIZER:
         counts, provenance = read_record(path, len(tokens))
         # model2vec leaves unknown pieces out of a mean, sentence-transformers counts them.
-        splitter = TokenizerSplitter(inner / TOKENIZER, tokens, matrix, unknown=layout is not MODEL2VEC_LAYOUT)
-        return table_of_tokens(splitter, matrix, options, counts, provenance)
+        tokenizer = LoadedTokenizer(inner / TOKENIZER, tokens, matrix, unknown=layout is not MODEL2VEC_LAYOUT)
+        return table_of_tokens(tokenizer, matrix, options, counts, provenance)
     words = _words(path / RECORD, record, tokens, inner / TOKENIZER)
     counts, provenance = read_record(path, len(words))
     return make_table(inner / TOKENIZER, words, matrix[: len(words)], options, counts=counts, provenance=provenance)
 
 
 def table_of_tokens(
-    splitter: TokenizerSplitter,
+    tokenizer: LoadedTokenizer,
     matrix: Matrix,
     options: ReadOptions,
     counts: NDArray[np.int64] | None = None,
@@ -108,14 +108,14 @@ def table_of_tokens(
 ) -> WordVectors:
     """A table of tokens, with the tokenizer that cuts texts into them."""
     return make_table(
-        splitter.path,
-        splitter.tokens,
+        tokenizer.path,
+        tokenizer.tokens,
         matrix,
         options,
         counts=counts,
         provenance={LENGTHS: SENTENCE_LENGTHS, **(provenance or {})},
-        subwords=splitter,
-        splitter=splitter,
+        subwords=tokenizer,
+        tokenizer=tokenizer,
     )
 
 
@@ -153,14 +153,14 @@ def _write(vectors: WordVectors, path: Path, *, layout: Layout) -> None:
 
 def _own_tokenizer(vectors: WordVectors) -> str:
     """The ``tokenizer.json`` that the table came with; empty if it has none."""
-    if not isinstance(vectors.splitter, TokenizerSplitter):
+    if not isinstance(vectors.tokenizer, LoadedTokenizer):
         return ""
-    if tuple(vectors.splitter.tokens) != vectors.words:
+    if tuple(vectors.tokenizer.tokens) != vectors.words:
         raise UsageError(
-            f"The table came with a tokenizer of {len(vectors.splitter.tokens):,} tokens, of which it has "
+            f"The table came with a tokenizer of {len(vectors.tokenizer.tokens):,} tokens, of which it has "
             f"{len(vectors):,}. A model needs a row for each: write the whole table."
         )
-    return vectors.splitter.text
+    return vectors.tokenizer.text
 
 
 def _tensors(matrix: Matrix, tokens: WordTokens | None, layout: Layout) -> dict[str, NDArray[Any]]:
@@ -244,8 +244,8 @@ def _format(layout: Layout) -> Format:
         records=True,
         folder=True,
         float16=layout.float16,
-        keeps_subwords=lambda vectors: isinstance(vectors.subwords, TokenizerSplitter),
-        keeps_splitter=True,
+        keeps_subwords=lambda vectors: isinstance(vectors.subwords, LoadedTokenizer),
+        keeps_tokenizer=True,
     )
 
 

@@ -215,7 +215,7 @@ def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
     return [token for token in tokens if token is not None]
 
 
-class TokenizerSplitter:
+class LoadedTokenizer:
     """Splits texts, and words that are no tokens, by the tokenizer that came with a table.
 
     Args:
@@ -231,7 +231,7 @@ class TokenizerSplitter:
         model = read_object(path)["model"]
         self._unknown = None if unknown else _unknown_number(model, tokens)
 
-    def split(self, text: str) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         """The tokens of a text."""
         return [self.tokens[number] for number in self._numbers(text)]
 

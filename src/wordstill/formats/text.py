@@ -28,7 +28,8 @@ DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
 
 INTEGER = re.compile(rb"[+-]?[0-9]+")
 LINE_END = b" \r\n"
-NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+# Each part can begin in one way only: otherwise long numbers would be tried in the square of their length.
+NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 
 
 def read_table(path: Path, options: ReadOptions = STRICT, *, header: bool) -> WordVectors:
@@ -230,6 +231,8 @@ def _dimension(path: Path, lines: list[bytes], declared: Header | None, options:
         if declared:
             return declared.dim
         raise not_this(path, b"", "text of vectors")
+    for at, line in enumerate(sample, 1):
+        options.limits.refuse("dim", line.count(b" "), f"{path}: row {at} has", "numbers", FormatError)
     counts = Counter(count_numbers(line) for line in sample)
     dim = max(counts, key=lambda count: (counts[count], count))
     if dim == 0 or (counts[0] and not is_text(b"".join(sample))):

@@ -13,7 +13,7 @@ from wordstill.errors import FormatError
 from wordstill.formats.base import STRICT, Format, ReadOptions
 from wordstill.formats.sniff import head, not_this
 from wordstill.formats.static_model import SENTENCES_LAYOUT, matrix_of_tokens, table_of_tokens
-from wordstill.formats.static_tokenizer import TokenizerSplitter, read_tokens
+from wordstill.formats.static_tokenizer import LoadedTokenizer, read_tokens
 from wordstill.vectors.table import WordVectors
 
 TOKENIZER = "_tokenizer_config.json"
@@ -31,7 +31,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
     ((tensors, tokenizer),) = found
     tokens = read_tokens(tokenizer)
     matrix = matrix_of_tokens(tensors, len(tokens))
-    return table_of_tokens(TokenizerSplitter(tokenizer, tokens, matrix, unknown=True), matrix, options)
+    return table_of_tokens(LoadedTokenizer(tokenizer, tokens, matrix, unknown=True), matrix, options)
 
 
 def recognizes(path: Path) -> bool:

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
+from wordstill.core.guard import reading
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence, Place
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import Teacher, TeacherConfig, refuse_download
 from wordstill.teacher.device import choose_precision
 from wordstill.teacher.spans import Spans, StateReader, Unit
 
@@ -125,19 +126,22 @@ class MeaningEncoder:
             TeacherError: The teacher is not the one that the distillers were trained on.
         """
         path = Path(path)
-        config = _read_config(path)
-        distillers = _read_distillers(path, config)
+        with reading(path, FormatError, "Train it again."):
+            config = _read_config(path)
+            distillers = _read_distillers(path, config)
+            fingerprint, layers = str(config["teacher"]["fingerprint"]), ",".join(map(str, config["layers"]))
         if not isinstance(teacher, Teacher):
-            name = config["teacher"]["name"] if teacher is None else str(teacher)
+            name = str(config["teacher"]["name"] if teacher is None else teacher)
+            if teacher is None:
+                refuse_download(name, str(path / CONFIG), "--teacher")
             teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-        got, expected = teacher.identity, config["teacher"]["fingerprint"]
+        got, expected = teacher.identity, fingerprint
         if got != expected:
             raise TeacherError(
                 f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
                 f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
                 "differ. Use the right teacher."
             )
-        layers = ",".join(map(str, config["layers"]))
         return cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -276,7 +280,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(file.read_bytes())
         known = config["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise FormatError(f'{file} does not say "format": "{FORMAT}"; {path} is not a saved encoder.')
@@ -297,7 +301,7 @@ def _read_distillers(path: Path, config: dict[str, Any]) -> Distillers:
         distillers = Distillers(len(config["layers"]), config["width"], DistillerConfig(**config["distiller"]))
         arrays, _ = map_tensors(file)
         distillers.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
-    except (OSError, TypeError, RuntimeError) as error:
+    except (OSError, TypeError, ValueError, RuntimeError) as error:
         raise FormatError(f"{path} is not a whole encoder: {error}. Train it again.") from error
     return distillers
 

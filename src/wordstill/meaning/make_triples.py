@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from wordstill.core.files import atomic_file, remove
+from wordstill.core.guard import reading
 from wordstill.core.progress import count_bar
-from wordstill.core.resume import working_folder
+from wordstill.core.resume import START_ANEW, signed, unsigned, working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources, TargetConfig
@@ -31,6 +32,8 @@ from wordstill.vectors import WordVectors
 
 Block = tuple[list[str], Mapping[str, int]]
 """Lines of triples, and how many targets gave none, by reason."""
+SUM = "sha256 of the triples"
+"""Beside the counts in the first line of a block."""
 BLOCK, GPU_BLOCK = 2048, 16384
 """Targets in a block. A GPU wants many sentences of one length at once."""
 
@@ -161,7 +164,9 @@ def _block(folder: Path, maker: _Maker, first: int, last: int) -> int:
     if not path.exists():
         lines, dropped = maker.block(first, last)
         with atomic_file(path) as handle:
-            handle.write(_encoded([json.dumps(dropped), *lines]))
+            body = _encoded(lines)
+            facts = signed({**dropped, SUM: hashlib.sha256(body).hexdigest()})
+            handle.write(_encoded([json.dumps(facts)]) + body)
     return len(_read(path)[0])
 
 
@@ -197,8 +202,13 @@ def _join(folder: Path, out: Path, facts: Mapping[str, Any], targets: int) -> No
 
 
 def _read(path: Path) -> Block:
-    first, *lines = path.read_text(encoding="utf-8").split("\n")
-    return [line for line in lines if line], json.loads(first)
+    with reading(path, remedy=f"{START_ANEW.capitalize()}."):
+        text = path.read_bytes()
+        first, *lines = text.decode().split("\n")
+        dropped = unsigned(json.loads(first))
+        if SUM in dropped and dropped.pop(SUM) != hashlib.sha256(text.partition(b"\n")[2]).hexdigest():
+            raise DataError(f"{path} is damaged: its SHA-256 is not the recorded one. {START_ANEW.capitalize()}.")
+        return [line for line in lines if line], dropped
 
 
 def _encoded(lines: Iterable[str]) -> bytes:

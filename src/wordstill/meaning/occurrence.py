@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import UsageError
@@ -48,6 +48,17 @@ class Occurrence:
                 "characters. Pass the offset of the first character and that after the last."
             )
         _refuse_cut(text, start, end)
+        return cls(text, start, end)
+
+    @classmethod
+    def read(cls, text: Any, start: Any, end: Any) -> Occurrence:
+        """Check what a file says.
+
+        Raises:
+            TypeError: It is not a text and two whole numbers.
+        """
+        if not isinstance(text, str) or type(start) is not int or type(end) is not int:
+            raise TypeError(f"expected a text and two offsets, got {str((text, start, end))[:60]}")
         return cls(text, start, end)
 
     @property

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign
+from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.vectors.search import nearest, unit_rows
 
@@ -88,7 +88,9 @@ class OccurrenceStore:
             write_tensors(folder / VECTORS, {"vectors": self.vectors}, {"format": "wordstill-uses"})
             lines = (json.dumps(astuple(one), ensure_ascii=False) + "\n" for one in self.occurrences)
             (folder / OCCURRENCES).write_text("".join(lines), encoding="utf-8", newline="")
-            (folder / CONFIG).write_text(json.dumps({"encoder": self.encoder}) + "\n", encoding="utf-8")
+            sums = {name: sha256_of(folder / name) for name in (VECTORS, OCCURRENCES)}
+            text = json.dumps({"encoder": self.encoder, "sha256": sums})
+            (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> OccurrenceStore:
@@ -99,10 +101,15 @@ class OccurrenceStore:
         """
         folder = Path(path)
         try:
+            config = json.loads((folder / CONFIG).read_bytes())
+            for name, expected in config.get("sha256", {}).items():
+                if name in (VECTORS, OCCURRENCES) and sha256_of(folder / name) != expected:
+                    raise DataError(f"the SHA-256 of {name} is not the recorded one")
             arrays, _ = map_tensors(folder / VECTORS)
             lines = (folder / OCCURRENCES).read_text(encoding="utf-8").split("\n")
-            occurrences = [Occurrence(*json.loads(line)) for line in lines if line]
-            config = json.loads((folder / CONFIG).read_bytes())
+            occurrences = [Occurrence.read(*json.loads(line)) for line in lines if line]
+            if arrays["vectors"].ndim != 2 or not isinstance(config["encoder"], str):
+                raise DataError("its vectors are no matrix, or its encoder has no fingerprint")
             return cls(occurrences, arrays["vectors"], config["encoder"])
-        except (OSError, KeyError, TypeError, ValueError, UsageError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, WordstillError) as error:
             raise DataError(f"{folder} is not a whole store of uses: {error}. Make it again.") from error

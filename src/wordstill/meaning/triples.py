@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.core.files import atomic_file, sha256_of
+from wordstill.core.guard import reading
 from wordstill.errors import DataError
 from wordstill.meaning.occurrence import Occurrence
 
@@ -60,12 +61,10 @@ class Triples(Sequence[Triple]):
             DataError: It is not such a file, or a line of it is broken.
         """
         path = Path(path)
-        try:
+        with reading(f"The file of triples {path}", remedy="Make it again with wordstill meaning pairs."):
             lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"The triples {path} cannot be read: {error}.") from error
-        header = _header(path, lines[0])
-        triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
+            header = _header(path, lines[0])
+            triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
         if len(triples) != header.get("triples"):
             raise DataError(
                 f"{path} has {len(triples)} triples, but its first line says {header.get('triples')}. "
@@ -96,7 +95,7 @@ def _header(path: Path, line: str) -> dict[str, Any]:
     try:
         header = json.loads(line)
         known = header["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise DataError(
@@ -111,11 +110,9 @@ def _header(path: Path, line: str) -> dict[str, Any]:
 def _triple(path: Path, number: int, line: str) -> Triple:
     try:
         plain = json.loads(line)
-        occurrences = [
-            Occurrence(str(text), int(start), int(end)) for text, start, end in map(plain.__getitem__, ROLES)
-        ]
+        occurrences = [Occurrence.read(*plain[role]) for role in ROLES]
         how = str(plain["how"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(
             f"{path}:{number}: not a triple ({type(error).__name__}: {error}): {line[:60]!r}. "
             "Expected original, positive and negative, each [text, start, end], and how."

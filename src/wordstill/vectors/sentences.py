@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.vectors.queries import NO_ROW
-from wordstill.vectors.sentence_words import TextSplitter, WordSplitter, as_written_then_lower
+from wordstill.vectors.sentence_words import TextTokenizer, WordTokenizer, as_written_then_lower
 
 if TYPE_CHECKING:
     from wordstill.vectors.table import WordVectors
@@ -85,7 +85,7 @@ class SentenceEncoder:
     ) -> None:
         self.vectors = vectors
         self.config = config or SentenceConfig("mean" if has_sentence_lengths(vectors) else "sif")
-        self.split = split or splitter_of(vectors).split
+        self.split = split or tokenizer_of(vectors).tokenize
         self.directions: Floats | None = None
         self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
@@ -146,9 +146,9 @@ class SentenceEncoder:
         return next((form for form in as_written_then_lower(word) if form in self.vectors), word)
 
 
-def splitter_of(vectors: WordVectors) -> TextSplitter:
+def tokenizer_of(vectors: WordVectors) -> TextTokenizer:
     """What cuts sentences into words of a table: its own tokenizer, or the rule for words and phrases."""
-    return vectors.splitter or WordSplitter(vectors.words)
+    return vectors.tokenizer or WordTokenizer(vectors.words)
 
 
 def has_sentence_lengths(vectors: WordVectors) -> bool:

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,14 @@ from wordstill.errors import DataError, UsageError
 from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
+from wordstill.vectors.display import table_html
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentence_words import TextSplitter
+from wordstill.vectors.sentence_words import TextTokenizer
+
+if TYPE_CHECKING:
+    from wordstill.explore.notebook import Notebook
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -36,7 +40,7 @@ class WordVectors:
         provenance: What the table was made from and how; anything that JSON can hold.
         subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
             them unless `with_backoff` says otherwise.
-        splitter: Cuts texts into words of the table, if the table came with a tokenizer.
+        tokenizer: Cuts texts into words of the table, if the table came with one.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -48,7 +52,7 @@ class WordVectors:
         counts: NDArray[np.int64] | None = None,
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
-        splitter: TextSplitter | None = None,
+        tokenizer: TextTokenizer | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -62,7 +66,7 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
-        self.splitter: TextSplitter | None = splitter
+        self.tokenizer: TextTokenizer | None = tokenizer
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
@@ -139,6 +143,12 @@ class WordVectors:
         teacher = self.provenance.get("teacher")
         source = f", from {teacher}" if isinstance(teacher, str) else ""
         return f"<WordVectors: {len(self):,} words x {self.dim}, {self.storage}{counts}{source}>"
+
+    def explore(self, text: AnyPath | None = None, *, layout: str | None = None, height: int = 640) -> Notebook:
+        """The page of `wordstill explore` for a notebook, where it is shown; ``text`` is a prepared text."""
+        from wordstill.explore.notebook import Notebook
+
+        return Notebook(self, text, layout=layout, height=height)
 
     def index(self, word: str) -> int:
         """The row of a word."""
@@ -222,6 +232,7 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
+    _repr_html_ = table_html
     get_vector, distance = gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
@@ -239,12 +250,12 @@ class WordVectors:
             counts=None if self.counts is None else self.counts[rows],
             provenance=self.provenance,
             subwords=self.subwords,
-            splitter=self.splitter,
+            tokenizer=self.tokenizer,
         )
 
     def replace(self, **changes: Any) -> WordVectors:
         """The same table with other arguments of the constructor; the words are known to be distinct."""
-        names = ("words", "counts", "provenance", "subwords", "splitter")
+        names = ("words", "counts", "provenance", "subwords", "tokenizer")
         same: dict[str, Any] = {name: getattr(self, name) for name in names}
         if "matrix" not in changes:
             same["matrix"] = self.compressed or self.matrix

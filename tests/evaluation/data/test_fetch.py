@@ -39,6 +39,12 @@ class Quiet(SimpleHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"cat\tdo")
             return
+        if self.path.endswith("strange.txt"):
+            self.send_response(200)
+            self.send_header("Content-Length", "abc")
+            self.end_headers()
+            self.wfile.write(PAIRS)
+            return
         super().do_GET()
 
     def log_message(self, *_: object) -> None:
@@ -151,6 +157,26 @@ def test_other_bytes_are_never_kept(bare, github, monkeypatch, content):
 def test_a_download_that_breaks_off(bare, github, monkeypatch):
     register(monkeypatch, toy(source="data/cut-off.txt"))
     with pytest.raises(DataError, match="Nothing was kept"):
+        fetch("toy")
+
+
+def test_a_length_that_is_no_number(bare, github, monkeypatch):
+    """D20: a ValueError."""
+    register(monkeypatch, toy(source="data/strange.txt"))
+    with pytest.raises(DataError, match=r"broke off: .* of abc bytes|Cannot download"):
+        fetch("toy")
+
+
+def test_a_member_that_unpacks_to_too_much(bare, github, monkeypatch):
+    """D10: it was unpacked whole before its checksum was compared."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("pairs.txt", bytes(3_000_000))
+    (github / "data").mkdir(parents=True, exist_ok=True)
+    (github / "data" / "set.zip").write_bytes(buffer.getvalue())
+    register(monkeypatch, toy(source="data/set.zip!pairs.txt"))
+    monkeypatch.setattr(module, "LARGEST", 1 << 20)
+    with pytest.raises(DataError, match="unpacks to more than 1 MB"):
         fetch("toy")
 
 

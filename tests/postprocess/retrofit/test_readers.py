@@ -74,6 +74,8 @@ def test_origin_and_compression(tmp_path):
         ("l.csv", b"a,b,1\nc,d,nan\n", r"l\.csv:2: expected a finite weight"),
         ("l.csv", b"a,b,1\nc,d,-1\n", r"l\.csv:2: expected a finite weight"),
         ("l.csv", b"a,b,0\n", r"l\.csv:1: expected a finite weight"),
+        ("l.csv", b"a,b,1e300\n", r"l\.csv:1: expected a finite weight"),
+        ("l.csv", b"a,b,1e-300\n", r"l\.csv:1: expected a finite weight"),
         ("l.csv", b'a,"b\n', r"l\.csv:1: not comma-separated values"),
         ("l.txt", b"a b\n\xff\xfe\n", r"l\.txt:2: not UTF-8"),
         ("l.txt", b"a b\nc \x00d\n", r"l\.txt:2: a zero byte"),
@@ -138,3 +140,16 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, format):
     except DataError:
         return
     assert len(lexicon) >= 1
+
+
+def test_links_have_a_limit(tmp_path, monkeypatch):
+    """D10: groups of 5,000 words filled the memory."""
+    path = tmp_path / "l.txt"
+    path.write_text("\n".join(" ".join(f"w{group}x{number}" for number in range(30)) for group in range(4)))
+    assert len(read_lexicon(path, "groups")) == 4 * 30 * 29 // 2
+    monkeypatch.setenv("WORDSTILL_LIMITS", "links=1000")
+    with pytest.raises(DataError, match=r"more than 1,000 links.*--limits links=N"):
+        read_lexicon(path, "groups")
+    monkeypatch.setenv("WORDSTILL_LIMITS", "links=400")
+    with pytest.raises(DataError, match=r"A group of 30 words has more than 400 links"):
+        read_lexicon(path, "groups")

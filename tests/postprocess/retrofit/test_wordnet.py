@@ -148,3 +148,11 @@ def test_through_wn(wn_database, relation, expected):
 def test_a_wordnet_that_wn_does_not_have(wn_database):
     with pytest.raises(DataError, match=r"has no wordnet 'oewn:1900' .* python -m wn download oewn:1900"):
         open_lexicon("wn:oewn:1900")
+
+
+def test_a_synset_of_too_many_words(tmp_path):
+    """D10: all pairs of 20,000 words took minutes."""
+    words = " ".join(f"word{number} 0" for number in range(20_000))
+    (tmp_path / "data.noun").write_text(f"00000001 03 n {20_000:x} {words} 000 | a gloss\n")
+    with pytest.raises(DataError, match=r"A group of 20,000 words has more than [0-9,]+ links.*--limits links=N"):
+        open_lexicon(tmp_path)

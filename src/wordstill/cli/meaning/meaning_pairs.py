@@ -12,6 +12,7 @@ from wordstill.cli.failures import needs_models
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import Device, Dtype, Overwrite, ShowProgress, argument, option, wants_progress
 from wordstill.cli.printing import count_text, show_facts, show_next, time_text
+from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
     if paraphrases is not None:
         return Sources.of_file(paraphrases, config.count, config.targets)
     assert store is not None
-    return Sources.of_corpus(Corpus.open(store), config.count, config.targets)
+    return Sources.of_corpus(Corpus.open(store, verify=True), config.count, config.targets)
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
@@ -111,5 +112,5 @@ def _report(triples: Triples, out: Path, seconds: float, sample: int) -> None:
     show_facts(facts)
     step = max(1, len(triples) // max(1, sample))
     for number in range(0, min(len(triples), step * sample), step):
-        typer.echo(f"\n{triples[number].shown()}")
+        typer.echo(f"\n{printable(triples[number].shown())}")
     show_next(("meaning", "train", out, "--out", "meaning"))

@@ -26,6 +26,7 @@ from wordstill.cli.options import (
     wants_progress,
 )
 from wordstill.cli.printing import count_text, show_next
+from wordstill.core.guard import printable, reading
 from wordstill.errors import DataError
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def encode(
 
 def _lines(name: str) -> Iterator[tuple[str, str | None]]:
     """The text of each line, and its position if there is one."""
-    content = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    with reading(name):
+        content = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     for line in content.split("\n"):
         if line.strip():
             text, tab, span = line.rstrip("\r").partition("\t")
@@ -145,7 +147,7 @@ def similar(
     Occurrence.at(sentence, place)
     model = options.load(encoder, kind)
     for occurrence, cosine in model.most_similar(sentence, place, OccurrenceStore.load(uses), topn):
-        typer.echo(f"{cosine:8.4f}  {occurrence.excerpt()}")
+        typer.echo(f"{cosine:8.4f}  {printable(occurrence.excerpt())}")
 
 
 TABLE_EXAMPLES = "wordstill meaning table meaning store --out vectors"
@@ -168,7 +170,7 @@ def table(
     from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 
     refuse_existing(output_folder(out), overwrite=overwrite)
-    corpus = Corpus.open(store)
+    corpus = Corpus.open(store, verify=True)
     model = options.load(encoder, kind)
     from wordstill.meaning import static_table
 

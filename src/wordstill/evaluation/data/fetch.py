@@ -11,6 +11,7 @@ import io
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -103,10 +104,16 @@ def _content(wanted: Wanted, archives: dict[str, bytes]) -> bytes:
     if wanted.address not in archives:
         archives[wanted.address] = _download(wanted.address)
     try:
-        with zipfile.ZipFile(io.BytesIO(archives[wanted.address])) as archive:
-            return archive.read(wanted.member)
-    except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
+        with zipfile.ZipFile(io.BytesIO(archives[wanted.address])) as archive, archive.open(wanted.member) as member:
+            content = member.read(LARGEST + 1)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as error:
         raise DataError(f"{wanted.address} is not the expected archive with {wanted.member} in it: {error}.") from error
+
+    if len(content) > LARGEST:
+        raise DataError(
+            f"{wanted.member} in {wanted.address} unpacks to more than {LARGEST >> 20} MB, more than any set."
+        )
+    return content
 
 
 def _download(address: str) -> bytes:
@@ -123,9 +130,9 @@ def _download(address: str) -> bytes:
         ) from error
     if len(content) > LARGEST:
         raise DataError(f"{address} sends more than {LARGEST >> 20} MB, more than any set. Nothing was kept.")
-    if expected is not None and int(expected) != len(content):
+    if expected is not None and expected.strip() != str(len(content)):
         raise DataError(
-            f"The download of {address} broke off: {len(content):,} of {int(expected):,} bytes. Nothing was "
+            f"The download of {address} broke off: {len(content):,} of {expected.strip()[:20]} bytes. Nothing was "
             "kept; try again."
         )
     return content

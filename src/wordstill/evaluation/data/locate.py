@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from wordstill.core.files import sha256_of, user_cache
 from wordstill.core.gensim_files import gensim_folder
+from wordstill.core.guard import reading
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.own_files import split_columns
@@ -158,9 +159,11 @@ def _missing(dataset: Dataset) -> DataError | MissingExtra:
 
 
 def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
-    path = Path(name).expanduser()
-    file, _ = split_columns(path)
-    if file.is_file():
+    with reading(repr(name[:80]), remedy="Give the path of a file."):
+        path = Path(name).expanduser()
+        file, _ = split_columns(path)
+        is_file = file.is_file()
+    if is_file:
         return Located(name, path, f"file:{name}", _checksum(file), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
         raise DataError(f"There is no file {str(file)!r}. Use the name of a data set, or the path of your own file.")

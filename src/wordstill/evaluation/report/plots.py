@@ -212,17 +212,38 @@ def group_map(
     words = [word for group in known.values() for word in group]
     places = _neighbourhoods(vectors[words].astype(np.float64), seed)
     low, high = places.min(axis=0), places.max(axis=0)
-    placed = iter((places - low) / np.maximum(high - low, 1e-9) * [width - 110, height - 60] + [20, 20])
-    parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fff"/>']
-    for number, (name, group) in enumerate(known.items()):
-        for word in group:
-            x, y = next(placed)
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
-            parts.append(_text(x + 6, y + 4, word))
+    placed = ((places - low) / np.maximum(high - low, 1e-9) * [width - 120, height - 70] + [30, 24]).tolist()
+    colours = [colour(number) for number, group in enumerate(known.values()) for _ in group]
+    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}"/>' for (x, y), fill in zip(placed, colours)]
+    parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fff"/>', *_labels(words, placed), *dots]
+    for number, name in enumerate(known):
         left = 20 + number * (width - 40) / len(known)
         parts.append(f'<circle cx="{left:.1f}" cy="{height - 16}" r="5" fill="{colour(number)}"/>')
         parts.append(_text(left + 9, height - 12, name))
     return _svg(width, height, parts)
+
+
+def _labels(words: Sequence[str], placed: Sequence[tuple[float, float]]) -> list[str]:
+    """Labels to the right of their points or, where others are in the way, left, above or below."""
+    edge = (-math.inf, -math.inf, 4.0, math.inf)
+    taken = [edge, *((x - 5, y - 5, x + 5, y + 5) for x, y in placed)]
+    texts = []
+    for word, (x, y) in zip(words, placed):
+        wide = len(word) * WIDE_LETTER
+        choices = ((x + 7, y + 4, 0.0), (x - 7, y + 4, 1.0), (x, y - 8, 0.5), (x, y + 16, 0.5))
+        boxes = [(left - part * wide, base - 10, left + (1 - part) * wide, base + 2) for left, base, part in choices]
+        free = [sum(_overlap(box, other) for other in taken) for box in boxes]
+        best = free.index(min(free))
+        taken.append(boxes[best])
+        texts.append(_text(boxes[best][0], boxes[best][3] - 2, word, halo=True))
+    return texts
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """The area that two boxes share."""
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[1], other[1])
+    return max(across, 0.0) * max(down, 0.0)
 
 
 def size_text(words: float) -> str:

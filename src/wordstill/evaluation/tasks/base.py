@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from typing import Protocol as Interface
 
+from wordstill.core.guard import reading
 from wordstill.core.plugins import Registry
 from wordstill.errors import MissingExtra, UsageError
 from wordstill.evaluation.data.catalog import DATASETS
@@ -58,7 +59,8 @@ class DatasetTask(ABC, Generic[Content]):
             self.dataset = dataset
         else:
             place = locate(dataset, type(self).own_reader or self._refuse_own_file)
-            self.dataset = LoadedDataset(place.name, place.reader(place.path), place.source, place.sha256)
+            with reading(place.path):
+                self.dataset = LoadedDataset(place.name, place.reader(place.path), place.source, place.sha256)
         self._check_content()
 
     @property

@@ -15,7 +15,7 @@ from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import FEWEST_ITEMS, POINTS, Coverage, ItemScores, Part, Score, make_score, points
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
-from wordstill.vectors.sentence_words import WordSplitter
+from wordstill.vectors.sentence_words import WordTokenizer
 from wordstill.vectors.sentences import (
     common_directions,
     sentence_means,
@@ -47,7 +47,7 @@ class StsTask(Task[SentencePairs]):
         """The words of all sentences."""
         content = self.dataset.content
         texts = (*content.first, *content.second)
-        return tuple(dict.fromkeys(word for text in texts for word in WordSplitter().split(text)))
+        return tuple(dict.fromkeys(word for text in texts for word in WordTokenizer().tokenize(text)))
 
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; the seed is that of the bootstrap interval, which is over pairs of sentences."""
@@ -103,9 +103,9 @@ def splitting(vectors: WordVectors, protocol: Protocol) -> tuple[Callable[[str],
 
     The tokens of a table's own tokenizer are words of the table, whatever the protocol says about case.
     """
-    if vectors.splitter is not None:
-        return vectors.splitter.split, replace(protocol, case="exact")
-    return WordSplitter(vectors.words[: protocol.limit(vectors)], protocol.forms).split, protocol
+    if vectors.tokenizer is not None:
+        return vectors.tokenizer.tokenize, replace(protocol, case="exact")
+    return WordTokenizer(vectors.words[: protocol.limit(vectors)], protocol.forms).tokenize, protocol
 
 
 def _parts(items: ItemScores, corpora: tuple[str, ...]) -> list[Part]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -38,6 +38,7 @@ from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_wor
 from wordstill.teacher import (
     SubwordTokenizer,
     load_model_and_tokenizer,
+    recorded_teacher,
     room_beside_specials,
     text_limit,
     wanted_states,
@@ -197,7 +198,7 @@ class FinetunedTask(Task[Published[Any]]):
         splits: Splits[Any] = divided.thinned(config.limit, config.split_seed)
         words = sum(len(sentence) for part in splits for sentence in part.sentences)
         frame = Frame(self.kind, self.metric, self.dataset, resolve(protocol), Coverage(words, words))
-        teacher = self.teacher or _teacher_of(vectors)
+        teacher = self.teacher or recorded_teacher(vectors, "--teacher")
         problem = tag_problem(splits) if self.tagged else class_problem(splits)
         if problem is None and teacher is None:
             problem = "the table does not name the model that it was distilled from; give one (--teacher)"
@@ -226,10 +227,3 @@ class FinetunedTask(Task[Published[Any]]):
         ]
         predicted, choice = search_and_retrain(learner, parts, seed, self.name, progress=self.progress)
         return predicted, {"teacher": teacher, **asdict(choice)}
-
-
-def _teacher_of(vectors: WordVectors) -> str | None:
-    """The name of the model in a table's provenance."""
-    teacher = vectors.provenance.get("teacher")
-    name = teacher.get("name") if isinstance(teacher, Mapping) else teacher
-    return name if isinstance(name, str) else None

@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import sha256_of
+from wordstill.core.guard import reading
+from wordstill.core.limits import Limits
 from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
@@ -49,7 +51,10 @@ class Lexicon:
         """
         numbers: dict[str, int] = {}
         first, second, weights = array("q"), array("q"), array("f")
-        for one, other, weight in links:
+        limits = Limits.chosen()
+        for count, (one, other, weight) in enumerate(links, 1):
+            if count > limits.links:
+                limits.refuse("links", count, "The lexicon has", "links")
             first.append(numbers.setdefault(one, len(numbers)))
             second.append(numbers.setdefault(other, len(numbers)))
             weights.append(weight)
@@ -90,7 +95,8 @@ def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
     if chosen not in _FORMATS:
         raise unknown_name("format of a lexicon", chosen, _FORMATS)
     links, expected = _FORMATS[chosen]
-    lexicon = Lexicon.from_links(links(path))
+    with reading(path):
+        lexicon = Lexicon.from_links(links(path))
     if not len(lexicon):
         raise DataError(f"{path} links no words. Expected lines of {expected}.")
     origin = {"file": path.name, "sha256": sha256_of(path), "format": chosen, "links": len(lexicon)}
@@ -124,7 +130,13 @@ def _groups(path: Path) -> Iterator[Link]:
                 f"{place}: a group of {len(words):,} words; the limit is {LARGEST_GROUP:,}. Split it, or "
                 "give a word with its neighbours on each line instead."
             )
-        yield from ((one, other, 1.0) for one, other in combinations(words, 2))
+        yield from all_pairs(words)
+
+
+def all_pairs(words: Sequence[str]) -> Iterator[Link]:
+    """Links between every two words, of which there are not too many."""
+    Limits.chosen().refuse("links", len(words) * (len(words) - 1) // 2, f"A group of {len(words):,} words has", "links")
+    return ((one, other, 1.0) for one, other in combinations(words, 2))
 
 
 def _word_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -166,7 +178,9 @@ def _pair(fields: list[str], place: str) -> Link:
     if len(fields) not in (2, 3) or not fields[0] or not fields[1]:
         raise DataError(f"{place}: expected two words and perhaps a weight, but got {fields!r}.")
     text = fields[2] if len(fields) == 3 else "1"
-    weight = float(text) if _is_number(text) else math.nan
+    # As it is stored: a number can be finite and above 0 in float64 only.
+    with np.errstate(over="ignore", under="ignore"):
+        weight = float(np.float32(text)) if _is_number(text) else math.nan
     if not 0 < weight < math.inf:
         raise DataError(f"{place}: expected a finite weight above 0 but got {text!r}.")
     return fields[0], fields[1], weight

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
-from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, read_lexicon
+from wordstill.postprocess.retrofit.lexicon import Lexicon, Link, all_pairs, read_lexicon
 
 Relation = Literal["synonyms", "hypernyms", "antonyms"]
 WN = "wn:"
@@ -65,9 +66,10 @@ def read_wordnet(folder: Path, relations: Sequence[str] = ("synonyms",)) -> Lexi
     place = folder if is_wordnet(folder) else folder / "dict"
     if not is_wordnet(place):
         raise DataError(f"{folder} is not a WordNet database: it has none of the files {', '.join(FILES)}.")
-    synsets = {synset.key: synset for name in FILES for synset in _synsets(place / name)}
     origin = {"wordnet": folder.name, "relations": list(chosen)}
-    lexicon = Lexicon.from_links(_database_links(synsets, chosen), origin)
+    with reading(folder):
+        synsets = {synset.key: synset for name in FILES for synset in _synsets(place / name)}
+        lexicon = Lexicon.from_links(_database_links(synsets, chosen), origin)
     if not len(lexicon):
         raise DataError(f"The WordNet database {folder} links no words by {' or '.join(chosen)}.")
     return lexicon
@@ -152,7 +154,7 @@ def _part(kind: str) -> str:
 def _database_links(synsets: dict[tuple[str, str], _Synset], relations: Iterable[Relation]) -> Iterator[Link]:
     for synset in synsets.values():
         if "synonyms" in relations:
-            yield from _all_pairs(synset.lemmas)
+            yield from all_pairs(synset.lemmas)
         for pointer in synset.pointers:
             if "hypernyms" in relations and pointer.symbol in HYPERNYMS:
                 yield from _cross_pairs(synset.lemmas, _target(synsets, synset, pointer).lemmas)
@@ -189,7 +191,7 @@ def _package_links(wordnet: Any, relations: Sequence[Relation]) -> Iterator[Link
 
     for synset in wordnet.synsets():
         if "synonyms" in relations:
-            yield from _all_pairs(lemmas(synset))
+            yield from all_pairs(lemmas(synset))
         for names in (names for relation, names in RELATED.items() if relation in relations):
             for other in synset.get_related(*names):
                 yield from _cross_pairs(lemmas(synset), lemmas(other))
@@ -207,11 +209,6 @@ def _checked_relations(relations: Sequence[str]) -> tuple[Relation, ...]:
         if name not in get_args(Relation):
             raise unknown_name("relation", name, get_args(Relation))
     return tuple(name for name in get_args(Relation) if name in relations)
-
-
-def _all_pairs(lemmas: Sequence[str]) -> Iterator[Link]:
-    """Links between every two lemmas."""
-    return ((one, other, 1.0) for one, other in combinations(lemmas, 2))
 
 
 def _cross_pairs(lemmas: Sequence[str], others: Sequence[str]) -> Iterator[Link]:

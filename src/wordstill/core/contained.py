@@ -1,0 +1,217 @@
+"""Readers of other people's C++ in a process of their own, so that their crash is an error and not our end.
+
+A function of ours yields messages as bytes; the parent gets them in order. Memory of the child is limited, and a
+child that says nothing for too long is ended. Whatever happens to it, the parent raises one clear error. A child that
+has done its work waits for more, since starting one takes a third of a second; it ends with its parent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from wordstill import errors
+from wordstill.core.limits import Limits
+from wordstill.errors import DataError, WordstillError, in_one_line
+
+START = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from wordstill.core import contained; contained.child()"
+DATA, FAILED, DONE = b"D", b"E", b"Z"
+LENGTH_BYTES = 8
+LARGEST_MESSAGE = 1 << 32
+MOST_REQUESTS = 500
+LIBRARIES = 1 << 30
+"""Addresses that libraries reserve without using them."""
+
+
+class _Child:
+    """A process that runs one function after another."""
+
+    def __init__(self, memory: int) -> None:
+        self.owner, self.memory, self.requests = os.getpid(), memory, 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", START, "\n".join(sys.path), str(memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # A buffer could hold a message that the wait for the next one does not see.
+            bufsize=0,
+            # Ctrl-C is for the parent, which ends its child itself.
+            start_new_session=True,
+        )
+
+    def request(self, function: Callable[..., Iterator[bytes]], arguments: dict[str, Any]) -> None:
+        """Ask for the messages of a function."""
+        self.requests += 1
+        text = json.dumps([f"{function.__module__}:{function.__name__}", arguments]).encode() + b"\n"
+        try:
+            _pipe(self._process.stdin).write(text)
+        except BrokenPipeError:
+            # It has died meanwhile; that is seen when its answer is read.
+            return
+
+    def message(self, seconds: float) -> bytes | None:
+        """The next message with its kind, nothing if the process has died, None if it says nothing in time."""
+        pipe = _pipe(self._process.stdout)
+        if not select.select([pipe], [], [], seconds)[0]:
+            return None
+        # What has begun to come is read to its end.
+        length = int.from_bytes(_exactly(pipe, LENGTH_BYTES), "little")
+        return _exactly(pipe, length) if length < LARGEST_MESSAGE else b""
+
+    def end(self) -> str:
+        """Stop the process, and say how it ended."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            _pipe(pipe).close()
+        try:
+            # One that has died of itself says so.
+            code = self._process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        return signal.Signals(-code).name if code < 0 else f"status {code}"
+
+
+_idle: list[_Child] = []
+_guard = threading.Lock()
+
+
+def contained(
+    function: Callable[..., Iterator[bytes]],
+    arguments: dict[str, Any],
+    what: object,
+    limits: Limits,
+    error: type[DataError] = DataError,
+) -> Iterator[bytes]:
+    """The messages of a function that runs in a process of its own.
+
+    Args:
+        function: One at the top of a module, which is imported there.
+        arguments: Its arguments, which must be plain data.
+        what: What it reads, for errors.
+        limits: Memory and time.
+        error: Raised if the process dies; errors of ours that the function raises are raised here as they are.
+    """
+    process, answered, kept = _take(limits.child_bytes), False, False
+    process.request(function, arguments)
+    try:
+        while True:
+            message = process.message(limits.seconds)
+            if message is None:
+                limits.refuse("seconds", limits.seconds + 1, f"{what}: nothing was read for", "seconds", error)
+            elif message[:1] == DATA:
+                answered = True
+                yield message[1:]
+            elif message:
+                kept = _keep(process)
+                if message[:1] == FAILED:
+                    raise _failure(message[1:], what, error)
+                return
+            elif process.requests > 1 and not answered:
+                # What was read before may have harmed it: another process decides.
+                process.end()
+                process = _Child(limits.child_bytes)
+                process.request(function, arguments)
+            else:
+                raise error(f"{what} is damaged: its reader ended with {process.end()}. Get the file again.")
+    finally:
+        if not kept:
+            process.end()
+
+
+def _take(memory: int) -> _Child:
+    with _guard:
+        for place, process in enumerate(_idle):
+            # A process that was forked has the pipes of its parent's children, but they are not its own.
+            if process.owner == os.getpid() and process.memory == memory:
+                return _idle.pop(place)
+    return _Child(memory)
+
+
+def _keep(process: _Child) -> bool:
+    """Keep a process for the next request, if there is none and it has not served for too long."""
+    with _guard:
+        wanted = not _idle and process.requests < MOST_REQUESTS
+        if wanted:
+            _idle.append(process)
+    return wanted
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        process = _idle.pop()
+        if process.owner == os.getpid():
+            process.end()
+
+
+def _failure(message: bytes, what: object, error: type[DataError]) -> Exception:
+    kind, text = json.loads(message)
+    known = getattr(errors, kind, None)
+    if isinstance(known, type) and issubclass(known, WordstillError) and kind != "MissingExtra":
+        return known(text)
+    return error(f"{what} is damaged ({text}). Get the file again.")
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
+    parts, missing = [], size
+    while missing and (part := pipe.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"" if missing else b"".join(parts)
+
+
+def child() -> None:
+    """What the process does: run functions and write their messages to the pipe, which nothing else may use."""
+    memory = int(sys.argv[2])
+    out, requests = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0), "rb")
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    _limit_memory(memory)
+
+    def send(kind: bytes, data: bytes = b"") -> None:
+        out.write((len(data) + 1).to_bytes(LENGTH_BYTES, "little") + kind + data)
+        out.flush()
+
+    for request in requests:
+        name, arguments = json.loads(request)
+        module, _, function = name.partition(":")
+        try:
+            for message in getattr(importlib.import_module(module), function)(**arguments):
+                send(DATA, message)
+        except BrokenPipeError:
+            break
+        except MemoryError:
+            advice = Limits.advice("child_bytes")
+            send(FAILED, json.dumps(["DataError", f"{arguments.get('path')} needs too much memory; {advice}"]).encode())
+        except Exception as error:
+            text = str(error) if isinstance(error, WordstillError) else in_one_line(error)
+            send(FAILED, json.dumps([type(error).__name__, text]).encode())
+        else:
+            send(DONE)
+    # Without the interpreter's end: what damaged data have done to a library's memory does not matter any more.
+    os._exit(0)
+
+
+def _limit_memory(most: int) -> None:
+    if sys.platform == "linux":
+        import resource
+        from pathlib import Path
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = used + most + LIBRARIES
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))

@@ -1,0 +1,300 @@
+"""The readers that are fuzzed: how each one's seeds are made, by the tool itself, and how they are read."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import lzma
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordstill import WordVectors, formats
+from wordstill.core.resume import CheckpointFile, keep_record, read_record
+from wordstill.core.text_io import read_word_list
+from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.corpus.paragraphs import group_parts, read_paragraphs
+from wordstill.corpus.readers import read_parts
+from wordstill.corpus.segment import LineSplitter
+from wordstill.corpus.shards import Shard, ShardMaker
+from wordstill.corpus.sources import find_sources
+from wordstill.errors import DataError
+from wordstill.evaluation.data.analogy_sets import read_own_questions
+from wordstill.evaluation.data.category_sets import read_own_categories
+from wordstill.evaluation.data.similarity_sets import read_own_pairs
+from wordstill.evaluation.data.text_sets import read_own_labelled
+from wordstill.postprocess import Pipeline
+from wordstill.postprocess.retrofit.lexicon import read_lexicon
+from wordstill.postprocess.retrofit.wordnet import read_wordnet
+from wordstill.teacher.isolated_words import TeacherBackoff
+
+WORDS = ["king", "queen", "river", "house", "naïve", "section 5", "好"]
+TABLE = WordVectors(
+    WORDS,
+    np.random.default_rng(0).standard_normal((7, 4)).astype(np.float32),
+    counts=np.arange(7, 0, -1),
+    provenance={"teacher": {"name": "tiny", "max_length": 8}, "seed": 0, "transforms": [{"name": "unit.v1"}]},
+)
+TEXT = "The old house stands by the river. Nobody moved it.\n\nA queen, a king; and 3.5 others.\n" * 3
+PAGE = (
+    "<page><title>A</title><ns>0</ns><revision><text>The [[river|old river]] runs {{convert|5|km}} past the very old "
+)
+PAGE += "house and nobody ever moved it.\n* a list\n&lt;ref&gt;x&lt;/ref&gt; {| \n| cell\n|}</text></revision></page>"
+WIKI = f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">{PAGE * 3}</mediawiki>'
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader."""
+
+    name: str
+    make: Callable[[Path], None]
+    """Writes the seed, a file or a folder, to a path."""
+    read: Callable[[Path], Any]
+    """Reads a path; what it gives is compared for a checked target."""
+    file: str = "seed"
+    checked: tuple[str, ...] = ()
+    """Files of which no change may go unnoticed: the result must be an error or what it was."""
+    slow: bool = False
+    """Needs a process for each input."""
+
+
+def digest(*parts: Any) -> str:
+    """What was read, as a short text."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ...] = ()) -> Target:
+    def use(path: Path) -> str:
+        table = formats.read(path, format)
+        table.find(["king", "kings"])
+        if len(table) > 1:
+            table.neighbors([table.words[0]], 2)
+        formats.recognize(path)
+        return digest(table.words, table.matrix)
+
+    return Target(name, lambda path: TABLE.save(path, format), use, file=name, slow=slow, checked=checked)
+
+
+def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
+    return Target(name, lambda path: path.write_bytes(content) and None, read, file=name)
+
+
+def _text(name: str, content: bytes, **settings: Any) -> Target:
+    def read(path: Path) -> None:
+        config = PrepareConfig(**settings)
+        for block in group_parts(read_parts(find_sources(path), config, 1 << 12), 1 << 12):
+            for _ in read_paragraphs(block, config):
+                pass
+
+    return _file(name, content, read)
+
+
+def _fasttext() -> bytes:
+    data = (793712314).to_bytes(4, "little") + struct.pack("<i", 12)
+    data += struct.pack("<12id", 2, 5, 1, 1, 5, 1, 2, 2, 3, 1, 3, 0, 1e-4) + struct.pack("<3i2q", 2, 2, 0, 10, -1)
+    data += b"".join(word + b"\0" + struct.pack("<qb", 1, 0) for word in (b"king", b"queen"))
+    data += struct.pack("<?2q", False, 5, 2) + bytes(40)
+    return data + struct.pack("<?2q", False, 1, 2) + bytes(8)
+
+
+def _use_subwords(path: Path) -> None:
+    table = formats.read(path)
+    if table.subwords is not None:
+        table.subwords.vector("kings")
+
+
+FLORET = b"3 2 1 2 2 7 < >\n0 1 2\n1 3 4\n2 5 6\n"
+
+
+def _make_store(path: Path) -> None:
+    source = path.with_name("text.txt")
+    source.write_text(TEXT, encoding="utf-8")
+    prepare(source, path, workers=1)
+
+
+def _read_store(path: Path) -> str:
+    corpus = Corpus.open(path, verify=True)
+    return digest([corpus.text(number) for number in range(len(corpus))], corpus.n_words, corpus.hash)
+
+
+def _make_shard(path: Path) -> None:
+    source = path.with_name("text.txt")
+    source.write_text(TEXT, encoding="utf-8")
+    config = PrepareConfig(sentences_per_line=True)
+    for block in group_parts(read_parts(find_sources(source), config, 1 << 16), 1 << 16):
+        ShardMaker(config, LineSplitter(), path)(block)
+        source.write_text(block.digest())
+
+
+def _read_shard(path: Path) -> str:
+    tally = Shard(path, 0).finished(path.with_name("text.txt").read_text())
+    if tally is None:
+        raise DataError("Such a shard is made again.")
+    return digest(tally)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    words: int = 0
+
+
+RECIPE = json.dumps({"seed": 0, "method": {"name": "still", "dim": 4}})
+
+
+def _make_checkpoint(path: Path) -> None:
+    CheckpointFile(path, RECIPE).save({"words": 5}, {"sums": TABLE.matrix, "counts": TABLE.counts})  # type: ignore[dict-item]
+
+
+def _read_checkpoint(path: Path) -> str:
+    loaded = CheckpointFile(path, RECIPE).load(_Progress)
+    return "" if loaded is None else digest(loaded[0], *(loaded[1][name] for name in sorted(loaded[1])))
+
+
+def _reader(words: Any) -> Any:
+    return np.array([[len(word), word.count("e"), 1.0] for word in words])
+
+
+def _make_words(path: Path) -> None:
+    TeacherBackoff(TABLE, _reader, teacher="letters", cache=path).find(["kings", "rivers"])
+
+
+def _read_words(path: Path) -> str:
+    found = TeacherBackoff(TABLE, _reader, teacher="letters", cache=path).find(["kings", "rivers"])
+    return digest(*(np.round(vector, 3) for vector in found))  # type: ignore[arg-type]
+
+
+def _read_learnt(path: Path) -> str:
+    return digest(Pipeline.load(path).transform(TABLE).matrix)
+
+
+def _read_record(path: Path) -> None:
+    keep_record(path, {"command": "work", "seed": 0})
+    read_record(path)
+
+
+WORDNET = "00000001 03 n 02 king 0 ruler 0 001 @ 00000002 n 0000 | a gloss\n00000002 03 n 01 person 0 000 | another\n"
+
+
+def _make_wordnet(path: Path) -> None:
+    path.mkdir()
+    (path / "data.noun").write_text(WORDNET)
+
+
+def _make_uses(path: Path) -> None:
+    from wordstill.meaning.occurrence import Occurrence
+    from wordstill.meaning.occurrence_store import OccurrenceStore
+
+    OccurrenceStore([Occurrence("the old bank", 8, 12)] * 3, np.ones((3, 4), np.float32), "encoder").save(path)
+
+
+def _read_uses(path: Path) -> str:
+    from wordstill.meaning.occurrence_store import OccurrenceStore
+
+    store = OccurrenceStore.load(path)
+    return digest([occurrence.word for occurrence in store.occurrences], store.vectors)
+
+
+def _make_triples(path: Path) -> None:
+    from wordstill.meaning.occurrence import Occurrence
+    from wordstill.meaning.triples import Triple, write_triples
+
+    write_triples(path, [Triple(*[Occurrence("the old bank", 8, 12)] * 3)] * 3, {"triples": 3})
+
+
+def _read_triples(path: Path) -> None:
+    from wordstill.meaning.triples import Triples
+
+    for triple in Triples.read(path):
+        triple.shown()
+
+
+def _targets() -> list[Target]:
+    table = formats.write
+    assert table is not None
+    plain = [
+        _table("artifact", "wordstill", checked=("words.txt", "vectors.safetensors")),
+        _table("table.model2vec", "model2vec"),
+        _table("table.sentence-transformers", "sentence-transformers"),
+        Target("projector", lambda path: TABLE.save(path, "projector"), formats.read),
+        Target("word2vec.txt", lambda path: TABLE.save(path, "word2vec-text"), formats.read, file="x.txt"),
+        Target("glove", lambda path: TABLE.save(path, "glove-text"), formats.read, file="x.glove"),
+        Target("word2vec.txt.gz", lambda path: TABLE.save(path, "word2vec-text"), formats.read, file="x.txt.gz"),
+        Target("word2vec.txt.xz", lambda path: TABLE.save(path, "word2vec-text"), formats.read, file="x.txt.xz"),
+        Target("word2vec.txt.zst", lambda path: TABLE.save(path, "word2vec-text"), formats.read, file="x.txt.zst"),
+        Target("word2vec.txt.bz2", lambda path: TABLE.save(path, "word2vec-text"), formats.read, file="x.txt.bz2"),
+        Target(
+            "word2vec.bin",
+            lambda path: TABLE.subset(["king", "queen"]).save(path, "word2vec-binary"),
+            formats.read,
+            file="x.bin",
+        ),
+        _file("fasttext.bin", _fasttext(), _use_subwords),
+        _file("floret", FLORET, _use_subwords),
+        _text("text.txt", TEXT.encode()),
+        _text("text.txt.gz", gzip.compress(TEXT.encode(), mtime=0)),
+        _text("text.txt.xz", lzma.compress(TEXT.encode())),
+        _text("text", TEXT.encode()),
+        _text("lines.jsonl", b"\n".join(json.dumps({"text": line}).encode() for line in TEXT.split("\n"))),
+        _text("wiki.xml", WIKI.encode()),
+        Target("store", _make_store, _read_store, checked=("",)),
+        Target("shard", _make_shard, _read_shard, checked=("",)),
+        Target("checkpoint", _make_checkpoint, _read_checkpoint, file="checkpoint", checked=("",)),
+        Target(
+            "record",
+            lambda path: keep_record(path, {"command": "work", "seed": 0}) and None,
+            _read_record,
+            file="settings.json",
+        ),
+        Target(
+            "transforms",
+            lambda path: Pipeline.from_spec("centre,pca:dim=2").fit(TABLE).save(path),
+            _read_learnt,
+            file="learnt",
+            checked=("",),
+        ),
+        Target("words cache", _make_words, _read_words, file="words", checked=("",)),
+        _file("word list", b"king\nqueen of hearts\n\nriver\n", read_word_list),
+        _file("neighbours", b"king queen ruler\nriver stream\n", read_lexicon),
+        _file("groups", b"king queen ruler\nriver stream\n", lambda path: read_lexicon(path, "groups")),
+        _file("pairs.csv", b"king,queen,0.5\nriver,stream\n", read_lexicon),
+        Target("wordnet", _make_wordnet, read_wordnet),
+        _file("similarity", b"king\tqueen\t8.5\nriver\thouse\t1\n", read_own_pairs),
+        _file("questions", b": family\nking queen man woman\n", read_own_questions),
+        _file("categories", b"royal\tking\nroyal\tqueen\nplace\triver\n", read_own_categories),
+        _file("labels", b"good\tthe old house\nbad\ta river\n" * 6, read_own_labelled),
+    ]
+    if find_spec("gensim"):
+        plain.append(Target("gensim", lambda path: TABLE.save(path, "gensim"), formats.read, file="x.kv"))
+    if find_spec("spacy"):
+        plain.append(_table("table.spacy", "spacy"))
+    if find_spec("torch"):
+        plain += [
+            Target("uses", _make_uses, _read_uses, checked=("vectors.safetensors", "uses.jsonl")),
+            Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
+        ]
+    if find_spec("pyarrow"):
+        plain += [_table("table.parquet", "parquet", slow=True), _parquet_text()]
+    return plain
+
+
+def _parquet_text() -> Target:
+    def make(path: Path) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path)
+
+    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", slow=True)
+
+
+TARGETS = {target.name: target for target in _targets()}
