@@ -27,12 +27,8 @@ from wordstill.cli.options import (
     wants_progress,
 )
 from wordstill.cli.printing import count_text, show_next
-<<<<<<< HEAD
 from wordstill.core.guard import printable, reading
-from wordstill.errors import DataError
-=======
 from wordstill.errors import DataError, UsageError
->>>>>>> c8f0a39 (Usage errors of meaning evaluate)
 
 if TYPE_CHECKING:
     from wordstill.evaluation.tasks.in_context import Unit
