@@ -19,7 +19,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "quality": quality.page,
     "quality-summary": quality.summary_page,
     "reading-units": quality.reading_units,
-    "lower-layer": quality.lower_layer,
+    "choice": quality.choice_page,
     "retrofit": quality.retrofit_page,
     "bounded-retrofit": small.bounded_retrofit,
     "small-tables": small.small_tables,

@@ -17,8 +17,10 @@ from experiments.record import RESULTS, current_command
 from wordstill.distillation.config import DistillConfig
 from wordstill.methods import METHODS
 
-SUMMARY = "enwiki-a"
-"""The text of the short table."""
+SUMMARY = {"all-MiniLM-L6-v2": "words-27M-minilm", "all-mpnet-base-v2": "words-27M-mpnet"}
+"""Teachers of the short table, and where their scores are."""
+UNITS = "enwiki-a"
+"""The text that was read by sentences and by paragraphs."""
 
 
 class Column(NamedTuple):
@@ -88,6 +90,7 @@ BLOCKS = (
     Block("Tagging (span F1; accuracy for parts of speech), BiLSTM-CRF", "trained", TAGS, share=True),
     Block("Tagging, the language model itself, fine-tuned", "trained", TAGGING_PARENTS, share=True),
 )
+SUMMARY_COLUMNS = (EIGHT[4], RELATIONS[0], RELATIONS[3])
 GOOGLE = Block("Google analogies (accuracy, 3CosAdd)", "all", RELATIONS[:3])
 RETROFIT_BLOCKS = (*(block for block in BLOCKS if block.mean == "A8"), GOOGLE)
 RETROFIT_SETTINGS = ("alpha", "beta", "sigma", "margin")
@@ -122,63 +125,51 @@ def retrofit_section(content: File) -> str:
     return "\n".join([f"#{section([content], RETROFIT_BLOCKS)}", *choices(content), ""])
 
 
-def summary(files: list[File]) -> str:
-    """The short table: methods at their defaults over one text."""
-    lines = ["| vectors | WordSim-353 | SimLex-999 | MEN | mean of eight sets |", "|---|---:|---:|---:|---:|"]
-    named = {column.name: column for column in EIGHT}
-    for label, seeds in by_label(files).items():
-        scored = _scored(seeds, "all")
-        if not scored or label not in METHODS:
-            continue
-        cells = [
-            cell(scored, named[name], share=False).partition(" (")[0] for name in ("wordsim353", "simlex999", "men")
-        ]
-        lines.append(f"| `{label}` | {' | '.join([*cells, mean_cell(scored, EIGHT)])} |")
+def summary() -> str:
+    """The short table: methods at their defaults over one text, for two teachers."""
+    lines = [
+        "| teacher | method | similarity | SimLex-999 | Google | MSR | sentences |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for teacher, name in SUMMARY.items():
+        for label, seeds in by_label(by_text()[name]).items():
+            scored = _scored(seeds, "all")
+            single = [cell(scored, column, share=False).partition(" (")[0] for column in SUMMARY_COLUMNS]
+            cells = [mean_cell(scored, EIGHT), *single, mean_cell(scored, STS)]
+            lines.append(f"| {teacher} | `{label}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def summary_page() -> str:
     """The short table with its origin."""
-    files = by_text()[SUMMARY]
-    return f"{summary(files)}\n\n{summary_origin(files)}"
+    files = [content for name in SUMMARY.values() for content in by_text()[name]]
+    origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
+    return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
 
 
-def summary_origin(files: list[File]) -> str:
-    """Where the rows of the short table come from; the commands are too long for it."""
-    commits: dict[str, set[str]] = {}
+def choice_page() -> str:
+    """How much each setting of `still` and `sentence` matters, on development halves."""
+    files = [json.loads(path.read_text()) for path in sorted((RESULTS / "choice").glob("*.json"))]
+    lines = []
     for content in files:
+        lines += [f"**{content['title']}**, on {content['hardware']}, commit {content['commit']}:", ""]
+        lines += [f"    {content['command']}", ""]
+        lines += ["| settings | gain | similarity | Google | MSR | sentences |", "|---|---:|---:|---:|---:|---:|"]
         for row in content["rows"]:
-            if label_of(row) in METHODS and "all" in row["scores"]:
-                commits.setdefault(f"{content['hardware']}, commit {content['commit']}", set()).add(
-                    "none" if row["seed"] is None else str(row["seed"])
-                )
-    origins = "; ".join(
-        f"{origin} (seeds {', '.join(sorted(seeds - {'none'}))})" if seeds - {"none"} else origin
-        for origin, seeds in commits.items()
-    )
-    return f"Made by `python -m experiments.quality.measure` on {origins}."
+            scores = (row[name] for name in ("gain", "similarity", "google", "msr", "sentences"))
+            lines.append(f"| `{row['label']}` | {' | '.join(f'{score:.1f}' for score in scores)} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
 def reading_units() -> str:
     """The mean of eight similarity sets if the teacher reads sentences, and if it reads paragraphs."""
-    rows = by_label(by_text()[SUMMARY])
+    rows = by_label(by_text()[UNITS])
     names = [name for name in METHODS if f"{name}, paragraphs" in rows]
     lines = [f"| | {' | '.join(f'`{name}`' for name in names)} |", "|---|" + "---:|" * len(names)]
     for title, suffix in (("sentences", ""), ("paragraphs", ", paragraphs")):
         scored = [_scored(rows[name + suffix], "pairs seen in the text") for name in names]
         lines.append(f"| {title} | {' | '.join(mean_cell(seeds, EIGHT) for seeds in scored)} |")
-    return "\n".join(lines)
-
-
-def lower_layer() -> str:
-    """`still` with and without the states of a low layer."""
-    rows = by_label(by_text()["demo"])
-    named = {column.name: column for column in RELATIONS if column.part is None}
-    lines = ["| | Google | MSR | mean of eight similarity sets |", "|---|---:|---:|---:|"]
-    for title, label in (("still", "still"), ("still:lower=1", "still-lower-1")):
-        scored = _scored(rows[label], "all")
-        cells = [cell(scored, named[name], share=False).partition(" (")[0] for name in ("google", "msr")]
-        lines.append(f"| `{title}` | {' | '.join([*cells, mean_cell(scored, EIGHT)])} |")
     return "\n".join(lines)
 
 
@@ -252,6 +243,10 @@ def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
 def label_of(row: Row) -> str:
     """The method, and what the teacher read at a time if that is not the default."""
     label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
+    version = row["provenance"].get("method", {}).get("name")
+    if version == "still.v1" and not label.startswith(version):
+        # Measured when this was the only version.
+        label = label.replace("still", version, 1)
     return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 
 

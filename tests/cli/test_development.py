@@ -13,7 +13,7 @@ from wordstill.evaluation import SimilarityTask
 from wordstill.evaluation.data.locate import locate
 from wordstill.vectors import WordVectors
 
-PAIRS = "stone\trock\t9\nstone\tsong\t1\nsong\ttune\t8\nrock\ttune\t2\n"
+PAIRS = "stone\trock\t9\nstone\tsong\t1\nsong\ttune\t8\nrock\ttune\t2\nstone\ttune\t1.5\nrock\tsong\t1.2\n"
 
 
 def test_tables_are_scored_on_the_pairs(tmp_path):
@@ -65,7 +65,7 @@ def test_a_vocabulary_without_the_pairs_is_refused_at_once(tmp_path):
     (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
     early_stopping = read_development(tmp_path / "pairs.tsv")
     early_stopping.check_words(["song", "tune", "stone", "rock", "other"])
-    with pytest.raises(DataError, match=r"cannot judge.*none of the 4 pairs is covered"):
+    with pytest.raises(DataError, match=r"cannot judge.*none of the 6 pairs is covered"):
         early_stopping.check_words(["other", "words"])
 
 

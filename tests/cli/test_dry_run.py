@@ -8,6 +8,7 @@ import pytest
 from wordstill.distillation import estimate
 
 PAIRS = [("babar", "bador"), ("babar", "bafir"), ("bador", "bagur"), ("bafir", "baker"), ("bagur", "balor")]
+PAIRS += [("baker", "balor")]
 
 
 @pytest.fixture

@@ -147,6 +147,14 @@ def test_evaluating(cli, triples, usim, tmp_path, monkeypatch):
     (score,) = content["tables"]["raw-centred"]["scores"]
     assert (score["dataset"], score["coverage"]) == ("usim", {"used": 6, "total": 6})
     assert content["comparisons"][0]["second"] == "raw"
+    WordVectors(["river", "bank"], np.eye(2, dtype=np.float32)).save(tmp_path / "static")
+    beside = cli(*command, "--vectors", tmp_path / "static")
+    assert beside.code == 0 and "| static |" in beside.out.splitlines()[0], beside.err
+    alone = cli(*command, "--liu", tmp_path / "text.txt")
+    assert alone.code == 2 and "add --vectors" in alone.err
+    rates = cli("meaning", "train", triples, *cheap, "--find-rate", "--out", tmp_path / "none")
+    assert rates.code == 0 and "The loss fell fastest at" in rates.out, rates.err
+    assert not (tmp_path / "none").exists()
 
     def reader_gone(evaluation, published):
         assert (tmp_path / "again.json").exists()

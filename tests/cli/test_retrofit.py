@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
+from wordstill.errors import DataError
+from wordstill.evaluation.data.locate import locate
 from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, open_lexicon, retrofitter
 
 WORDS = ["big", "large", "huge", "small", "little", "river"]
@@ -119,3 +121,14 @@ def test_an_output_that_exists(cli, table, lexicon, tmp_path):
     done = cli("retrofit", tmp_path / "table", "-l", lexicon, "-o", tmp_path / "out")
     assert done.code == 2
     assert "exists already" in done.err
+
+
+def test_a_lexicon_of_the_registry(cli, table, tmp_path):
+    try:
+        path = locate("framenet").path
+    except DataError:
+        pytest.skip("the data set framenet is not here")
+    for name, lexicon in (("named", "framenet"), ("file", path)):
+        done = cli("retrofit", tmp_path / "table", "--lexicon", lexicon, "--out", tmp_path / name)
+        assert done.code == 0, done.err
+    assert np.array_equal(WordVectors.load(tmp_path / "named").matrix, WordVectors.load(tmp_path / "file").matrix)

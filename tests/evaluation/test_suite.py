@@ -35,7 +35,10 @@ def made_evaluation(**tables: dict[str, float | None]) -> Evaluation:
 
 @pytest.fixture
 def own_files(tmp_path) -> list[str]:
-    contents = {"one.tsv": "a\tb\t1\nb\tc\t2\na\tc\t3\nc\td\t0\n", "two.txt": "a d 1\nb d 2\nc d 3\nx y 4\n"}
+    contents = {
+        "one.tsv": "a\tb\t1\nb\tc\t2\na\tc\t3\nc\td\t0\na\td\t5\nb\td\t4\n",
+        "two.txt": "a d 1\nb d 2\nc d 3\nx y 4\na b 5\nb c 6\na c 7\n",
+    }
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
     return [str(tmp_path / name) for name in contents]
@@ -52,7 +55,7 @@ def test_one_table(random_vectors, own_files):
     result = evaluate(random_vectors("abcd"), own_files)
     assert list(result.scores) == ["vectors"]
     assert list(result.scores["vectors"]) == result.sets == own_files
-    assert [score.coverage for score in result.scores["vectors"].values()] == [(4, 4), (3, 4)]
+    assert [score.coverage for score in result.scores["vectors"].values()] == [(6, 6), (6, 7)]
 
 
 def test_many_tables_score_as_each_alone(random_vectors, own_files):
@@ -192,8 +195,8 @@ def test_json_holds_what_the_scores_depend_on(random_vectors, own_files):
     assert content["tables"]["t"]["a8"] is None
     saved, score = content["tables"]["t"]["scores"][1], result.scores["t"][own_files[1]]
     assert saved["value"] == score.value
-    assert saved["coverage"] == {"used": 3, "total": 4}
-    assert (saved["n"], saved["source"], saved["sha256"]) == (4, score.source, score.sha256)
+    assert saved["coverage"] == {"used": 6, "total": 7}
+    assert (saved["n"], saved["source"], saved["sha256"]) == (7, score.source, score.sha256)
 
 
 def test_save(tmp_path):

@@ -61,7 +61,15 @@ def test_the_table_has_a_row_for_each_precision():
 
 def test_a_small_text_for_real(saved_teacher, short_text, tmp_path, monkeypatch, capsys):
     pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("old\thouse\t3\nriver\theat\t1\nsmall\tkeep\t2\nvapour\tocean\t4\n", encoding="utf-8")
+    judged = [
+        "old\thouse\t3",
+        "river\theat\t1",
+        "small\tkeep\t2",
+        "vapour\tocean\t4",
+        "old\triver\t2.5",
+        "heat\tsmall\t0.5",
+    ]
+    pairs.write_text("\n".join(judged), encoding="utf-8")
     saved = []
     monkeypatch.setattr(precision, "NAME", str(saved_teacher))
     monkeypatch.setattr(precision, "EIGHT", (str(pairs),))

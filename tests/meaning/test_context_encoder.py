@@ -8,7 +8,9 @@ from wordstill.evaluation.data.context_sets import ContextPair, WordInContext
 from wordstill.evaluation.tasks.in_context import word_cosines
 from wordstill.meaning.context_encoder import StateEncoder
 from wordstill.meaning.distiller import layer_mean
+from wordstill.meaning.static_rows import WithTables
 from wordstill.teacher.spans import StateReader
+from wordstill.vectors import WordVectors
 
 TEXT = "the river by the old house and the river"
 
@@ -51,3 +53,35 @@ def test_words_of_texts(encoder):
     words, vectors, offsets = encoder.words(["the \u200b house", "old"])
     assert (words, offsets.tolist()) == ([["the", "house"], ["old"]], [0, 2, 3])
     assert vectors["raw"].shape == (3, encoder.reader.shape[1])
+
+
+class TestStaticTables:
+    @pytest.fixture(scope="class")
+    def table(self):
+        words = ["the", "river", "house", "By"]
+        return WordVectors(words, np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32))
+
+    @pytest.fixture(scope="class")
+    def both(self, encoder, table):
+        return WithTables(encoder, {"static": table})
+
+    def test_a_word_is_the_same_in_every_sentence(self, both, encoder, table):
+        places = [WordInContext(TEXT, 4, 9), WordInContext("A River", 2, 7), WordInContext(TEXT, 17, 20)]
+        vectors, found = both.occurrences(places)
+        assert both.names == ("raw", "first", "static") and found.all()
+        unit = table["river"] / np.linalg.norm(table["river"])
+        np.testing.assert_allclose(vectors["static"], [unit, unit, np.zeros(3)], atol=1e-6)
+        np.testing.assert_array_equal(vectors["raw"], encoder.occurrences(places)[0]["raw"])
+
+    def test_sentences_and_words(self, both, table):
+        vectors, _ = both.sentences(["the old house", "nothing known"], "subwords")
+        mean = table["the"] + table["house"]
+        np.testing.assert_allclose(vectors["static"], [mean / np.linalg.norm(mean), np.zeros(3)], atol=1e-6)
+        words, vectors, _ = both.words(["the river", "old"])
+        assert words == [["the", "river"], ["old"]]
+        np.testing.assert_allclose(np.linalg.norm(vectors["static"], axis=1), [1, 1, 0], atol=1e-6)
+
+    def test_paraphrases_are_scored(self, both):
+        """A static table cannot tell texts of the same words apart."""
+        vectors, _ = both.sentences(["the river house", "the house river"], "words")
+        assert vectors["static"][0] @ vectors["static"][1] == pytest.approx(1, abs=1e-6)

@@ -96,7 +96,7 @@ def command(
 
 
 def _check_teacher(sets: list[str]) -> None:
-    if "parent" not in {part for name in sets for part in name.split(":")}:
+    if not {"parent", "frozen"} & {part for name in sets for part in name.split(":")}:
         raise UsageError(
             "--teacher is the model of the parent row, but no set has one. Add one with --set trec:parent or "
             "--set parent:FILE."

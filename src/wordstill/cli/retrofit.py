@@ -28,9 +28,9 @@ def command(
     lexicon: Annotated[
         list[str],
         option(
-            "FILE|FOLDER|wn:NAME",
-            "Which words belong together: a file of words with their neighbours, a .csv or .tsv file of "
-            "pairs with weights, the folder of a WordNet database, or a wordnet of the package wn; may be "
+            "NAME|FILE|FOLDER|wn:NAME",
+            "Which words belong together: ppdb-xl or framenet, a file of words with their neighbours, a .csv or .tsv "
+            "file of pairs with weights, the folder of a WordNet database, or a wordnet of the package wn; may be "
             "repeated.",
             "--lexicon",
             "-l",
@@ -92,7 +92,7 @@ def command(
     given = {name: value for name, value in settings.items() if value is not None}
     retrofitter(method, "", passes=passes, **given)
     known = Lexicon.union(
-        open_lexicon(source, format=lexicon_format, relations=relations or ("synonyms",)) for source in lexicon
+        open_lexicon(_place(source), format=lexicon_format, relations=relations or ("synonyms",)) for source in lexicon
     )
     step = retrofitter(method, known, passes=passes, **given)
     further = None if antonyms is None else _counterfit(antonyms, margin, least_cosine)
@@ -103,6 +103,14 @@ def command(
     after.save(out, format, overwrite=overwrite)
     _show(before, known, step, further, out)
     show_next(("compare", vectors, out), ("evaluate", out))
+
+
+def _place(source: str) -> str | Path:
+    """The file of a lexicon of the registry; anything else as it was given."""
+    from wordstill.evaluation import DATASETS
+    from wordstill.evaluation.data.locate import locate
+
+    return locate(source).path if source in DATASETS and not Path(source).exists() else source
 
 
 def _counterfit(antonyms: str, margin: float | None, least_cosine: float | None) -> CounterFit:

@@ -78,7 +78,7 @@ def check_method(name: str) -> LayoutMethod:
     chosen: LayoutMethod = next(method for method in METHODS if method == name)
     if chosen not in available_methods():
         if chosen == "umap":
-            raise MissingExtra("umap-learn", "explore,umap", "A UMAP map")
+            raise MissingExtra("umap-learn", "umap", "A UMAP map")
         raise MissingExtra("openTSNE", "explore", "A t-SNE map")
     return chosen
 

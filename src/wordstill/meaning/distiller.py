@@ -54,6 +54,10 @@ class DistillerConfig(Config):
     """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
     with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
     large ones do not make up the cosine; ``none`` is the paper's."""
+    variational: Annotated[float, Range(0)] = 0.0
+    """Above 0, distillers are those of a variational auto-encoder, which the paper tried: what they give is drawn from
+    a normal distribution in training, and its divergence from the standard one, per number, counts so much beside the
+    reconstruction. In use it is the mean."""
 
 
 class Distillers(nn.Module):
@@ -115,6 +119,10 @@ class Distillers(nn.Module):
 
         return apply
 
+    def divergence(self) -> Tensor:
+        """The weighted divergence of both distillers over the words that they have seen last."""
+        return self.config.variational * (self.meaning.divergence + self.context.divergence)
+
     def find_scale(self, states: Tensor) -> None:
         """Take what ``scaled`` needs from some words' states [n, layers, width]."""
         if self.config.scaling == "standardised":
@@ -148,6 +156,8 @@ class Distiller(nn.Module):
             width, config.heads, config.feedforward * width, config.dropout, activation="gelu", batch_first=True
         )
         self.layer_embeddings = nn.Parameter(torch.zeros(layers, width)) if config.layer_embeddings else None
+        self.log_variance = nn.Linear(width, width) if config.variational else None
+        self.divergence = torch.zeros(())
 
     def forward(self, states: Tensor) -> Tensor:
         """[n, width] vectors of states [n, layers, width]."""
@@ -156,7 +166,21 @@ class Distiller(nn.Module):
         if states.is_cuda and not self.training:
             return attended(self.transformer, states).mean(dim=1)
         result: Tensor = self.transformer(states).mean(dim=1)
-        return result
+        return result if self.log_variance is None else self._drawn(result)
+
+    def _drawn(self, mean: Tensor) -> Tensor:
+        """[n, width] vectors drawn around their means in training, and the means else; keeps the divergence."""
+        assert self.log_variance is not None
+        log_variance: Tensor = self.log_variance(mean)
+        self.divergence = divergence(mean, log_variance)
+        if not self.training:
+            return mean
+        return mean + torch.exp(log_variance / 2) * torch.randn_like(mean)
+
+
+def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of normal distributions [n, width] from the standard one, the mean over numbers."""
+    return (mean.square() + log_variance.exp() - 1 - log_variance).mean() / 2
 
 
 def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:

@@ -312,6 +312,22 @@ class _Run:
                 yield order[number * self.config.batch : (number + 1) * self.config.batch]
             done = 0
 
+    def batches_for_ever(self) -> Iterator[NDArray[np.int64]]:
+        """Batches of one epoch after another, without regard to the progress."""
+        while True:
+            yield from self._batches()
+
+    def step_at(self, numbers: NDArray[np.int64], rate: float) -> float:
+        """One step at a learning rate; returns the loss before it."""
+        self.distillers.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        value = self._loss(numbers)
+        value.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return float(value.detach())
+
     def _step(self, numbers: NDArray[np.int64]) -> None:
         self.distillers.train()
         step = self.progress.step + 1
@@ -324,7 +340,8 @@ class _Run:
 
     def _loss(self, numbers: NDArray[np.int64]) -> Tensor:
         roles = 3 if self.config.negatives else 2
-        return loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
+        value = loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
+        return value + self.distillers.divergence() if self.config.distiller.variational else value
 
     @torch.no_grad()
     def _check(self) -> None:

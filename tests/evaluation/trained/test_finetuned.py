@@ -9,8 +9,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from wordstill.evaluation.trained.config import FinetunedConfig  # noqa: E402
-from wordstill.evaluation.trained.finetuned import FinetunedLearner, FinetunedTask  # noqa: E402
-from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar  # noqa: E402
+from wordstill.evaluation.trained.finetuned import FinetunedLearner, FinetunedTask, FrozenTask  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar, seeded  # noqa: E402
+from wordstill.evaluation.trained.word_table import length_sorted  # noqa: E402
 from wordstill.vectors import WordVectors  # noqa: E402
 
 QUICK = FinetunedConfig(epochs=(1, 2), learning_rates=(3e-3,), batch=8, seeds=1, device="cpu")
@@ -74,6 +75,43 @@ def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
     assert made.accuracy(model, part) == 1
     assert made.accuracy(model, part + part) == 1
     assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
+
+
+def test_a_frozen_model_is_a_linear_layer_over_its_means(learner):
+    """What is learnt is what the same steps on mean states of the model teach a linear layer."""
+    made = learner("bert-uncased")
+    made.config = replace(made.config, frozen=True, dropout=0.0)
+    before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
+    sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(8))
+    part = made.encode(sentences, np.arange(8) % 2, of_words=False)
+    with progress_bar("try", 0, show=False) as bar:
+        model = fit(made, part, Choice(1e-2, 3, 0.0), 0, bar)
+    assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
+    with seeded(0, torch.device("cpu")):
+        head = made.new_model().head
+    optimizer = torch.optim.AdamW(head.parameters(), lr=1e-2, weight_decay=0.01)
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        for places in length_sorted(part.sentences.lengths, made.config.batch, random):
+            rows = [
+                part.sentences.rows[part.sentences.starts[place] : part.sentences.starts[place + 1]] for place in places
+            ]
+            with torch.no_grad():
+                means = [made.model(torch.from_numpy(row)[None]).last_hidden_state[0].mean(dim=0) for row in rows]
+            loss = torch.nn.functional.cross_entropy(head(torch.stack(means)), torch.from_numpy(part.targets[places]))
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
+            optimizer.step()
+    torch.testing.assert_close(model.head.weight, head.weight, rtol=1e-4, atol=1e-5)
+
+
+def test_frozen_is_a_task_of_its_own(tiny_teachers, tmp_path, polar_set, polar_vectors):
+    folder = save(tiny_teachers, tmp_path / "teacher")
+    quick = replace(QUICK, frozen=True)
+    score = FrozenTask(polar_set(60), quick, teacher=folder).run(polar_vectors)
+    assert score.task == "frozen" and score.problem is None
+    assert FrozenTask(polar_set(60)).config.frozen
 
 
 def save(tiny_teachers, folder):

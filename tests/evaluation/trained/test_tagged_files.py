@@ -7,6 +7,7 @@ import pytest
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_in_order
 from wordstill.evaluation.data.text_sets import Columns, Treebank, read_own_tagged
+from wordstill.evaluation.tasks.base import make_task
 from wordstill.evaluation.trained.tagging import TaggingTask
 
 SIZES = {
@@ -94,3 +95,40 @@ def test_bad_treebank_tokens_are_named(tmp_path):
         Treebank(".")(tmp_path)
     with pytest.raises(DataError, match=r"holds no \.pos files"):
         Treebank("nowhere")(tmp_path)
+
+
+class TestOwnFolders:
+    """A folder with three parts, for those who own data that is not public."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        for number, name in enumerate(("train.txt", "dev.txt", "test.txt")):
+            (tmp_path / name).write_text(f"word{number} NN\n. .\n\n")
+        return tmp_path
+
+    @pytest.mark.parametrize("kind", ["tagging", "ncrfpp"])
+    def test_tags(self, folder, kind):
+        task = make_task(f"{kind}:{folder}")
+        splits = divide_in_order(task.dataset.content)
+        assert [part.sentences[0][0] for part in splits] == ["word0", "word1", "word2"]
+        first = task.dataset.sha256
+        (folder / "test.txt").write_text("other NN\n")
+        assert make_task(f"{kind}:{folder}").dataset.sha256 != first
+
+    def test_labels(self, folder):
+        (folder / "dev.txt").rename(folder / "valid.tsv")
+        task = make_task(f"classification:{folder}")
+        assert task.dataset.content.dev.targets == ("word1", ".")
+
+    def test_a_part_that_is_missing_or_there_twice(self, folder):
+        (folder / "dev.txt").rename(folder / "held-out.txt")
+        with pytest.raises(DataError, match=r"one file for the dev part.* it has none. All .*held-out.txt, test.txt"):
+            make_task(f"tagging:{folder}")
+        (folder / "valid.txt").write_text("a b")
+        (folder / "dev.conll").write_text("a b")
+        with pytest.raises(DataError, match=r"dev part.* it has dev.conll, valid.txt"):
+            make_task(f"tagging:{folder}")
+
+    def test_pairs_have_no_parts(self, folder):
+        with pytest.raises(DataError, match="There is no file"):
+            make_task(folder)

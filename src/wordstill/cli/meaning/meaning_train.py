@@ -16,8 +16,10 @@ from wordstill.cli.printing import show_facts, show_next, time_text
 from wordstill.errors import unknown_name
 
 if TYPE_CHECKING:
+    from wordstill.meaning import Triples
     from wordstill.meaning.distiller import Scaling
-    from wordstill.meaning.distiller_training import Trained
+    from wordstill.meaning.distiller_training import TrainConfig, Trained
+    from wordstill.teacher import Teacher
 
 EXAMPLES = """\
 wordstill meaning train triples.jsonl --out meaning
@@ -79,6 +81,13 @@ def command(
     feedforward: Annotated[
         int | None, option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1)
     ] = None,
+    variational: Annotated[
+        float, option("X", "Weight of the divergence of a variational auto-encoder; 0 has none.", panel=TRAINING, min=0)
+    ] = 0.0,
+    find_rate: Annotated[
+        bool,
+        flag("Only look for a learning rate, by steps that grow until the loss rises.", "--find-rate", panel=TRAINING),
+    ] = False,
     seed: Annotated[int, option("N", "Random seed.", panel=TRAINING, min=0)] = 0,
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
@@ -107,12 +116,16 @@ def command(
             heads=heads,
             feedforward=base.distiller.feedforward if feedforward is None else feedforward,
             layer_embeddings=layer_embeddings,
+            variational=variational,
             scaling=base.distiller.scaling if scaling is None else cast("Scaling", scaling),
         ),
     )
     found = Triples.read(triples)
     name = teacher or str(found.header.get("masked_model", {}).get("name"))
     model = Teacher.from_config(TeacherConfig(name, device, dtype))
+    if find_rate:
+        _find_rate(found, model, layers, states, config)
+        return
     start = time.monotonic()
     _, trained = train_encoder(
         found,
@@ -126,6 +139,21 @@ def command(
         progress=options.wants_progress(progress),
     )
     show_trained(trained, out, time.monotonic() - start)
+
+
+def _find_rate(triples: Triples, teacher: Teacher, layers: str, states: Path | None, config: TrainConfig) -> None:
+    from wordstill.core.resume import temporary_folder
+    from wordstill.meaning.rate_search import find_rate
+    from wordstill.meaning.state_cache import StateCache
+    from wordstill.teacher.spans import StateReader
+
+    with temporary_folder() as work:
+        cache = StateCache.build(states or work.path / "states", StateReader(teacher, layers), triples)
+        found = find_rate(cache, config, device=teacher.device)
+        del cache
+    for rate, loss in list(zip(found.rates, found.losses))[:: max(1, len(found.rates) // 20)]:
+        typer.echo(f"{rate:10.2e}  {loss:.4f}")
+    typer.echo(f"The loss fell fastest at {found.best:.1e}. Nothing was trained; use --learning-rate {found.best:.1e}.")
 
 
 def show_trained(trained: Trained, out: Path, seconds: float) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordstill.cli.failures import needs_models, warn
+from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import (
     Device,
     Dtype,
@@ -27,7 +28,7 @@ from wordstill.cli.options import (
 )
 from wordstill.cli.printing import count_text, show_next
 from wordstill.core.guard import printable, reading
-from wordstill.errors import DataError
+from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from wordstill.evaluation.tasks.in_context import Unit
@@ -183,7 +184,8 @@ def table(
 
 EVALUATE_EXAMPLES = """\
 wordstill meaning evaluate meaning
-wordstill meaning evaluate meaning --task usim --task wic --out evaluation.json"""
+wordstill meaning evaluate meaning --task usim --task wic --out evaluation.json
+wordstill meaning evaluate meaning --vectors vectors --liu corpus.txt"""
 
 
 def evaluate(
@@ -198,6 +200,15 @@ def evaluate(
     ] = None,
     unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
     limit: Annotated[int | None, option("N", "Pairs of each sentence task, for a quick look.", min=2)] = None,
+    vectors: Annotated[
+        Path | None, option("VECTORS", "A static table to score too: a word is the same everywhere.")
+    ] = None,
+    liu: Annotated[
+        Path | None,
+        option(
+            "FILE", "With --vectors: a text, a line at a time, from which the transform of Liu et al. 2020 is learnt."
+        ),
+    ] = None,
     out: ReportFile = None,
     options: EncoderOptions,
     overwrite: Overwrite = False,
@@ -205,17 +216,27 @@ def evaluate(
     """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
     refuse_report(out, overwrite=overwrite)
     wanted = task or _installed_tasks()
+    if liu is not None and vectors is None:
+        raise UsageError("--liu maps states to a static table: add --vectors.")
+    static = None if vectors is None else open_table(vectors)
     model = options.load(encoder)
     from wordstill.evaluation.report.tables import markdown, parts_markdown
     from wordstill.evaluation.suite import evaluate_in_context
+    from wordstill.evaluation.tasks.in_context import ContextEncoder
     from wordstill.meaning.context_encoder import StateEncoder
+    from wordstill.meaning.liu import LiuTransform
+    from wordstill.meaning.static_rows import WithTables
 
     found = model.representations()
     # First, so that the others are compared with it.
     representations = {"raw": found.pop("raw"), **found}
-    result = evaluate_in_context(
-        StateEncoder(model.reader, representations), wanted, unit=cast("Unit", unit), limit=limit
-    )
+    if static is not None and liu is not None:
+        lines = [text for text, _ in _lines(str(liu))]
+        representations["Liu et al. 2020"] = LiuTransform.fit_texts(model.reader, lines, static)
+    rows: ContextEncoder = StateEncoder(model.reader, representations)
+    if static is not None and vectors is not None:
+        rows = WithTables(StateEncoder(model.reader, representations), {vectors.name: static})
+    result = evaluate_in_context(rows, wanted, unit=cast("Unit", unit), limit=limit)
     try:
         if out is not None:
             typer.echo(f"Written: {result.save(out, overwrite=overwrite)}", err=True)

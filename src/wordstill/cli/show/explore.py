@@ -59,6 +59,10 @@ def command(
     address = f"http://127.0.0.1:{taken}/"
     server = make_server(library, bound)
     typer.echo(f"The page is at {address} (Ctrl+C stops it)")
+    for table in library.tables.values():
+        if len(table.maps.rows) < len(table.vectors):
+            shown = f"{len(table.maps.rows):,} most frequent of the {len(table.vectors):,} words"
+            typer.echo(f"The map shows the {shown} of {table.name}.", err=True)
     threading.Thread(target=library.warm_up, daemon=True).start()
     if browser and not _open_browser(address):
         typer.echo("No browser could be opened; open the address yourself.", err=True)

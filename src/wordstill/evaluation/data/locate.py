@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.own_files import split_columns
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
+from wordstill.evaluation.data.text_sets import OF_FOLDERS, own_parts
 
 DATA_VARIABLE = "WORDSTILL_DATA"
 
@@ -165,6 +167,9 @@ def _own_file(name: str, reader: Callable[[Path], Any]) -> Located:
         is_file = file.is_file()
     if is_file:
         return Located(name, path, f"file:{name}", _checksum(file), reader)
+    if path.is_dir() and reader in OF_FOLDERS:
+        sums = "\n".join(f"{_checksum(path / part)} {part}" for part in own_parts(path))
+        return Located(name, path, f"folder:{name}", sha256(sums.encode()).hexdigest(), reader)
     if len(path.parts) > 1 or path.suffix or path.exists():
         raise DataError(f"There is no file {str(file)!r}. Use the name of a data set, or the path of your own file.")
     raise unknown_name("data set", name, DATASETS, "The path of your own file works too.")

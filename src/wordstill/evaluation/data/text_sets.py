@@ -64,9 +64,33 @@ class LabelFirst:
             yield sentence, label
 
 
+PARTS = {"train": ("train",), "dev": ("dev", "valid"), "test": ("test",)}
+"""How the files of a user's own folder begin."""
+
+
+def own_parts(folder: Path) -> tuple[str, str, str]:
+    """The names of the training, development and test file of a user's own folder.
+
+    Raises:
+        DataError: A part is missing or there twice; the message names what there is.
+    """
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    found = []
+    for part, beginnings in PARTS.items():
+        fitting = [name for name in names if name.lower().startswith(beginnings)]
+        if len(fitting) != 1:
+            raise DataError(
+                f"{folder} needs one file for the {part} part, whose name begins with {' or '.join(beginnings)}; "
+                f"it has {', '.join(fitting) or 'none'}. All files there: {', '.join(names[:8]) or 'none'}."
+            )
+        found += fitting
+    train, dev, test = found
+    return train, dev, test
+
+
 def read_own_labelled(path: Path) -> Published[str]:
-    """Read a user's own file: ``label sentence`` on each line, the label ending at the first tab or blank."""
-    return LabelFirst(path.name)(path.parent)
+    """Read a user's own file, or folder with three: ``label sentence`` lines, the label ending at a tab or blank."""
+    return LabelFirst(*own_parts(path))(path) if path.is_dir() else LabelFirst(path.name)(path.parent)
 
 
 def _labelled_examples(pairs: Iterable[tuple[str, str]], place: Path) -> Examples[str]:
@@ -156,8 +180,15 @@ class Treebank:
 
 
 def read_own_tagged(path: Path) -> Published[Words]:
-    """Read a user's own file: the word first and the tag last on a line, a blank line after each sentence."""
+    """Read a user's own file, or folder with three: word first, tag last on a line, a blank line after a sentence."""
+    if path.is_dir():
+        train, dev, test = own_parts(path)
+        return Columns(train, dev, test, separator=None, tag=-1)(path)
     return Columns(path.name, separator=None, tag=-1)(path.parent)
+
+
+OF_FOLDERS = (read_own_labelled, read_own_tagged)
+"""Readers that take a folder too."""
 
 
 def _treebank_sentences(path: Path) -> Iterator[Sentence]:

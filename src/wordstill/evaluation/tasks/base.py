@@ -126,6 +126,7 @@ TASKS: Registry[type[DatasetTask[Any]]] = Registry(
         "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
         "ncrfpp": "wordstill.evaluation.trained.tagging:NcrfppTask",
         "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
+        "frozen": "wordstill.evaluation.trained.finetuned:FrozenTask",
         "context-pairs": "wordstill.evaluation.tasks.in_context:ContextPairsTask",
         "context-senses": "wordstill.evaluation.tasks.in_context:ContextSensesTask",
         "context-change": "wordstill.evaluation.tasks.in_context:ContextChangeTask",

@@ -107,6 +107,8 @@ class FinetunedConfig(Config):
     """Before the linear layer."""
     max_length: int = 128
     """Subwords of a sentence that are read."""
+    frozen: bool = False
+    """Train the linear layer only."""
     seeds: Count = 3
     split_seed: int = 0
     limit: Annotated[int | None, Range(1)] = None
@@ -137,3 +139,6 @@ NCRFPP = TaggerConfig(
     scale="as-is",
 )
 """As in NCRF++, which Context-to-Vec used: many more steps, and the vectors are trained too."""
+
+FROZEN = FinetunedConfig(epochs=tuple(range(3, 17)), learning_rates=(1e-4, 3e-4, 1e-3), dropout=0.0, frozen=True)
+"""A sentence encoder as it is, with a linear layer: the rows SBERT-base-NLI and SRoBERTa-base-NLI of X2Static."""

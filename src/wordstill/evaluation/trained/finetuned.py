@@ -30,7 +30,7 @@ from wordstill.evaluation.data.text_sets import read_own_labelled
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage
 from wordstill.evaluation.tasks.base import Task
-from wordstill.evaluation.trained.config import FinetunedConfig, require_training
+from wordstill.evaluation.trained.config import FROZEN, FinetunedConfig, require_training
 from wordstill.evaluation.trained.fitting import ClassifiedRows, Classifier, on_device, on_gpu
 from wordstill.evaluation.trained.tags import are_spans
 from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
@@ -55,13 +55,20 @@ LONGEST_GRADIENT = 1.0
 
 
 class ModelWithHead(nn.Module):
-    """The model, dropout and a linear layer."""
+    """The model, dropout and a linear layer; a frozen model is not trained, and has no dropout of its own."""
 
-    def __init__(self, model: nn.Module, width: int, classes: int, dropout: float) -> None:
+    def __init__(self, model: nn.Module, width: int, classes: int, dropout: float, *, frozen: bool = False) -> None:
         super().__init__()
-        self.model = model
+        self.frozen = frozen
+        self.model = model.requires_grad_(not frozen)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(width, classes)
+
+    def train(self, mode: bool = True) -> ModelWithHead:
+        """As usual, but a frozen model stays as it is used."""
+        super().train(mode)
+        self.model.train(mode and not self.frozen)
+        return self
 
 
 class FinetunedLearner(Classifier):
@@ -115,12 +122,17 @@ class FinetunedLearner(Classifier):
 
     def new_model(self) -> nn.Module:
         """A copy of the model with a fresh linear layer."""
-        return ModelWithHead(copy.deepcopy(self.model), self.width, self.classes, self.config.dropout)
+        frozen = self.config.frozen
+        model = self.model if frozen else copy.deepcopy(self.model)
+        return ModelWithHead(model, self.width, self.classes, self.config.dropout, frozen=frozen)
 
     def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """AdamW."""
         return torch.optim.AdamW(
-            model.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY, fused=on_gpu(self.device)
+            [weight for weight in model.parameters() if weight.requires_grad],
+            lr=learning_rate,
+            weight_decay=WEIGHT_DECAY,
+            fused=on_gpu(self.device),
         )
 
     def scores(self, model: nn.Module, part: ClassifiedRows, places: Ids) -> Tensor:
@@ -227,3 +239,19 @@ class FinetunedTask(Task[Published[Any]]):
         ]
         predicted, choice = search_and_retrain(learner, parts, seed, self.name, progress=self.progress)
         return predicted, {"teacher": teacher, **asdict(choice)}
+
+
+class FrozenTask(FinetunedTask):
+    """The same with a model that stays as it is, under a linear layer."""
+
+    kind = "frozen"
+
+    def __init__(
+        self,
+        dataset: str | Path | LoadedDataset[Published[str]] | LoadedDataset[Published[Words]],
+        config: FinetunedConfig | None = None,
+        *,
+        teacher: str | None = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(dataset, config or FROZEN, teacher=teacher, progress=progress)
