@@ -16,7 +16,7 @@ from wordstill.errors import DataError, MissingExtra
 
 MIN_PROSE_WORDS = 10
 XML_BLOCK = 1 << 20
-ENDS_EARLY = (3, 4, 6)
+ENDS_EARLY = (3, 5, 6)
 """Codes of the parser for XML that ends too early: no element, an open token, part of a character."""
 BRACKETS = {
     "{{": re.compile(r"(\{\{)|\}\}"),
