@@ -21,12 +21,14 @@ from experiments.speed import (
     prepare,
     retrofit,
     vectors,
+    whole,
 )
 from experiments.speed.common import SPEED, Row
 
 BENCHMARKS: tuple[ModuleType, ...] = (
     cpu_throughput,
     gpu_throughput,
+    whole,
     precision,
     prepare,
     memory,

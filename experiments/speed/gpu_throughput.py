@@ -43,6 +43,8 @@ SHAPES: dict[str, tuple[str, dict[str, int]]] = {
     ),
     "RoBERTa-base": ("roberta", {"max_position_embeddings": 514}),
     "GPT-2": ("gpt2", {}),
+    "MPNet-base": ("mpnet", {"max_position_embeddings": 514}),
+    "ModernBERT-base": ("modernbert", {}),
     "MiniLM": (
         "bert",
         {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},

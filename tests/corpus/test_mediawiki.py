@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import bz2
+import html
+import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from wordstill.corpus import PrepareConfig, prepare
+from wordstill.corpus import PrepareConfig, mediawiki, prepare
 from wordstill.corpus.mediawiki import prose, read_pages
 from wordstill.corpus.sources import find_sources
 from wordstill.errors import DataError
@@ -26,6 +30,13 @@ DUMP = f"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version=
   <page><title>Empty</title><ns>0</ns><revision><text /></revision></page>
 </mediawiki>
 """
+
+MARKS = (
+    "{{", "}}", "[[", "]]", "[http://foo.org ", "]", "|", "=", "{{lang|el|", "{{convert|5|km}}", "{{{x|", "}}}",
+    "<ref name='a'>", "</ref>", "<br />", "<!--", "-->", "&nbsp;", "&#x41;", "== ", "* ", "''", "[[File:a.jpg|",
+    "<b>", "</b>", "{|", "|-", "|}", "<div class={{x}}>", "</div>",
+)  # fmt: skip
+"""What the parser takes for markup."""
 
 PROSE = {
     f"{NINE} ''ten'' '''eleven'''.": [f"{NINE} ten eleven."],
@@ -74,6 +85,72 @@ def test_a_dump_that_is_cut_short(tmp_path: Path) -> None:
     path.write_bytes(bz2.compress(DUMP.replace("Test", "x" * 100_000).encode())[:-20])
     with pytest.raises(DataError, match=r"dump\.xml\.bz2: the bzip2 data are broken or cut short"):
         prepare([path], tmp_path / "store")
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "bzip2"])
+def test_a_dump_that_ends_in_the_middle_is_read_up_to_there(packed: bool, tmp_path: Path) -> None:
+    pages = "".join(
+        f"<page><ns>0</ns><revision><text>{NINE} number {number}.\n</text></revision></page>\n" for number in range(99)
+    )
+    path = tmp_path / ("dump.xml.bz2" if packed else "dump.xml")
+    # Longer than what is read at once.
+    first, second = f"<mediawiki>\n{pages}<!--{'x' * 5_000_000}-->".encode(), pages.encode()
+    if packed:
+        path.write_bytes((bz2.compress(first) + bz2.compress(second))[:-20])
+    else:
+        path.write_bytes(first + second[: len(second) // 2])
+    with pytest.warns(UserWarning, match=r"dump\.xml.*\. The \d+ elements before it are kept, the rest is lost\.$"):
+        corpus = prepare([path], tmp_path / "store", workers=1)
+    assert 99 <= len(corpus) < 198
+
+
+def test_text_is_that_of_the_tree_that_the_parser_builds() -> None:
+    """The tokens of a page give what a walk through its tree gives, node by node."""
+    rng = random.Random(0)
+    marks = [*MARKS, *"abc "] * 3 + ["\n"] + [f"{NINE} ten."] * 8
+    for _ in range(400):
+        markup = "".join(rng.choices(marks, k=30))
+        assert prose(markup) == slow_prose(markup), markup
+
+
+def slow_prose(markup: str) -> list[str]:
+    import mwparserfromhell
+
+    try:
+        text = "".join(tree_text(mwparserfromhell.parse(markup, skip_style_tags=True)))
+    except mwparserfromhell.parser.ParserError:
+        return []
+    lines = (mediawiki._tidy(line) for line in html.unescape(text).split("\n"))
+    return [line for line in lines if mediawiki._reads_like_prose(line)]
+
+
+def tree_text(tree: Any) -> Iterator[str]:  # noqa: C901
+    from mwparserfromhell import nodes
+
+    for node in tree.nodes:
+        if isinstance(node, nodes.Text):
+            yield node.value
+        elif isinstance(node, nodes.Wikilink):
+            title = str(node.title)
+            language = node.text is None and mediawiki._LANGUAGE_LINK.match(title)
+            if not mediawiki._FILE_LINK.match(title) and not language:
+                yield from [title.removeprefix(":")] if node.text is None else tree_text(node.text)
+        elif isinstance(node, nodes.Tag):
+            name = str(node.tag).strip().lower()
+            if name not in mediawiki.DROPPED_TAGS:
+                yield mediawiki.LIST_MARK if name in mediawiki.LIST_TAGS else ""
+                yield "\n" if name in mediawiki.LINE_TAGS and not node.wiki_markup else ""
+                yield from tree_text(node.contents) if node.contents is not None else ()
+        elif isinstance(node, nodes.ExternalLink):
+            yield from tree_text(node.title) if node.title is not None else ()
+        elif isinstance(node, nodes.Template):
+            shown = mediawiki.SHOWN_TEMPLATES.get(str(node.name).strip().lower())
+            values = [each.value for each in node.params if not each.showkey][shown] if shown else []
+            yield " ".join("".join(tree_text(value)) for value in values)
+        elif isinstance(node, nodes.HTMLEntity):
+            yield node.normalize() or ""
+        elif isinstance(node, nodes.Heading):
+            yield "\n"
 
 
 @pytest.mark.slow

@@ -232,10 +232,10 @@ def test_an_output_is_a_folder_whatever_its_name(store, saved_teacher, tmp_path,
 
 
 def test_labels_with_a_point_are_folders_too(store, saved_teacher, tmp_path):
-    methods = ["still:context_weight=0.5", "ase"]
+    methods = ["still:window_weight=0.5", "ase"]
     distill(store, tmp_path / "out", methods=methods, teacher=saved_teacher)
-    assert names(tmp_path / "out") == ["ase", "still-context_weight-0.5"]
-    assert (tmp_path / "out" / "still-context_weight-0.5" / "config.json").is_file()
+    assert names(tmp_path / "out") == ["ase", "still-window_weight-0.5"]
+    assert (tmp_path / "out" / "still-window_weight-0.5" / "config.json").is_file()
 
 
 @pytest.mark.parametrize("batch", [1, 5, 15])

@@ -32,7 +32,7 @@ def labels(*texts: str) -> list[str]:
         (["ase:layer=0,2,subword=max"], ["ase-subword-max-layer-0", "ase-subword-max-layer-2"]),
         (["ase:context=min,subword=max"], ["ase-subword-max-context-min"]),
         ([" ase : layer = 1 , subword = min "], ["ase-subword-min-layer-1"]),
-        (["still:dim=0300,context_weight=.5"], ["still-dim-300-context_weight-0.5"]),
+        (["still:dim=0300,window_weight=.5"], ["still-dim-300-window_weight-0.5"]),
         (["still:dim=none"], ["still-dim-None"]),
         (["still", "still:dim=300"], ["still", "still-dim-300"]),
         (["x2static:preset=paper,negatives=5"], ["x2static-paper-negatives-5"]),
@@ -47,8 +47,8 @@ def test_settings_reach_the_method():
     (spec,) = read_specs(["ase:layer=1,subword=max"], METHODS, DEPTH)
     assert spec.kind is METHODS["ase"]
     assert spec.facts() == {"name": "ase.v1", "layer": 1, "subword": "max", "context": "mean"}
-    (spec,) = read_specs(["still:dim=30,context_weight=1"], METHODS, DEPTH)
-    assert (spec.config.layer, spec.config.dim, spec.config.context_weight) == (DEPTH, 30, 1.0)
+    (spec,) = read_specs(["still:dim=30,window_weight=1"], METHODS, DEPTH)
+    assert (spec.config.layer, spec.config.dim, spec.config.window_weight) == (DEPTH, 30, 1.0)
 
 
 WRONG_ANYWHERE = [
@@ -63,7 +63,7 @@ WRONG_ANYWHERE = [
     (["ase:subword=max,min"], "Cannot read 'min' in the settings of ase."),
     (["ase:subword=max,subword=min"], "ase:subword is set twice, to 'max' and 'min'."),
     (["still:dim=many"], "still:dim: expected a whole number or none, got 'many'."),
-    (["still:context_weight=much"], "still:context_weight: expected a number, got 'much'."),
+    (["still:window_weight=much"], "still:window_weight: expected a number, got 'much'."),
     (["still:state_prior=0"], "still: state_prior must be above 0 and at most 1e+15; got 0.0."),
     (["ase", "ase"], "The method 'ase' was named twice."),
     (["ase:context=max,subword=min", "ase:subword=min,context=max"], "'ase-subword-min-context-max' was named twice"),

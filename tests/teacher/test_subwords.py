@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from wordstill.corpus import Corpus
 from wordstill.teacher import subword_source
 from wordstill.teacher.subwords import FormSubwords, MixedSubwords, TextSubwords
 
@@ -176,3 +177,32 @@ def test_forms_are_tokenized_in_chunks(tiny_teacher, nasty_store):
     rows = paragraph_rows(nasty_store)
     whole = FormSubwords(nasty_store, tokenizer).read(rows)
     assert_same(FormSubwords(nasty_store, tokenizer, forms_at_once=7).read(rows), whole)
+
+
+def test_subwords_of_a_large_store_are_kept_beside_it(write_store, tiny_teacher, monkeypatch):
+    corpus = write_store("The old still stands by the river.", "Nobody moved it.")
+    one, other = (tiny_teacher(kind).tokenizer for kind in ("bert-uncased", "gpt2"))
+    first = FormSubwords(corpus, one, least_kept=1)
+    FormSubwords(corpus, other, least_kept=1)
+    kept = sorted(corpus.path.glob("subwords-*"))
+    assert len(kept) == 2
+    Corpus.open(corpus.path, verify=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(FormSubwords, "_tokenized", lambda *_: pytest.fail("they were kept"))
+        again = FormSubwords(corpus, one, least_kept=1)
+    assert all(np.array_equal(mine, yours) for mine, yours in zip(first.table, again.table))
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    healed = FormSubwords(corpus, one, least_kept=1)
+    assert all(np.array_equal(mine, yours) for mine, yours in zip(first.table, healed.table))
+
+
+def test_a_store_that_cannot_be_written_keeps_nothing(write_store, tiny_teacher, monkeypatch):
+    corpus = write_store("The old still stands by the river.")
+
+    def refuse(*_):
+        raise OSError("read-only")
+
+    monkeypatch.setattr("wordstill.teacher.subwords.atomic_path", refuse)
+    FormSubwords(corpus, tiny_teacher("bert-uncased").tokenizer, least_kept=1)
+    assert not list(corpus.path.glob("subwords-*"))

@@ -135,6 +135,7 @@ def command(
         return
     from wordstill.core.progress import Profiler
     from wordstill.distillation import distill
+    from wordstill.methods import METHODS
     from wordstill.teacher.device import synchronize
 
     if sys.stderr.isatty():
@@ -153,7 +154,9 @@ def command(
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)
-    show_result(tables, out, seconds)
+    purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
+    made = {label: purposes.get(table.provenance["method"]["name"]) for label, table in tables.items()}
+    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
 def _warn_of_idle_settings(config: DistillConfig) -> None:

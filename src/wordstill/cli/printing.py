@@ -23,8 +23,15 @@ SHORTEST = 4
 """Letters of a word that is shown: shorter ones are mostly function words."""
 
 
-def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *, verb: str = "Distilled") -> None:
-    """Print where the vectors are, some neighbours, and the next commands."""
+def show_result(
+    tables: Mapping[str, WordVectors],
+    out: Path,
+    seconds: float,
+    *,
+    verb: str = "Distilled",
+    purposes: Mapping[str, str] | None = None,
+) -> None:
+    """Print where the vectors are and what for, some neighbors, and the next commands."""
     places = {label: out if len(tables) == 1 else out / label for label in tables}
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
@@ -33,6 +40,8 @@ def show_result(tables: Mapping[str, WordVectors], out: Path, seconds: float, *,
             for label, table in tables.items()
         }
     )
+    for label, purpose in (purposes or {}).items():
+        typer.echo(f"Use {label} for {purpose}.")
     label, table = next(iter(tables.items()))
     _warn_of_cut(table)
     samples = content_words(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +16,8 @@ from wordstill.errors import DataError, MissingExtra
 
 MIN_PROSE_WORDS = 10
 XML_BLOCK = 1 << 20
+ENDS_EARLY = (3, 5, 6)
+"""Codes of the parser for XML that ends too early: no element, an open token, part of a character."""
 BRACKETS = {
     "{{": re.compile(r"(\{\{)|\}\}"),
     "{|": re.compile(r"(\{\|)|\|\}"),
@@ -26,6 +28,15 @@ BRACKETS = {
     "</": re.compile(r"(<(?!(?i:br|hr|wbr|li|d[dt]|t[dhr])\b)[a-zA-Z])|</[a-zA-Z]|/>"),
 }
 """What opens and closes, by what must be there for it."""
+
+Tokens = Iterator[Any]
+"""Of the parser, from left to right; each is taken once."""
+CLOSING = {
+    "TemplateOpen": ("TemplateClose",), "ArgumentOpen": ("ArgumentClose",), "WikilinkOpen": ("WikilinkClose",),
+    "ExternalLinkOpen": ("ExternalLinkClose",), "TagOpenOpen": ("TagCloseClose", "TagCloseSelfclose"),
+    "HTMLEntityStart": ("HTMLEntityEnd",), "HeadingStart": ("HeadingEnd",), "CommentStart": ("CommentEnd",),
+}  # fmt: skip
+"""Which tokens close a node, by the one that opens it."""
 
 DROPPED_TAGS = frozenset({
     "ref", "references", "gallery", "math", "chem", "ce", "code", "syntaxhighlight", "source", "pre",
@@ -56,7 +67,7 @@ def read_pages(stream: Stream) -> Iterator[str]:
         raise MissingExtra("mwparserfromhell", "wikipedia", "Reading MediaWiki dumps")
     meter, limits, name = _Meter(stream), stream.limits, stream.source.name
     nested, page = f"{name}: XML elements are nested", f"{name}: a page has"
-    depth = elements = 0
+    depth = elements = pages = 0
     try:
         events = ElementTree.iterparse(meter, events=("start", "end"))
         _, root = next(events)
@@ -75,10 +86,17 @@ def read_pages(stream: Stream) -> Iterator[str]:
                 and element.find("{*}redirect") is None
             ):
                 yield element.findtext("{*}revision/{*}text", "")
+            pages += 1
             root.clear()
             elements = meter.bytes = 0
     except ElementTree.ParseError as error:
         line, column = error.position
+        if error.code in ENDS_EARLY and pages:
+            reason = meter.problem or f"{name}:{line}: the dump ends in the middle of a page."
+            warnings.warn(f"{reason} The {pages} elements before it are kept, the rest is lost.", stacklevel=2)
+            return
+        if meter.problem is not None:
+            raise meter.problem from error
         raise DataError(
             f"{stream.source.name}:{line}: broken XML at column {column} ({error}). Download the dump again: "
             "it may be cut short."
@@ -93,9 +111,16 @@ class _Meter:
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.bytes = stream, 0
+        self.problem: DataError | None = None
 
     def read(self, _: int = 0) -> bytes:
-        block = self.stream.read(XML_BLOCK)
+        try:
+            block = self.stream.read(XML_BLOCK)
+        except DataError as error:
+            if "cut short" not in str(error):
+                raise
+            # The parser finds that there is no end, and what it has seen so far is used.
+            block, self.problem = b"", error
         self.bytes += len(block)
         self.stream.limits.refuse("page_bytes", self.bytes - len(block), f"{self.stream.source.name}: a page has")
         return block
@@ -108,7 +133,7 @@ def prose(markup: str) -> list[str]:
     that are no sentences: fewer than ten words, or no full stop or colon at the end. A page that cannot be
     parsed has no paragraphs.
     """
-    import mwparserfromhell
+    from mwparserfromhell.parser import ParserError
 
     limits = Limits.chosen()
     if _parsing_steps(markup) > limits.page_steps:
@@ -119,9 +144,8 @@ def prose(markup: str) -> list[str]:
         )
         return []
     try:
-        tree = mwparserfromhell.parse(markup, skip_style_tags=True)
-        text = "".join(_texts(tree))
-    except (mwparserfromhell.parser.ParserError, RecursionError):
+        text = _Walker().text(markup)
+    except (ParserError, RecursionError):
         return []
     # The parser leaves entities inside links.
     lines = (_tidy(line) for line in html.unescape(text).split("\n"))
@@ -143,57 +167,144 @@ def _parsing_steps(markup: str) -> int:
     return most * len(markup)
 
 
-def _texts(tree: Any) -> Iterator[str]:
-    """The text of a parsed tree, depth first."""
-    from mwparserfromhell import nodes
+class _Walker:
+    """Text from the parser's tokens, without the tree that the parser would build, which takes most of its time.
 
-    for node in tree.nodes:
-        if isinstance(node, nodes.Text):
-            yield node.value
-        elif isinstance(node, nodes.Wikilink):
-            yield from _link_text(node)
-        elif isinstance(node, nodes.Tag):
-            yield from _tag_text(node)
-        elif isinstance(node, nodes.ExternalLink):
-            if node.title is not None:
-                yield from _texts(node.title)
-        elif isinstance(node, nodes.Template):
-            yield from _template_text(node)
-        elif isinstance(node, nodes.HTMLEntity):
-            yield node.normalize() or ""
-        elif isinstance(node, nodes.Heading):
-            yield "\n"
+    Tokens of a node come between an opening and a closing one, nodes inside nodes. Each method below takes the tokens
+    of one kind of node off the stream, after its opening token.
+    """
 
+    def __init__(self) -> None:
+        from mwparserfromhell.parser import Parser, ParserError, tokens
 
-def _link_text(link: Any) -> Iterator[str]:
-    title = str(link.title)
-    if _FILE_LINK.match(title) or (link.text is None and _LANGUAGE_LINK.match(title)):
-        return
-    if link.text is None:
-        yield title.removeprefix(":")
-    else:
-        yield from _texts(link.text)
+        self.parser: Any = Parser()  # type: ignore[no-untyped-call]
+        self.error: Any = ParserError
+        self.kinds: Any = tokens
+        self.nodes: dict[Any, Callable[[Any, Tokens, list[str]], None]] = {
+            tokens.WikilinkOpen: self._link,
+            tokens.ExternalLinkOpen: self._external_link,
+            tokens.TemplateOpen: self._template,
+            tokens.TagOpenOpen: self._tag,
+            tokens.HTMLEntityStart: self._entity,
+            tokens.HeadingStart: self._heading,
+            tokens.CommentStart: self._dropped(tokens.CommentEnd),
+            tokens.ArgumentOpen: self._dropped(tokens.ArgumentClose),
+        }
 
+    def text(self, markup: str) -> str:
+        """The text of a page."""
+        found: list[str] = []
+        self._walk(iter(self.parser._tokenizer.tokenize(markup, 0, True)), found, ())
+        return "".join(found)
 
-def _template_text(template: Any) -> Iterator[str]:
-    shown = SHOWN_TEMPLATES.get(str(template.name).strip().lower())
-    if shown is not None:
-        arguments = [parameter.value for parameter in template.params if not parameter.showkey][shown]
-        for number, value in enumerate(arguments):
-            yield " " if number else ""
-            yield from _texts(value)
+    def _walk(self, stream: Tokens, found: list[str], ends: tuple[Any, ...]) -> Any:
+        """Add the text of nodes up to the token that ends them, which is returned; no ends is the page's."""
+        text, nodes = self.kinds.Text, self.nodes
+        for token in stream:
+            kind = type(token)
+            if kind is text:
+                found.append(token.text)
+            elif kind in ends:
+                return token
+            elif kind in nodes:
+                nodes[kind](token, stream, found)
+        if ends:
+            raise self.error("a node has no end")
+        return None
 
+    def _raw(self, stream: Tokens, ends: tuple[Any, ...]) -> tuple[str, Any]:
+        """The markup of nodes up to the token that ends them, and that token."""
+        taken: list[Any] = []
+        plain = True
+        for token in stream:
+            kind = type(token)
+            if kind in ends:
+                built = [each.text for each in taken] if plain else [str(self.parser._builder.build(taken))]
+                return "".join(built), token
+            taken.append(token)
+            if kind is not self.kinds.Text:
+                plain = False
+                # What belongs to a node inside is taken whole.
+                taken += self._node(kind, stream)
+        raise self.error("a node has no end")
 
-def _tag_text(tag: Any) -> Iterator[str]:
-    name = str(tag.tag).strip().lower()
-    if name in DROPPED_TAGS:
-        return
-    if name in LIST_TAGS:
-        yield LIST_MARK
-    elif name in LINE_TAGS:
-        yield "\n" if not tag.wiki_markup else ""
-    if tag.contents is not None:
-        yield from _texts(tag.contents)
+    def _node(self, opening: Any, stream: Tokens) -> Iterator[Any]:
+        """The tokens of a node up to its closing one."""
+        closing, depth = CLOSING.get(opening.__name__), 1
+        while closing and depth:
+            token = next(stream, None)
+            if token is None:
+                raise self.error("a node has no end")
+            yield token
+            name = type(token).__name__
+            depth += (type(token) is opening) - (name in closing)
+
+    def _link(self, _: Any, stream: Tokens, found: list[str]) -> None:
+        kinds = self.kinds
+        title, token = self._raw(stream, (kinds.WikilinkSeparator, kinds.WikilinkClose))
+        bare = type(token) is kinds.WikilinkClose
+        shown = not _FILE_LINK.match(title) and not (bare and _LANGUAGE_LINK.match(title))
+        if bare:
+            found.append(title.removeprefix(":") if shown else "")
+        else:
+            self._walk(stream, found if shown else [], (kinds.WikilinkClose,))
+
+    def _external_link(self, _: Any, stream: Tokens, found: list[str]) -> None:
+        kinds = self.kinds
+        token = self._walk(stream, [], (kinds.ExternalLinkSeparator, kinds.ExternalLinkClose))
+        if type(token) is kinds.ExternalLinkSeparator:
+            self._walk(stream, found, (kinds.ExternalLinkClose,))
+
+    def _template(self, _: Any, stream: Tokens, found: list[str]) -> None:
+        kinds = self.kinds
+        name, token = self._raw(stream, (kinds.TemplateParamSeparator, kinds.TemplateClose))
+        shown = SHOWN_TEMPLATES.get(name.strip().lower())
+        arguments: list[str] = []
+        while type(token) is kinds.TemplateParamSeparator:
+            if shown is None:
+                for _ in self._node(kinds.TemplateOpen, stream):
+                    pass
+                return
+            value: list[str] = []
+            ends = (kinds.TemplateParamSeparator, kinds.TemplateClose)
+            token = self._walk(stream, value, (*ends, kinds.TemplateParamEquals))
+            if type(token) is kinds.TemplateParamEquals:
+                token = self._walk(stream, [], ends)
+            else:
+                arguments.append("".join(value))
+        if shown is not None:
+            found.append(" ".join(arguments[shown]))
+
+    def _tag(self, opening: Any, stream: Tokens, found: list[str]) -> None:
+        kinds = self.kinds
+        parts = (kinds.TagAttrStart, kinds.TagCloseOpen, kinds.TagCloseSelfclose)
+        written: list[str] = []
+        token = self._walk(stream, written, parts)
+        while type(token) is kinds.TagAttrStart:
+            token = self._walk(stream, [], parts)
+        name = "".join(written).strip().lower()
+        if name in LIST_TAGS:
+            found.append(LIST_MARK)
+        elif name in LINE_TAGS and not opening.wiki_markup:
+            found.append("\n")
+        if type(token) is kinds.TagCloseOpen:
+            self._walk(stream, [] if name in DROPPED_TAGS else found, (kinds.TagOpenClose,))
+            self._walk(stream, [], (kinds.TagCloseClose,))
+
+    def _entity(self, opening: Any, stream: Tokens, found: list[str]) -> None:
+        taken = [opening, *self._node(type(opening), stream)]
+        (entity,) = self.parser._builder.build(taken).nodes
+        found.append(entity.normalize() or "")
+
+    def _heading(self, opening: Any, stream: Tokens, found: list[str]) -> None:
+        self._walk(stream, [], (self.kinds.HeadingEnd,))
+        found.append("\n")
+
+    def _dropped(self, closing: Any) -> Callable[[Any, Tokens, list[str]], None]:
+        def drop(_: Any, stream: Tokens, __: list[str]) -> None:
+            self._walk(stream, [], (closing,))
+
+        return drop
 
 
 def _tidy(line: str) -> str:

@@ -51,6 +51,7 @@ class Ase(Method):
     """
 
     name: ClassVar[str] = "ase.v1"
+    purpose: ClassVar[str] = "a plain baseline"
     normed: ClassVar[bool] = True
     config_type: ClassVar[type[AseConfig]] = AseConfig
     config: AseConfig

@@ -64,6 +64,7 @@ class Method(Configurable, ABC):
     Attributes:
         reads_text: Whether it observes running text.
         learns: Whether it takes steps, so that reading the text again teaches it more.
+        purpose: What its table is good for, in a few words; empty for methods of the literature.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
@@ -71,6 +72,7 @@ class Method(Configurable, ABC):
     reads_text: ClassVar[bool] = True
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
+    purpose: ClassVar[str] = ""
 
     def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config

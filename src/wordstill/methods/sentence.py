@@ -60,6 +60,7 @@ class Sentence(Method):
     """
 
     name: ClassVar[str] = "sentence.v1"
+    purpose: ClassVar[str] = "sentences as plain means"
     config_type: ClassVar[type[SentenceConfig]] = SentenceConfig
     config: SentenceConfig
 

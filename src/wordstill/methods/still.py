@@ -100,6 +100,7 @@ class Still(Method):
     """
 
     name: ClassVar[str] = "still.v2"
+    purpose: ClassVar[str] = "words, analogies and sentences"
     config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
 

@@ -10,16 +10,22 @@ decides for each text.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields
+from importlib.metadata import version
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.files import atomic_path
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
+from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus import Corpus
+from wordstill.errors import DataError
 from wordstill.teacher.gathering import FormTable, SentenceRuns, SubwordTable, whole_passage
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
 
@@ -27,6 +33,8 @@ FORMS_AT_ONCE = 50_000
 PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
 MOSTLY_UNSPACED = 0.2
 """From so many unspaced forms for each paragraph on, the fast way would gain little."""
+LEAST_KEPT = 50_000
+"""Fewer forms are tokenized in a second."""
 TOGETHER = 64
 """Most texts that are tokenized as one."""
 
@@ -52,18 +60,36 @@ class SubwordSource(Protocol):
 
 
 class FormSubwords:
-    """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form."""
+    """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form.
 
-    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int = FORMS_AT_ONCE) -> None:
+    Those of a large store are kept beside it for the next run with the same tokenizer, where that is possible.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokenizer: SubwordTokenizer,
+        forms_at_once: int = FORMS_AT_ONCE,
+        least_kept: int = LEAST_KEPT,
+    ) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
+        place = KeptSubwords(corpus, tokenizer) if len(corpus.forms) >= least_kept else None
+        chunk = None if place is None else place.load()
+        if chunk is None:
+            chunk = self._tokenized(corpus, tokenizer, forms_at_once)
+            if place is not None:
+                place.save(chunk)
+        self.table = FormTable(*chunk, offsets_of(chunk.lengths)[:-1])
+
+    @staticmethod
+    def _tokenized(corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int) -> _FormChunk:
         joinable = joining_changes_nothing(tokenizer, _sample(corpus))
         encode = encode_joined if joinable else SubwordTokenizer.encode
         chunks = [
             _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, stop)), start, stop)
             for start, stop in _chunks(corpus, forms_at_once)
         ]
-        ids, lengths, word_start, word_end = map(np.concatenate, zip(*chunks))
-        self.table = FormTable(ids, lengths, word_start, word_end, offsets_of(lengths)[:-1])
+        return _FormChunk(*map(np.concatenate, zip(*chunks)))
 
     def sentence_lengths(self, first: int, last: int) -> Ints:
         """Subwords of each sentence."""
@@ -75,6 +101,35 @@ class FormSubwords:
     def read(self, texts: Ints) -> SubwordTable:
         """Subwords of texts, gathered from those of their forms."""
         return self.table.read(self._passage, texts)
+
+
+class KeptSubwords:
+    """The subwords of all forms of a store, in a file beside them that carries its checksum; one for each tokenizer."""
+
+    def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
+        self.forms, self.hash = corpus.forms, corpus.hash
+        made_by = f"{version('tokenizers')} {tokenizer.definition}"
+        self.key = hashlib.sha256(made_by.encode()).hexdigest()
+        self.path = corpus.path / f"subwords-{self.key[:16]}.safetensors"
+
+    def load(self) -> _FormChunk | None:
+        """What an earlier run kept; None where there is nothing, or not what belongs here."""
+        if not self.path.exists():
+            return None
+        try:
+            arrays, facts = read_checked(self.path, ())
+            chunk = _FormChunk(**arrays)
+        except (DataError, OSError, TypeError, ValueError):
+            return None
+        sizes = (len(chunk.lengths), len(chunk.word_start), len(chunk.word_end), len(chunk.ids))
+        words = len(self.forms.word_starts)
+        fits = sizes == (len(self.forms), words, words, int(chunk.lengths.sum()))
+        return chunk if fits and facts == {"store": self.hash, "tokenizer": self.key} else None
+
+    def save(self, chunk: _FormChunk) -> None:
+        """Keep them; a folder that cannot be written is left alone."""
+        with suppress(DataError, OSError), atomic_path(self.path) as path:
+            write_tensors(path, chunk._asdict(), {"store": self.hash, "tokenizer": self.key}, checksum=True)
 
 
 class TextSubwords:
