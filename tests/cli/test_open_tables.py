@@ -81,15 +81,22 @@ def test_info_of_a_store(cli, store, text):
     assert str(text) in out
 
 
-def test_info_verifies_only_when_asked(cli, vectors, tmp_path):
+def test_changed_words_are_an_error_and_changed_numbers_when_asked(cli, vectors, tmp_path):
     copy = tmp_path / "ase"
     shutil.copytree(vectors / "ase", copy)
     words = (copy / "words.txt").read_text()
     (copy / "words.txt").write_text(words.replace("babar", "rabab", 1))
+    damaged = cli("info", copy)
+    assert damaged.code == 1
+    assert "words.txt" in damaged.err
+    (copy / "words.txt").write_text(words)
+    numbers = bytearray((copy / "vectors.safetensors").read_bytes())
+    numbers[-5] ^= 1
+    (copy / "vectors.safetensors").write_bytes(numbers)
     assert cli("info", copy).code == 0
     damaged = cli("info", copy, "--verify")
     assert damaged.code == 1
-    assert "words.txt" in damaged.err
+    assert "vectors.safetensors" in damaged.err
 
 
 def test_info_as_json(cli, vectors, store):

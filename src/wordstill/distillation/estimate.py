@@ -131,8 +131,7 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
     tables = [method.finish() for method in methods]
     finishing = time.monotonic() - start
     finished, rows = _peak_memory(), len(plan.vocabulary)
-    states = [tensor for method in methods for tensor in method.state_dict().values()]
-    checkpoint = sum(tensor.nbytes for tensor in states)
+    checkpoint = sum(method.memory_after(round(plan.corpus.n_words / share)) for method in methods)
     on_gpu = teacher.device.type == "cuda"
     # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
     more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading

@@ -138,8 +138,13 @@ class Method(Configurable, ABC):
         """
 
     def memory(self) -> int:
-        """Bytes that this method keeps for the whole run."""
+        """Bytes that this method keeps so far."""
         return sum(tensor.nbytes for tensor in self.state_dict().values())
+
+    def memory_after(self, words: int) -> int:
+        """Bytes that this method keeps once it has read so many words."""
+        growing = [part for part in self.parts.values() if isinstance(part, Growing)]
+        return self.memory() + sum(part.memory_after(words) - part.memory() for part in growing)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything learnt so far, by name."""

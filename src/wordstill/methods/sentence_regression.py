@@ -17,6 +17,7 @@ COLUMNS_AT_ONCE = 64
 TOLERANCE = 1e-3
 MOST_STEPS = 50
 FIRST_CAPACITY = 1 << 16
+BYTES_PER_WORD = 8
 MOST_WORDS = 1 << 27
 """Words whose sentences are kept; a regression on more gains nothing that a paragraph in n does not show."""
 
@@ -66,6 +67,14 @@ class Bags:
         if {"words", "n_sentences"} <= state.keys():
             self.size, self.n_sentences = len(state["words"]), int(state["n_sentences"])
             self._grow(self.size)
+
+    def memory(self) -> int:
+        """Bytes of the pairs."""
+        return BYTES_PER_WORD * self.size
+
+    def memory_after(self, words: int) -> int:
+        """Bytes of the pairs of a text, if all its words are known."""
+        return BYTES_PER_WORD * min(words, MOST_WORDS)
 
     def merge(self, other: Accumulator) -> None:
         """Add the sums and append the sentences."""

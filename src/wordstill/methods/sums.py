@@ -30,6 +30,14 @@ class Growing(Protocol):
         """Take the sizes of a saved state."""
         ...
 
+    def memory(self) -> int:
+        """Bytes of what has grown so far."""
+        ...
+
+    def memory_after(self, words: int) -> int:
+        """Bytes of what will have grown after so many words of text."""
+        ...
+
 
 class Unmergeable:
     """A part of a learner. Its row table refuses to be merged, so this is never asked for the result."""
