@@ -6,13 +6,15 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from wordstill.core.progress import BARS_ANYWHERE
 
 if TYPE_CHECKING:
     from wordstill.teacher import Teacher
@@ -31,6 +33,14 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The demo comes first: it takes minutes, in which other processes of pytest-xdist run the other tests."""
     items.sort(key=lambda item: item.path.name != "test_demo.py")
+
+
+@pytest.fixture
+def bars() -> Iterator[None]:
+    """Progress bars are drawn, although there is no terminal."""
+    token = BARS_ANYWHERE.set(True)
+    yield
+    BARS_ANYWHERE.reset(token)
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def test_words_that_never_occur_have_no_vector_unless_spelling_gives_one(make_te
     assert ("unheard" in found) == ("the sea" in found) == (name == "fasttext")
 
 
-def test_progress_shows_time_left_and_loss(planted, name, capsys):
+def test_progress_shows_time_left_and_loss(planted, name, bars, capsys):
     trained(planted, spec_of(name), progress=True)
     shown = capsys.readouterr().err
     assert f"{name}: 100%" in shown
@@ -176,7 +176,7 @@ def test_without_gensim_it_says_what_to_install(planted, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     for name in ("skipgram", "fasttext"):
-        with pytest.raises(MissingExtra, match=r"wordstill\[eval\]"):
+        with pytest.raises(MissingExtra, match=r"wordstill\[train\]"):
             trained(planted, spec_of(name))
 
 

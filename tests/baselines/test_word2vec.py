@@ -98,7 +98,7 @@ def test_several_workers(planted, topics_apart):
     assert topics_apart(WordVectors(planted.vocabulary.keys, found.vectors)) > 0.5
 
 
-def test_the_loss_is_shown(planted, capsys, monkeypatch):
+def test_the_loss_is_shown(planted, bars, capsys, monkeypatch):
     monkeypatch.setattr("wordstill.baselines.base.SECONDS_BETWEEN_REPORTS", 0.0)
     Skipgram(SkipgramConfig(dim=10, epochs=2, subsample=0), Training(progress=True)).fit(planted)
     shown = capsys.readouterr().err

@@ -98,7 +98,7 @@ def test_nothing_is_told_where_nothing_was_wrong(tmp_path):
         assert len(formats.read(tmp_path / "x.txt", repair=True)) == 2
 
 
-def test_a_bar_over_the_bytes(tmp_path, capsys):
+def test_a_bar_over_the_bytes(tmp_path, bars, capsys):
     WordVectors(["a", "b"], MATRIX[:2]).save(tmp_path / "x.txt.gz")
     formats.read(tmp_path / "x.txt.gz", progress=True)
     assert "x.txt.gz: 100%" in capsys.readouterr().err

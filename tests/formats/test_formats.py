@@ -54,7 +54,7 @@ def test_an_archive_of_numpy_is_refused(tmp_path):
 
 
 def test_an_unknown_suffix_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"ending in '.pkl'.*\.bin.*name the format"):
+    with pytest.raises(UsageError, match=r"Unknown extension '.pkl'.*\.bin.*name the format"):
         formats.write(TABLE, tmp_path / "table.pkl")
 
 

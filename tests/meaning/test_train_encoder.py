@@ -107,7 +107,7 @@ def test_a_training_shorter_than_its_warm_up_says_so(teacher, triples, tmp_path)
         train_encoder(triples, teacher, tmp_path / "encoder", config)
 
 
-def test_a_stopped_training_is_resumed_to_the_same_weights(triples, teacher, tmp_path, monkeypatch, capsys):
+def test_a_stopped_training_is_resumed_to_the_same_weights(triples, teacher, tmp_path, monkeypatch, capsys, bars):
     whole, _ = train_encoder(triples, teacher, tmp_path / "whole", CONFIG)
     out, step = tmp_path / "meaning", torch.optim.AdamW.step
 

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import torch
@@ -46,7 +47,7 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
 
 @pytest.mark.parametrize("wanted", ["", "gpu", "cuda:99", "meta", "cpu:x"])
 def test_devices_that_cannot_be_used(wanted):
-    with pytest.raises(UsageError, match=rf"The device '{wanted}' cannot be used here \(.+\). Use auto, cpu or cuda"):
+    with pytest.raises(UsageError, match=rf"The device '{wanted}' cannot be used here. Use auto or cpu"):
         choose_device(wanted)
 
 
@@ -125,6 +126,12 @@ def test_processors_without_trouble_are_left_alone(announced, processor):
     assert device.ISA_VARIABLE not in os.environ
 
 
+def children() -> set[str]:
+    """Numbers of this process's children, ended ones that nobody has waited for included."""
+    threads = Path("/proc/self/task").iterdir()
+    return {number for thread in threads for number in (thread / "children").read_text().split()}
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
 @pytest.mark.parametrize(
     ("product", "survives"),
@@ -138,9 +145,9 @@ def test_processors_without_trouble_are_left_alone(announced, processor):
 )
 def test_a_product_is_tried_in_a_child(product, survives, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "linear", product)
+    before = children()
     assert survives_bfloat16(seconds=1) is survives
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() == before
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="products are tried in a child on Linux only")
