@@ -15,7 +15,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Prior, Weight, frequent_words, mix, shrunk_table
-from wordstill.methods.sentence_regression import Bags, observe_bags, regress
+from wordstill.methods.sentence_regression import TOLERANCE, Bags, observe_bags, regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -180,10 +180,16 @@ class Still(Method):
         if self.isolated_below is not None and self.lower is not None:
             self.isolated_below.add(ids, states.words(self.lower), known)
 
-    def finish(self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> WordVectors:
-        """Shrink, whiten, mix and reduce, block by block of words."""
+    def finish(
+        self,
+        provenance: Mapping[str, Any] | None = None,
+        *,
+        rows_at_once: int = ROWS_AT_ONCE,
+        tolerance: float = TOLERANCE,
+    ) -> WordVectors:
+        """Shrink, whiten, mix and reduce, block by block of words; ``tolerance`` is that of `regress`."""
         frequent = frequent_words(self.states.counts, self.isolated.counts, self.run.width)
-        sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once)
+        sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once, tolerance)
         blocks = self._blocks(sentence)
         dim = min(USUAL_DIM, len(blocks) * self.run.width) if self.config.dim is None else self.config.dim
         vectors = mix(
@@ -222,11 +228,12 @@ class Still(Method):
             blocks.append(Block(sentence, weight=config.sentence_weight))
         return [block for block in blocks if block.weight]
 
-    def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int) -> RowSums:
+    def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int, tolerance: float) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""
         prior = shrunk_table(self._state_block(), frequent, rows_at_once)
         rows = RowSums(len(prior), prior.shape[1], prior.device)
-        rows.sums, rows.counts[:] = regress(bags, prior, self.config.strength).table, 1
+        rows.sums = regress(bags, prior, self.config.strength, tolerance=tolerance).table
+        rows.counts[:] = 1
         return rows
 
 
