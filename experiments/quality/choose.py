@@ -90,7 +90,7 @@ class Sums:
     def candidates(self) -> Iterator[tuple[str, Tensor]]:
         """Tables with lengths, by label."""
         base = self.method.config
-        prior = shrunk_table(self.method._state_block(), self.frequent)
+        prior = shrunk_table(self.method.state_block(), self.frequent)
         yield "ase", prior
         assert self.method.bags is not None
         tables = {strength: regress(self.method.bags, prior, strength).table for strength in STRENGTHS}
@@ -116,7 +116,7 @@ class Sums:
     def mixed(self, config: StillConfig, sentence: Tensor) -> Tensor:
         """The table of some settings, with the lengths of the sentence regression."""
         self.method.config = config
-        blocks = [block for block in self.method._blocks(self._as_rows(sentence)) if block.weight]
+        blocks = [block for block in self.method.blocks(self._as_rows(sentence)) if block.weight]
         parts = [block.weight * self._unit(block) for block in blocks]
         chosen = torch.cat([part[self.common] for part in parts], dim=1).double()
         mean = chosen.mean(dim=0)

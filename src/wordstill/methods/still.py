@@ -190,7 +190,7 @@ class Still(Method):
         """Shrink, whiten, mix and reduce, block by block of words; ``tolerance`` is that of `regress`."""
         frequent = frequent_words(self.states.counts, self.isolated.counts, self.run.width)
         sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once, tolerance)
-        blocks = self._blocks(sentence)
+        blocks = self.blocks(sentence)
         dim = min(USUAL_DIM, len(blocks) * self.run.width) if self.config.dim is None else self.config.dim
         vectors = mix(
             blocks,
@@ -207,13 +207,15 @@ class Still(Method):
         """Lengths of the rows of the sentence regression, where there is one."""
         return super().sentence_weights(vectors) if self.lengths is None else self.lengths
 
-    def _state_block(self) -> Block:
+    def state_block(self) -> Block:
+        """The word's own states."""
         config = self.config
         return Block(self.states, self.isolated, config.state_prior, config.state_exponent, config.state_weight)
 
-    def _blocks(self, sentence: RowSums | None) -> list[Block]:
+    def blocks(self, sentence: RowSums | None) -> list[Block]:
+        """What is mixed, given the rows of the sentence regression."""
         config = self.config
-        blocks = [self._state_block()]
+        blocks = [self.state_block()]
         low = self.isolated if self.isolated_below is None else self.isolated_below
         prior = config.context_prior
         if self.below is not None:
@@ -230,7 +232,7 @@ class Still(Method):
 
     def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int, tolerance: float) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""
-        prior = shrunk_table(self._state_block(), frequent, rows_at_once)
+        prior = shrunk_table(self.state_block(), frequent, rows_at_once)
         rows = RowSums(len(prior), prior.shape[1], prior.device)
         rows.sums = regress(bags, prior, self.config.strength, tolerance=tolerance).table
         rows.counts[:] = 1
