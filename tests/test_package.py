@@ -35,6 +35,7 @@ ROOMS = (
     "baselines",
     "evaluation",
     "meaning",
+    "analysis",
     "reproduction",
     "explore",
     "cli",

@@ -1,0 +1,1 @@
+"""Questions to tables, answered with their uncertainty: change, associations, senses, norms, word lists."""
