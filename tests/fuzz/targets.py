@@ -61,8 +61,8 @@ class Target:
     file: str = "seed"
     checked: tuple[str, ...] = ()
     """Files of which no change may go unnoticed: the result must be an error or what it was."""
-    slow: bool = False
-    """Needs a process for each input."""
+    seconds: int = 5
+    """Of work that an input may take."""
 
 
 def digest(*parts: Any) -> str:
@@ -73,7 +73,7 @@ def digest(*parts: Any) -> str:
     return found.hexdigest()
 
 
-def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ...] = ()) -> Target:
+def _table(name: str, format: str, *, checked: tuple[str, ...] = (), seconds: int = 5) -> Target:
     def use(path: Path) -> str:
         table = formats.read(path, format)
         table.find(["king", "kings"])
@@ -82,7 +82,7 @@ def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ..
         formats.recognize(path)
         return digest(table.words, table.matrix)
 
-    return Target(name, lambda path: TABLE.save(path, format), use, file=name, slow=slow, checked=checked)
+    return Target(name, lambda path: TABLE.save(path, format), use, file=name, checked=checked, seconds=seconds)
 
 
 def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
@@ -177,9 +177,9 @@ def _read_learnt(path: Path) -> str:
     return digest(Pipeline.load(path).transform(TABLE).matrix)
 
 
-def _read_record(path: Path) -> None:
+def _read_record(path: Path) -> str:
     keep_record(path, {"command": "work", "seed": 0})
-    read_record(path)
+    return digest(read_record(path))
 
 
 WORDNET = "00000001 03 n 02 king 0 ruler 0 001 @ 00000002 n 0000 | a gloss\n00000002 03 n 01 person 0 000 | another\n"
@@ -254,6 +254,7 @@ def _targets() -> list[Target]:
             lambda path: keep_record(path, {"command": "work", "seed": 0}) and None,
             _read_record,
             file="settings.json",
+            checked=("",),
         ),
         Target(
             "transforms",
@@ -283,7 +284,7 @@ def _targets() -> list[Target]:
             Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         ]
     if find_spec("pyarrow"):
-        plain += [_table("table.parquet", "parquet", slow=True), _parquet_text()]
+        plain += [_table("table.parquet", "parquet", seconds=30), _parquet_text()]
     return plain
 
 
@@ -294,7 +295,7 @@ def _parquet_text() -> Target:
 
         parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path)
 
-    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", slow=True)
+    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", seconds=30)
 
 
 TARGETS = {target.name: target for target in _targets()}

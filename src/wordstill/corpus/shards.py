@@ -93,7 +93,7 @@ class Shard:
     def load(self) -> dict[str, NDArray[np.uint32]]:
         """The arrays ``tokens``, ``sentences`` and ``paragraphs``."""
         with reading(self.arrays, remedy=f"Delete {self.folder} and start again."):
-            arrays, _ = read_checked(self.arrays, ())
+            arrays, _ = read_checked(self.arrays)
             return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
 
 
