@@ -204,6 +204,15 @@ def output_folder(path: Path) -> Path:
     return path
 
 
+def words_or_file(text: str) -> list[str]:
+    """The words of a file with one on each line, or of a text with commas between them."""
+    from wordstill.core.text_io import read_word_list
+
+    if Path(text).is_file():
+        return list(read_word_list(Path(text)))
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def refuse_report(path: Path | None, *, overwrite: bool) -> None:
     """Refuse a report that exists, before the work for it begins."""
     from wordstill.core.files import refuse_existing
