@@ -44,6 +44,7 @@ def main() -> None:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
         sys.exit(f"not up to date: {names}; run python -m experiments.tables")
     for path, text in stale.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
