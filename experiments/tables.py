@@ -38,14 +38,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or picture is stale")
     check = parser.parse_args().check
-    made = [*pages(), *((ROOT / name, picture()) for name, picture in PICTURES.items())]
-    stale = {path: text for path, text in made if not path.exists() or path.read_text() != text}
+    stale = stale_files()
     if check and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
         sys.exit(f"not up to date: {names}; run python -m experiments.tables")
     for path, text in stale.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def stale_files() -> dict[Path, str]:
+    """Pages and pictures that are not what the results say, with what they should say."""
+    made = [*pages(), *((ROOT / name, picture()) for name, picture in PICTURES.items())]
+    return {path: text for path, text in made if not path.exists() or path.read_text() != text}
 
 
 def pages() -> Iterator[tuple[Path, str]]:
