@@ -140,8 +140,8 @@ class Fuzzer:
         # A process that dies is a finding; where it was is found by running its input again.
         faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        for number in HANGS:
-            signal.signal(number, signal.SIG_DFL)
+        for ending in HANGS:
+            signal.signal(ending, signal.SIG_DFL)
         if sys.platform == "linux":
             used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
@@ -242,7 +242,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", default=[])
     given = parser.parse_args()
     # Nothing here needs to survive a power cut.
-    os.fsync = lambda _: None
+    os.fsync = lambda fd: None
     folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     totals: dict[str, Counter[str]] = {}
     try:

@@ -54,7 +54,7 @@ class Target:
     """A reader."""
 
     name: str
-    make: Callable[[Path], None]
+    make: Callable[[Path], object]
     """Writes the seed, a file or a folder, to a path."""
     read: Callable[[Path], Any]
     """Reads a path; what it gives is compared for a checked target."""
@@ -86,7 +86,7 @@ def _table(name: str, format: str, *, checked: tuple[str, ...] = (), seconds: in
 
 
 def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
-    return Target(name, lambda path: path.write_bytes(content) and None, read, file=name)
+    return Target(name, lambda path: path.write_bytes(content), read, file=name)
 
 
 def _text(name: str, content: bytes, **settings: Any) -> Target:
@@ -208,7 +208,8 @@ def _make_triples(path: Path) -> None:
     from wordstill.meaning.occurrence import Occurrence
     from wordstill.meaning.triples import Triple, write_triples
 
-    write_triples(path, [Triple(*[Occurrence("the old bank", 8, 12)] * 3)] * 3, {"triples": 3})
+    occurrence = Occurrence("the old bank", 8, 12)
+    write_triples(path, [Triple(occurrence, occurrence, occurrence)] * 3, {"triples": 3})
 
 
 def _read_triples(path: Path) -> None:
@@ -251,7 +252,7 @@ def _targets() -> list[Target]:
         Target("checkpoint", _make_checkpoint, _read_checkpoint, file="checkpoint", checked=("",)),
         Target(
             "record",
-            lambda path: keep_record(path, {"command": "work", "seed": 0}) and None,
+            lambda path: keep_record(path, {"command": "work", "seed": 0}),
             _read_record,
             file="settings.json",
             checked=("",),

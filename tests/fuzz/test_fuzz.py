@@ -56,7 +56,7 @@ def test_a_finding_is_found(tmp_path):
                 pass
         return len(content)
 
-    target = Target("toy", lambda path: path.write_bytes(b"seed!") and None, read, checked=("",), seconds=1)
+    target = Target("toy", lambda path: path.write_bytes(b"seed!"), read, checked=("",), seconds=1)
     fuzzer = Fuzzer(target, tmp_path)
     inputs = [b"raise", b"die", b"other", b"much longer", b"hang", b"seed!"]
     fuzzer.input = lambda number: (tmp_path / "seed", inputs[number])
