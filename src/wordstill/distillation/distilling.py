@@ -19,11 +19,11 @@ from wordstill.core.resume import (
     write_record,
 )
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.corpus.background import preparing
 from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
+from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress

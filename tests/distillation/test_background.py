@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from wordstill.corpus import PrepareConfig, prepare
-from wordstill.corpus.background import preparing
 from wordstill.corpus.preparation import STORE
+from wordstill.distillation.background import preparing
 from wordstill.errors import DataError, WordstillError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux prepares meanwhile")
