@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,19 @@ from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress
+from wordstill.distillation.folding import fold_facts, make_cells, table_maker
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, FOLDS, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -57,6 +58,9 @@ def distill(
     field: str | None = None,
     language: str | None = None,
     segmenter: str | None = None,
+    group: str | None = None,
+    bins: str | None = None,
+    folds: int | None = None,
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
@@ -86,6 +90,9 @@ def distill(
         field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
         language: Keep only paragraphs in this language, such as ``en``.
         segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        group: Which group each document belongs to: a JSONL field or a column, ``folder`` or ``file:REGEX``.
+        bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
@@ -126,6 +133,9 @@ def distill(
         field=field,
         language=language,
         segmenter=segmenter,
+        group=group,
+        bins=bins,
+        folds=folds,
         read=read,
         epochs=epochs,
         seed=seed,
@@ -259,8 +269,10 @@ def load(
         teacher = load_teacher(config.teacher, work)
     profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
     config.specs(teacher)
+    # Folds are of documents, unless the text was prepared without them.
+    prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
     with profiler.part("preparing the text"):
-        return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+        return teacher, open_or_prepare(paths, prepare, work, progress=progress)
 
 
 def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
@@ -295,8 +307,10 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        cells = make_cells(corpus, vocabulary, config, specs)
+        folds = fold_facts(corpus, cells, config)
         recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, folds
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -310,6 +324,8 @@ def make_plan(
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
             length=config.length,
+            cells=cells,
+            make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
         methods = {spec.label: spec.build(context) for spec in specs}
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
@@ -333,10 +349,7 @@ PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
         VocabularyConfig,
         {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
     ),
-    "prepare": (
-        PrepareConfig,
-        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
-    ),
+    "prepare": (PrepareConfig, {name: name for name in ("format", "field", "language", "segmenter", "group", "bins")}),
 }
 """Which arguments of `distill` belong to which part of the config, and what they are called there."""
 

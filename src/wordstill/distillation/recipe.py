@@ -32,6 +32,8 @@ class Recipe:
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
+    folds: dict[str, Any] | None = None
+    """How the text is divided into folds and groups; None keeps no rows by fold, and says nothing."""
 
     @classmethod
     def resolve(
@@ -45,6 +47,7 @@ class Recipe:
         epochs: int = 1,
         lengths: str = "raw",
         development: dict[str, Any] | None = None,
+        folds: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
@@ -58,15 +61,21 @@ class Recipe:
             lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
+            folds=folds,
         )
 
     def to_json(self) -> str:
         """Deterministic JSON."""
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+        return json.dumps(self.facts(), sort_keys=True, ensure_ascii=False)
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data; folds are part of it only where there are some."""
+        facts = asdict(self)
+        return facts if self.folds is not None else {name: fact for name, fact in facts.items() if name != "folds"}
 
     def provenance(self, label: str) -> dict[str, Any]:
         """What the artefact of one method says of itself."""
-        facts = asdict(self)
+        facts = self.facts()
         facts["method"] = facts.pop("methods")[label]
         return facts
 

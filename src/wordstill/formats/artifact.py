@@ -8,6 +8,7 @@
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
     subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), or the
                           arrays of `NgramVectors`; kind and settings are metadata
+    folds.safetensors     rows for parts of the text, if they were kept: the arrays of `Folds`; names are metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
@@ -41,15 +42,17 @@ from wordstill.formats.record import json_text, parse_object, provenance_text, r
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
 from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
+from wordstill.vectors.folds import Folds
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
-SUBWORDS = "subwords.safetensors"
+SUBWORDS, FOLDS = "subwords.safetensors", "folds.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
     "fasttext": NgramTable,
     "ngrams": NgramVectors,
     "floret": FloretTable,
 }
+FOLD_NAMES = ("groups", "dealt")
 SUBWORD_ARRAYS = ("rows", "keys", "places", "origin")
 SUBWORD_LIMITS = {**LARGEST, "buckets": 2**31 - 1}
 COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "pq": ProductRows}
@@ -78,8 +81,8 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     for name in (CONFIG, *HASHED):
         _must_be_there(path / name)
     config = _config(path / CONFIG)
-    if SUBWORDS in config["sha256"]:
-        _must_be_there(path / SUBWORDS)
+    for name in {SUBWORDS, FOLDS} & set(config["sha256"]):
+        _must_be_there(path / name)
     if verify:
         _verify(path, config)
     matrix, counts = _arrays(path / TENSORS, config)
@@ -95,6 +98,7 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
         except WordstillError as error:
             raise FormatError(f"{path}: {error}") from None
         table.verify_on_use(partial(_verify, path, config))
+        table.folds = _read_folds(path / FOLDS, config) if FOLDS in config["sha256"] else None
         return table
     table = make_table(
         path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
@@ -125,7 +129,7 @@ def recognizes(path: Path) -> bool:
 
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
-        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD, *MAPS}
+        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, FOLDS, CONFIG, CARD, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")
@@ -138,6 +142,7 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
         write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
         (folder / WORDS).write_bytes(words)
         _write_subwords(folder, vectors)
+        _write_folds(folder, vectors)
         config = {
             "format": "wordstill",
             "schema": SCHEMAS[dtype],
@@ -174,7 +179,7 @@ def _must_be_there(path: Path) -> None:
 
 
 def _verify(path: Path, config: dict[str, Any]) -> None:
-    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS}):
+    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS, FOLDS}):
         with reading(path / name, FormatError):
             if sha256_of(path / name) != config["sha256"].get(name):
                 raise _changed(path / name, config)
@@ -277,6 +282,30 @@ def _read_subwords(path: Path, dim: int) -> SubwordVectors:
         return made(**parts)
     except UsageError as error:
         raise FormatError(f"{path}: {error}") from None
+
+
+def _write_folds(folder: Path, vectors: WordVectors) -> None:
+    if vectors.folds is not None:
+        parts = {field.name: getattr(vectors.folds, field.name) for field in fields(Folds)}
+        names = {name: json.dumps(parts.pop(name), ensure_ascii=False) for name in FOLD_NAMES}
+        write_tensors(folder / FOLDS, parts, names)
+
+
+def _read_folds(path: Path, config: dict[str, Any]) -> Folds:
+    """Memory-map the rows of parts of the text; they must fit the table."""
+    tensors, metadata = map_tensors(path)
+    expected = {field.name for field in fields(Folds)} - set(FOLD_NAMES)
+    rows = tensors.get("rows")
+    if set(tensors) != expected or rows is None or rows.ndim != 2 or rows.shape[1] != config["dim"]:
+        raise FormatError(f"{path} has {sorted(tensors)}, expected {sorted(expected)} with rows of {config['dim']}.")
+    try:
+        parts: dict[str, Any] = {name: array.view(np.ndarray) for name, array in tensors.items()}
+        folds = Folds(**parts | {name: tuple(map(str, json.loads(metadata[name]))) for name in FOLD_NAMES})
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise FormatError(f"{path}: {error}") from None
+    if len(folds.words) and not 0 <= folds.words[0] <= folds.words[-1] < config["rows"]:
+        raise FormatError(f"{path} has rows of words up to {folds.words[-1]}, expected {config['rows']} words.")
+    return folds
 
 
 ARTIFACT = Format(

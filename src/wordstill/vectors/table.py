@@ -16,6 +16,7 @@ from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.display import table_html
+from wordstill.vectors.folds import Folds, group_names, group_table
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+BLOCK_ROWS = 8192
 
 
 class WordVectors:
@@ -41,6 +43,7 @@ class WordVectors:
         subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
             them unless `with_backoff` says otherwise.
         tokenizer: Cuts texts into words of the table, if the table came with one.
+        folds: Rows for parts of the text, if they were kept.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -53,6 +56,7 @@ class WordVectors:
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
         tokenizer: TextTokenizer | None = None,
+        folds: Folds | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -66,7 +70,7 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
-        self.tokenizer: TextTokenizer | None = tokenizer
+        self.tokenizer, self.folds = tokenizer, folds
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
@@ -113,10 +117,8 @@ class WordVectors:
         if self._unchecked or self._verify is not None:
             self.check_finite()
         unit = np.empty((len(self), self.dim), dtype=np.float32)
-        start = 0
-        for block in self.blocks():
+        for start, block in zip(range(0, len(self), BLOCK_ROWS), self.blocks()):
             unit[start : start + len(block)] = unit_rows(block)
-            start += len(block)
         unit.flags.writeable = False
         return unit
 
@@ -235,6 +237,7 @@ class WordVectors:
     _repr_html_ = table_html
     get_vector, distance = gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
+    groups, group = property(group_names), group_table
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
@@ -291,7 +294,7 @@ class WordVectors:
 
         return hub.upload(self, name, private=private, token=token)
 
-    def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
         for start in range(0, len(self), rows):
             yield self._decoded(slice(start, start + rows))
@@ -305,17 +308,15 @@ class WordVectors:
         if self._verify is not None:
             self._verify()
             self._verify = None
-        start = 0
         if self.compressed is not None:
             return
-        for block in self.blocks():
+        for start, block in zip(range(0, len(self), BLOCK_ROWS), self.blocks()):
             if not np.isfinite(block).all():
                 row, column = np.argwhere(~np.isfinite(block))[0]
                 raise DataError(
                     f"The vector of {self.words[start + row]!r} (row {start + row}) has {block[row, column]} "
                     f"at position {column}; every number must be finite. Check what produced it."
                 )
-            start += len(block)
         self._unchecked = False
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
