@@ -15,7 +15,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
-from wordstill.corpus.folds import Cells
+from wordstill.corpus.division.folds import Cells
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.cells import CellSums
 from wordstill.methods.linear_algebra import unit_rows
