@@ -14,7 +14,7 @@ import torch
 
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
-from wordstill.corpus.division.folds import LEAST_FOLDS, Cells, deal_folds
+from wordstill.corpus.division.dealing import LEAST_FOLDS, Cells, deal_folds
 from wordstill.distillation import DistillConfig, distill, folding
 from wordstill.distillation.estimate import dry_run
 from wordstill.errors import DataError, FormatError, UsageError

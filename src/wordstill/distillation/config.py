@@ -12,6 +12,7 @@ from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.base import Length
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.methods.specification import LAYER, MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
@@ -44,6 +45,8 @@ class DistillConfig(Config):
     epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: Annotated[int, SEEDS] = 0
+    occurrences: OccurrenceConfig | None = None
+    """Which occurrences are kept beside the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
     folds: Annotated[int | None, Range(0, 1000)] = None
     """Folds of documents, for each group on average, whose rows are kept as well; 0 keeps none. None takes 20, or
@@ -75,6 +78,8 @@ class DistillConfig(Config):
         specs = resolve_specs(self.requests, METHODS, teacher.depth)
         for spec in specs:
             spec.kind.check(spec.config, teacher.width)
+        if self.occurrences is not None:
+            self.occurrences.at_depth(teacher.depth)
         return specs
 
 

@@ -19,6 +19,7 @@ from wordstill.core.resume import (
     write_record,
 )
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
+from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
@@ -30,14 +31,15 @@ from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, FOLDS, MAPS, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, FOLDS, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
+from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, *MAPS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, OCCURRENCES, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -64,6 +66,7 @@ def distill(
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
+    occurrences: int | OccurrenceConfig | None = None,
     config: DistillConfig | None = None,
     resume: bool | None = None,
     overwrite: bool = False,
@@ -96,6 +99,8 @@ def distill(
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
+        occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
+            `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
         overwrite: Replace an existing result, and throw away a stopped run.
@@ -139,6 +144,7 @@ def distill(
         read=read,
         epochs=epochs,
         seed=seed,
+        occurrences=OccurrenceConfig(occurrences) if isinstance(occurrences, int) else occurrences,
     )
     target = None if out is None else Path(out)
     if target is not None:
@@ -231,7 +237,11 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            return {label: self._finish(label, method, done) for label, method in engine.methods.items()}
+            methods = engine.methods.items()
+            tables = {label: self._finish(label, method, done) for label, method in methods if method.makes_table}
+            for _, method in methods:
+                method.attach(tables.values())
+            return tables
 
     def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
         chosen = method.report()
@@ -308,9 +318,10 @@ def make_plan(
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
         cells = make_cells(corpus, vocabulary, config, specs)
-        folds = fold_facts(corpus, cells, config)
+        kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
+        beside = None if kept is None else kept.facts(), fold_facts(corpus, cells, config)
         recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, folds
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -328,6 +339,9 @@ def make_plan(
             make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
         methods = {spec.label: spec.build(context) for spec in specs}
+        if kept is not None:
+            chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
+            methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)

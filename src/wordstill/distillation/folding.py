@@ -16,7 +16,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Configured
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.division.folds import LEAST_FOLDS, Cells, deal_folds
+from wordstill.corpus.division.dealing import LEAST_FOLDS, Cells, deal_folds
 from wordstill.distillation.config import DistillConfig, refuse_without_folds
 from wordstill.methods import Method
 from wordstill.methods.sums import TableMaker

@@ -32,6 +32,8 @@ class Recipe:
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
+    occurrences: dict[str, Any] | None = None
+    """Which occurrences are kept beside the tables; None keeps none."""
     folds: dict[str, Any] | None = None
     """How the text is divided into folds and groups; None keeps no rows by fold, and says nothing."""
 
@@ -47,6 +49,7 @@ class Recipe:
         epochs: int = 1,
         lengths: str = "raw",
         development: dict[str, Any] | None = None,
+        occurrences: dict[str, Any] | None = None,
         folds: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
@@ -61,6 +64,7 @@ class Recipe:
             lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
+            occurrences=occurrences,
             folds=folds,
         )
 
@@ -69,9 +73,9 @@ class Recipe:
         return json.dumps(self.facts(), sort_keys=True, ensure_ascii=False)
 
     def facts(self) -> dict[str, Any]:
-        """As plain data; folds are part of it only where there are some."""
-        facts = asdict(self)
-        return facts if self.folds is not None else {name: fact for name, fact in facts.items() if name != "folds"}
+        """As plain data; what is kept beside the vectors is part of it only where something is."""
+        beside = ("folds", "occurrences")
+        return {name: fact for name, fact in asdict(self).items() if fact is not None or name not in beside}
 
     def provenance(self, label: str) -> dict[str, Any]:
         """What the artefact of one method says of itself."""

@@ -8,6 +8,8 @@
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
     subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), or the
                           arrays of `NgramVectors`; kind and settings are metadata
+    occurrences.safetensors  a sample of the words' occurrences, if one was kept: the arrays of `Occurrences`; the
+                          layer is metadata
     folds.safetensors     rows for parts of the text, if they were kept: the arrays of `Folds`; names are metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
@@ -43,10 +45,11 @@ from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
 from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
 from wordstill.vectors.folds import Folds
+from wordstill.vectors.occurrences import Occurrences
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
-SUBWORDS, FOLDS = "subwords.safetensors", "folds.safetensors"
+SUBWORDS, FOLDS, OCCURRENCES = "subwords.safetensors", "folds.safetensors", "occurrences.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
     "fasttext": NgramTable,
     "ngrams": NgramVectors,
@@ -81,10 +84,10 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     for name in (CONFIG, *HASHED):
         _must_be_there(path / name)
     config = _config(path / CONFIG)
-    for name in {SUBWORDS, FOLDS} & set(config["sha256"]):
+    for name in {SUBWORDS, FOLDS, OCCURRENCES} & config["sha256"].keys():
         _must_be_there(path / name)
     if verify:
-        _verify(path, config)
+        _verify(path, config, (*HASHED, SUBWORDS, FOLDS, OCCURRENCES))
     matrix, counts = _arrays(path / TENSORS, config)
     subwords = _read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
     data = (path / WORDS).read_bytes()
@@ -98,13 +101,16 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
         except WordstillError as error:
             raise FormatError(f"{path}: {error}") from None
         table.verify_on_use(partial(_verify, path, config))
-        table.folds = _read_folds(path / FOLDS, config) if FOLDS in config["sha256"] else None
-        return table
-    table = make_table(
-        path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
-    )
-    if not recorded:
-        options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
+    else:
+        table = make_table(
+            path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
+        )
+        if not recorded:
+            options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
+    if OCCURRENCES in config["sha256"]:
+        table.occurrences = _read_occurrences(path / OCCURRENCES, config)
+    if FOLDS in config["sha256"] and recorded and not options.repair:
+        table.folds = _read_folds(path / FOLDS, config)
     return table
 
 
@@ -129,7 +135,8 @@ def recognizes(path: Path) -> bool:
 
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
-        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, FOLDS, CONFIG, CARD, *MAPS}
+        others := {entry.name for entry in path.iterdir()}
+        - {TENSORS, WORDS, SUBWORDS, FOLDS, OCCURRENCES, CONFIG, CARD, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")
@@ -143,6 +150,9 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
         (folder / WORDS).write_bytes(words)
         _write_subwords(folder, vectors)
         _write_folds(folder, vectors)
+        if vectors.occurrences is not None:
+            layer = {"layer": str(vectors.occurrences.layer)}
+            write_tensors(folder / OCCURRENCES, vectors.occurrences.arrays, layer)
         config = {
             "format": "wordstill",
             "schema": SCHEMAS[dtype],
@@ -178,8 +188,8 @@ def _must_be_there(path: Path) -> None:
         raise FormatError(f"{path} is missing; the folder is not a whole table of vectors.")
 
 
-def _verify(path: Path, config: dict[str, Any]) -> None:
-    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS, FOLDS}):
+def _verify(path: Path, config: dict[str, Any], names: tuple[str, ...] = (*HASHED, SUBWORDS)) -> None:
+    for name in sorted(({*HASHED} | config["sha256"].keys()) & {*names}):
         with reading(path / name, FormatError):
             if sha256_of(path / name) != config["sha256"].get(name):
                 raise _changed(path / name, config)
@@ -258,6 +268,20 @@ def _write_subwords(folder: Path, vectors: WordVectors) -> None:
             write_tensors(folder / SUBWORDS, tensors, metadata)
 
 
+def _read_occurrences(path: Path, config: dict[str, Any]) -> Occurrences:
+    """Memory-map the states; the file is compared with its SHA-256 when they are used."""
+    tensors, metadata = map_tensors(path)
+    layer = metadata.get("layer", "")
+    try:
+        if not (layer.isdecimal() and layer.isascii() and len(layer) < 6):
+            raise UsageError(f"The layer is {layer!r}, expected a number.")
+        occurrences = Occurrences.from_arrays(tensors, int(layer))
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
+    occurrences.verify_on_use(partial(_verify, path.parent, config, (OCCURRENCES,)))
+    return occurrences
+
+
 def _read_subwords(path: Path, dim: int) -> SubwordVectors:
     """Memory-map the rows; they must be as long as the vectors."""
     tensors, metadata = map_tensors(path)
@@ -305,6 +329,7 @@ def _read_folds(path: Path, config: dict[str, Any]) -> Folds:
         raise FormatError(f"{path}: {error}") from None
     if len(folds.words) and not 0 <= folds.words[0] <= folds.words[-1] < config["rows"]:
         raise FormatError(f"{path} has rows of words up to {folds.words[-1]}, expected {config['rows']} words.")
+    folds.verify_on_use(partial(_verify, path.parent, config, (FOLDS,)))
     return folds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
-from wordstill.corpus.division.folds import Cells
+from wordstill.corpus.division.dealing import Cells
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.cells import CellSums
 from wordstill.methods.linear_algebra import unit_rows
@@ -73,6 +73,7 @@ class Method(Configurable, ABC):
 
     Attributes:
         reads_text: Whether it observes running text.
+        makes_table: Whether it has a table to finish; otherwise what it keeps is attached to the others' tables.
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
@@ -80,6 +81,7 @@ class Method(Configurable, ABC):
     """
 
     reads_text: ClassVar[bool] = True
+    makes_table: ClassVar[bool] = True
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
     purpose: ClassVar[str] = ""
@@ -139,6 +141,9 @@ class Method(Configurable, ABC):
     @abstractmethod
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The table of vectors, with its provenance. Words without any evidence are left out."""
+
+    def attach(self, tables: Iterable[WordVectors]) -> None:
+        """Give the finished tables of a run what is kept beside them; nothing by default."""
 
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
         """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
@@ -257,8 +262,10 @@ class Method(Configurable, ABC):
         vocabulary = self.run.vocabulary
         words = [word for word, keep in zip(vocabulary.keys, kept) if keep]
         matrix, counts = vectors.cpu().numpy()[kept], vocabulary.counts[kept]
-        folds = None if cell_rows is None or self.cells is None else self._folds(self.cells, cell_rows, scale, kept)
-        return WordVectors(words, matrix, counts=counts, provenance=provenance, folds=folds)
+        table = WordVectors(words, matrix, counts=counts, provenance=provenance)
+        if cell_rows is not None and self.cells is not None:
+            table.folds = self._folds(self.cells, cell_rows, scale, kept)
+        return table
 
     def _folds(self, cells: CellSums, cell_rows: CellRows, scale: Tensor, kept: NDArray[np.bool_]) -> Folds:
         """Rows of the cells that were read, with the length that makes them add up to the word's row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from wordstill.corpus.division.folds import Cells
+from wordstill.corpus.division.dealing import Cells
 from wordstill.methods.sums import RowSums, TableMaker
 from wordstill.teacher.states import WordStates
 

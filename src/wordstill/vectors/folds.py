@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ class Folds:
     sizes: NDArray[np.int64]
     groups: tuple[str, ...]
     dealt: tuple[str, ...]
+    _pending: ClassVar[list[Callable[[], None]]] = []
 
     def __post_init__(self) -> None:
         cells, folds = len(self.rows), len(self.group_of_fold)
@@ -52,6 +54,17 @@ class Folds:
             raise UsageError("The folds of a table are of groups that have no name.")
         if len(self.dealt) != len(self.groups) or (np.diff(self.words) < 0).any():
             raise UsageError("The folds of a table are not in order, or its groups not complete.")
+
+    def verify_on_use(self, verify: Callable[[], None]) -> None:
+        """Have the numbers compared with their checksum before they are used for the first time."""
+        object.__setattr__(self, "_pending", [verify])
+
+    def verified(self) -> Folds:
+        """These, once they are known to be as recorded."""
+        for verify in self._pending:
+            verify()
+        object.__setattr__(self, "_pending", [])
+        return self
 
     def __len__(self) -> int:
         return len(self.group_of_fold)
@@ -114,4 +127,4 @@ def with_folds(vectors: WordVectors) -> Folds:
             "The table keeps no groups or folds. Distil it with --folds 20, from a text that was prepared with --group "
             "if groups are to be compared."
         )
-    return vectors.folds
+    return vectors.folds.verified()

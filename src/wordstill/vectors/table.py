@@ -24,6 +24,7 @@ from wordstill.vectors.sentence_words import TextTokenizer
 
 if TYPE_CHECKING:
     from wordstill.explore.notebook import Notebook
+    from wordstill.vectors.occurrences import Occurrences
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -43,7 +44,6 @@ class WordVectors:
         subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
             them unless `with_backoff` says otherwise.
         tokenizer: Cuts texts into words of the table, if the table came with one.
-        folds: Rows for parts of the text, if they were kept.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -56,7 +56,6 @@ class WordVectors:
         provenance: Mapping[str, Any] | None = None,
         subwords: SubwordVectors | None = None,
         tokenizer: TextTokenizer | None = None,
-        folds: Folds | None = None,
         distinct: bool = False,
     ) -> None:
         self.words: tuple[str, ...] = tuple(words)
@@ -70,7 +69,9 @@ class WordVectors:
         self.counts = checked_counts(counts, len(self.words))
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
-        self.tokenizer, self.folds = tokenizer, folds
+        self.tokenizer: TextTokenizer | None = tokenizer
+        self.folds: Folds | None = None
+        self.occurrences: Occurrences | None = None
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
@@ -234,8 +235,7 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
-    _repr_html_ = table_html
-    get_vector, distance = gensim_names.get_vector, gensim_names.distance
+    _repr_html_, get_vector, distance = table_html, gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
     groups, group = property(group_names), group_table
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
