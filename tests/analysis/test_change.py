@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -179,7 +180,7 @@ def test_claims_that_cannot_be_made(table: WordVectors):
     assert found.reason is not None
     assert "'0' is too small for a p-value" in found.reason
     assert all(each.p is None for each in found.words)
-    unequal = with_other(table, Folds(**vars(folds) | {"sizes": np.array([100] * 6 + [300] * 6)}))
+    unequal = with_other(table, dataclasses.replace(folds, sizes=np.array([100] * 6 + [300] * 6)))
     assert "cannot be exchanged" in str(change(unequal, "a", "b").reason)
 
 
@@ -240,8 +241,8 @@ def test_sure_neighbors(table: WordVectors):
     assert found["rare"] is None
     folds = table.folds
     assert folds is not None
-    few = Folds(
-        **vars(folds) | {name: getattr(folds, name)[folds.words == 1] for name in ("rows", "words", "folds", "counts")}
+    few = dataclasses.replace(
+        folds, **{name: getattr(folds, name)[folds.words == 1] for name in ("rows", "words", "folds", "counts")}
     )
     with pytest.raises(UsageError, match="'still' has no rows by fold"):
         sure_neighbors(with_other(table, few), ["still"])
