@@ -72,6 +72,7 @@ class Engine:
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
+                self.stages[number].on_end(progress.cut)
                 last = self.stages[number].should_stop()
                 after = len(self.stages) if last else number + 1
                 progress = replace(progress, stage=after, position=(0, 0), words=0)

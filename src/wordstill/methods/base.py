@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -48,10 +48,17 @@ class RunContext:
     length: Length = "raw"
     """What the lengths of rows say."""
 
+    whole: RunContext | None = None
+    """The run that a snapshot is taken of; None for a run itself."""
+
     @cached_property
     def unseen(self) -> NDArray[np.int64]:
-        """Ids of the words of the vocabulary that never occur in the text."""
-        return np.flatnonzero(self.vocabulary.counts == 0)
+        """Ids of the words of the vocabulary that never occur in the text, also not after a snapshot."""
+        return np.flatnonzero(self.vocabulary.counts == 0) if self.whole is None else self.whole.unseen
+
+    def so_far(self, counts: NDArray[np.int64], words: int) -> RunContext:
+        """The run when so many words are read, and words of the vocabulary have occurred so often [V]."""
+        return replace(self, vocabulary=self.vocabulary.counted(counts), words=words, whole=self)
 
 
 class Method(Configurable, ABC):
