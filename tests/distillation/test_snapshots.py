@@ -160,12 +160,12 @@ def test_sizes_as_text(text, sizes):
 
 @pytest.mark.parametrize("text", ["", "1M,", "x", "1.5", "-3", "0", "1T"])
 def test_sizes_that_are_none(text):
-    with pytest.raises(UsageError, match="sizes in words, as in 500k,1M,10M"):
+    with pytest.raises(UsageError, match="numbers of words, as in 500k,1M,10M"):
         read_sizes(text)
 
 
 def test_snapshots_that_cannot_be():
-    with pytest.raises(UsageError, match="Snapshots must grow"):
+    with pytest.raises(UsageError, match="Sizes must grow"):
         read_sizes("3M,1M")
     with pytest.raises(UsageError, match="read once; got epochs=2"):
         DistillConfig(("x2static",), epochs=2, snapshots=(10,))

@@ -16,6 +16,8 @@ from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
 
+from wordstill.errors import UsageError
+
 if TYPE_CHECKING:
     from wordstill.distillation.config import DistillConfig
     from wordstill.distillation.early_stopping import EarlyStopping
@@ -98,6 +100,15 @@ def command(
             "N", "With --development: stop after N epochs without improvement; by default 1.", panel=LEARNING, min=1
         ),
     ] = None,
+    score_every: Annotated[
+        str | None,
+        option(
+            "WORDS",
+            "With --development: also score so often during an epoch, as in 500k; the scores are kept with the table, "
+            "and wordstill plot training draws them.",
+            panel=LEARNING,
+        ),
+    ] = None,
     snapshots: Annotated[
         str | None,
         option(
@@ -139,7 +150,7 @@ def command(
     )
     options.output_folder(out)
     _warn_of_idle_settings(config)
-    early_stopping = read_development(development, patience)
+    early_stopping = read_development(development, patience, _one_size(score_every))
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
         return
@@ -167,6 +178,16 @@ def command(
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
+
+
+def _one_size(text: str | None) -> int | None:
+    from wordstill.distillation.snapshots import read_sizes
+
+    if text is None:
+        return None
+    if len(sizes := read_sizes(text)) > 1:
+        raise UsageError(f"--score-every is one number of words, as in 500k; got {text!r}.")
+    return sizes[0]
 
 
 def _whole_labels(tables: Mapping[str, WordVectors]) -> list[str]:

@@ -341,6 +341,7 @@ def make_plan(
             words=corpus.n_words,
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
+            scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
         )
         methods = {spec.label: spec.build(context) for spec in specs}

@@ -103,6 +103,7 @@ class Engine:
                     words=progress.words + batch.n_words,
                     cut=progress.cut + batch.n_truncated,
                 )
+                stage.on_words(progress.words - batch.n_words, progress.words)
                 bar.update(batch.n_words)
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:

@@ -33,7 +33,7 @@ def read_sizes(text: str) -> tuple[int, ...]:
     """
     sizes = [_size(part.strip(), text) for part in text.split(",")]
     if any(size >= after for size, after in pairwise(sizes)):
-        raise UsageError(f"Snapshots must grow, as in 1M,3M,10M; got {text!r}.")
+        raise UsageError(f"Sizes must grow, as in 1M,3M,10M; got {text!r}.")
     return tuple(sizes)
 
 
@@ -118,5 +118,5 @@ def _size(part: str, text: str) -> int:
     unit = "" if found is None else found[2].lower().replace("m", "M").replace("g", "G")
     words = 0.0 if found is None else float(found[1]) * UNITS[unit]
     if not words or words != round(words):
-        raise UsageError(f"Snapshots are sizes in words, as in 500k,1M,10M; got {part!r} in {text!r}.")
+        raise UsageError(f"Sizes are numbers of words, as in 500k,1M,10M; got {part!r} in {text!r}.")
     return round(words)

@@ -52,6 +52,8 @@ class Stage:
     """How many words they hold, for the time left."""
     should_stop: Callable[[], bool] = lambda: False
     """Early stopping: asked when the stage is done, and True skips the stages after it."""
+    on_words: Callable[[int, int], None] = lambda before, after: None
+    """Called after every batch, with the words of the stage that were read before and after it."""
     on_end: Callable[[int], None] = lambda cut: None
     """Called when the stage is done, with the number of sentences cut so far."""
 
@@ -104,7 +106,14 @@ def make_stages(
             text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, paragraphs=part)
             observing = readers if epoch == 1 else learners
             stages.append(Stage(title, text, observing, isolated=False, words=until - read))
+            if early_stopping is not None and learners:
+                stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
             start, read = end, until
         if early_stopping is not None and learners:
             stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
+
+
+def _counted_on(early_stopping: EarlyStopping, learners: Sequence[Method], start: int) -> Callable[[int, int], None]:
+    """Scoring during a stage, with words counted from the beginning of the run."""
+    return lambda before, after: early_stopping.score_during(learners, start + before, start + after)

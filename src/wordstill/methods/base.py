@@ -45,6 +45,8 @@ class RunContext:
     """How often it will be read."""
     keeps_best: bool = False
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
+    scored: int = 0
+    """How often they are scored in all, after epochs and between."""
     length: Length = "raw"
     """What the lengths of rows say."""
 
@@ -124,6 +126,13 @@ class Method(Configurable, ABC):
         Called only if the method learns; True if the best table is ``patience`` epochs old.
         """
         raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
+
+    def score_now(self, score: Callable[[WordVectors], float]) -> float:
+        """Score the table as it is in the middle of an epoch, for the curve of the training, and note it there.
+
+        Called only if the method learns.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_now")
 
     def report(self) -> dict[str, Any]:
         """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""

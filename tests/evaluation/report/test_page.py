@@ -13,7 +13,7 @@ from wordstill.evaluation import evaluate
 from wordstill.evaluation.comparison import neighbor_table
 from wordstill.evaluation.report import plots
 from wordstill.evaluation.report.page import Exhibits, html
-from wordstill.evaluation.report.plots import RELATIONS, relation_points
+from wordstill.evaluation.report.relation_points import RELATIONS, relation_points
 from wordstill.evaluation.studies import Curve
 from wordstill.vectors import WordVectors
 
