@@ -36,7 +36,7 @@ export class WordView {
         h("p", { class: "quiet" }, [own.count === null ? "" : `${number(own.count)} times in the text · `, `row ${number(own.rank)}`].join("")),
         link({ view: "map", at: "" }, { class: "button" }, "Show on the map"),
       ),
-      h("div", { class: "columns" }, this.tables(report, other), this.sentenceBox()),
+      h("div", { class: Object.keys(report.tables).length > 1 ? "columns several" : "columns" }, this.tables(report, other), this.sentenceBox()),
     );
     say(`${own.word}, ${Object.keys(report.tables).length} tables`);
     this.showSentences(own.word, other, table, 0);

@@ -14,6 +14,7 @@ const STRONG_FONT = '700 15px "Iowan Old Style", "Palatino Linotype", Palatino, 
 const NEAR_FONT = '600 13.5px "Iowan Old Style", "Palatino Linotype", Palatino, Georgia, serif';
 const NEIGHBORS = 20;
 const LISTED = 300;
+const COMMON = 150;
 
 export class MapView {
   constructor(api, contents) {
@@ -342,14 +343,21 @@ export class MapView {
     fill($("#in-view-words"), (this.shown ?? []).slice(0, 60).map((point) => h("li", {}, h("a", { class: "word", href: linkOf({ word: this.points.words[point], at: "" }) }, this.points.words[point]))));
   }
 
+  // The zoom that spreads the closest neighbors over half of the screen: on a map some may lie far away.
+  fitting(point) {
+    const { x, y } = this.points;
+    const away = this.near.map(({ point: near }) => Math.hypot(x[near] - x[point], y[near] - y[point])).sort((one, other) => one - other);
+    return away.length ? clamp(0.5 / (away[Math.floor(away.length * 0.4)] + 1e-6), 2.5, 16) : 5;
+  }
+
   flyTo(point) {
     const { camera } = this;
-    const zoomed = Math.max(camera.zoom, 5);
+    const zoomed = this.fitting(point);
     // On a phone the panel covers the lower half.
     const lift = camera.width < 760 ? (0.25 * camera.height) / ((camera.scale / camera.zoom) * zoomed) : 0;
     const [x, y] = [this.points.x[point], this.points.y[point] - lift];
     const seen = !lift && Math.abs(camera.screenX(x) - camera.width / 2) < camera.width * 0.3 && Math.abs(camera.screenY(y) - camera.height / 2) < camera.height * 0.35;
-    if (seen && camera.zoom >= 3) return;
+    if (seen && camera.zoom > zoomed / 2 && camera.zoom < zoomed * 2) return;
     const from = { x: camera.x, y: camera.y, zoom: camera.zoom };
     const start = performance.now();
     const time = calm() ? 1 : 700;
@@ -503,11 +511,13 @@ export function neighborList(neighbors, { href, enter, leave, extra }) {
 function pointsOf({ words, counts, x, y, clusters, cluster_names: clusterNames }) {
   const rows = new Map(words.map((word, row) => [word, row]));
   const all = words.map((_, row) => row);
-  // Function words and numbers say little on a map: they come after the content words.
+  // Function words and numbers say little on a map: short and very frequent words come after the others.
   const telling = (row) => words[row].length > 3 && /^\p{L}+$/u.test(words[row]);
   const often = counts ? (one, other) => counts[other] - counts[one] || one - other : (one, other) => one - other;
   const sorted = all.slice().sort(often);
-  const importance = Int32Array.from([...sorted.filter(telling), ...sorted.filter((row) => !telling(row))]);
+  const common = new Set(counts ? sorted.slice(0, Math.min(COMMON, words.length / 50)) : []);
+  const weight = (row) => (telling(row) ? (common.has(row) ? 1 : 2) : 0);
+  const importance = Int32Array.from([2, 1, 0].flatMap((kind) => sorted.filter((row) => weight(row) === kind)));
   const extent = counts ? [counts[sorted[0]], counts[sorted[sorted.length - 1]]] : [1, 1];
   return {
     words,

@@ -26,6 +26,7 @@ from wordstill.cli import (
     train,
     transform,
 )
+from wordstill.cli.analysis import test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
@@ -74,6 +75,7 @@ for name, command, examples in (
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
+    ("test", test.command, test.EXAMPLES),
     ("explore", explore.command, explore.EXAMPLES),
     ("reproduce", reproduce.command, reproduce.EXAMPLES),
     ("plot", plot.command, plot.EXAMPLES),

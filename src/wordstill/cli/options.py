@@ -35,7 +35,7 @@ def argument(metavar: str, help: str, **settings: Any) -> Any:
     return typer.Argument(metavar=metavar, help=help, **settings)
 
 
-TEACHER, VOCABULARY, TEXT = "Teacher", "Vocabulary", "Text"
+TEACHER, VOCABULARY, TEXT, GROUPS = "Teacher", "Vocabulary", "Text", "Groups and folds"
 """Panels of the help, below the options that most people use."""
 
 Inputs = Annotated[
@@ -149,6 +149,24 @@ class TextOptions:
         "strict"
     )
     encoding: Annotated[str, option("NAME", "Encoding of text, JSONL and CSV files.", panel=TEXT)] = "utf-8"
+    group: Annotated[
+        str | None,
+        option(
+            "FIELD",
+            "Keep a group for every document, to compare them: a JSONL field or CSV or Parquet column, folder, or "
+            "file:REGEX for a part of the file's path.",
+            panel=GROUPS,
+        ),
+    ] = None
+    bins: Annotated[
+        str | None, option("SIZE", "Groups are dates: month, year, decade, century or a number of years.", panel=GROUPS)
+    ] = None
+    documents: Annotated[
+        bool,
+        flag(
+            "Keep which document each paragraph is from, for --folds; implied by --group.", "--documents", panel=GROUPS
+        ),
+    ] = False
 
     def config(self) -> PrepareConfig:
         """The settings, checked by their room."""

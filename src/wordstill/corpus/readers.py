@@ -107,20 +107,26 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
 
 
 def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
-    return _documents("documents", stream, read_column(stream, config.field), part_bytes)
+    return _documents("documents", stream, read_column(stream, config.field, _group_field(config)), part_bytes)
 
 
 def _read_csv(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     chunks = _utf8_chunks(stream, config, part_bytes)
-    texts = column_texts(chunks, stream.source.name, config.field, config.errors)
+    texts = column_texts(chunks, stream.source.name, config.field, config.errors, _group_field(config))
     return _documents("documents", stream, texts, part_bytes)
+
+
+def _group_field(config: PrepareConfig) -> str | None:
+    return None if config.grouping is None else config.grouping.field
 
 
 def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     return _documents("mediawiki", stream, read_pages(stream), part_bytes)
 
 
-def _documents(kind: PartKind, stream: Stream, texts: Iterable[str | bytes], part_bytes: int) -> Iterator[Part]:
+def _documents(
+    kind: PartKind, stream: Stream, texts: Iterable[str | bytes | list[str]], part_bytes: int
+) -> Iterator[Part]:
     held: list[bytes] = []
     size, number = 0, 1
     for text in texts:
@@ -191,8 +197,8 @@ def _paragraph_cut(held: bytes) -> int:
     return end + 1
 
 
-def read_column(stream: Stream, column: str) -> Iterator[bytes]:
-    """The texts of a column in order, as JSON; rows without a value are left out.
+def read_column(stream: Stream, column: str, group: str | None = None) -> Iterator[bytes]:
+    """The texts of a column in order, as JSON, with their values in ``group``; rows without a text are left out.
 
     Arrow reads them in a process of its own, which damaged data may end.
     """
@@ -203,7 +209,7 @@ def read_column(stream: Stream, column: str) -> Iterator[bytes]:
         raise DataError(f"{name}: Parquet must be read from an uncompressed file, not from a pipe.")
     size, unpacked = stream.source.size or 0, 0
     for message in contained(
-        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column}, name, limits
+        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column, "group": group}, name, limits
     ):
         share, _, lines = message.partition(b"\n")
         stream.position = size * int(share) // 1000

@@ -1,0 +1,364 @@
+"""Associations between words, tested: is one concept nearer to a pole than another, and by more than chance?
+
+With s(w) = mean over a in A of cos(w, a) - mean over b in B of cos(w, b), for attributes A and B:
+
+- ``weat`` (Caliskan et al. 2017): targets X and Y, d = (mean s over X - mean s over Y) / deviation of s over X and Y.
+- ``sc-weat`` (single category; the paper's WEFAT for a list): with c(a) the mean cosine of an attribute word and the
+  words of X, d = (mean c over A - mean c over B) / deviation of c over A and B.
+- ``rnd`` (relative norm distance, Garg et al. 2018): the mean over X of |x - mean of B| - |x - mean of A|.
+- ``projection``: the mean over X of the cosine of x with the axis mean of A - mean of B.
+
+Vectors have length one; deviations are those of a sample (n - 1). Positive always means nearer to A; Garg et al. write
+the other sign, and a sum. The p-value permutes which target word is in X or Y (``weat``), or which attribute word is in
+A or B (all others). The interval is a percentile bootstrap over the words of all lists. Everything follows from
+cosines, so that a permutation costs a few products of small matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.analysis.word_lists import AssociationTest, WordList
+from wordstill.errors import UsageError, unknown_name
+from wordstill.evaluation.lookup import rows_of, unit
+from wordstill.evaluation.protocol import ABSENT, resolve
+from wordstill.evaluation.statistics import RESAMPLES, Floats, Interval, checked_seed, percentiles
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+PERMUTATIONS = 100_000
+"""As many are drawn where there are more; where there are fewer, each is made once and the p-value is exact."""
+BLOCK = 4096
+LEAST = 4
+"""Words of each list that is permuted; with fewer there is neither a p-value nor an interval."""
+ROUNDING = 1e-9
+"""Of a value that a permutation must reach: sums in another order differ in their last digits."""
+
+
+@dataclass(frozen=True)
+class Association:
+    """The result of one test on one table."""
+
+    table: str
+    test: str
+    statistic: str
+    targets: tuple[str, ...]
+    attributes: tuple[str, ...]
+    effect: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+    permutations: int = 0
+    exact: bool = False
+    """Whether every permutation was made."""
+    two_sided: bool = False
+    published: float | None = None
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By list: words that were used, and words in the list."""
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By list: words without a vector, and words that are the same row of the table as an earlier one."""
+    words: Mapping[str, float] = field(default_factory=dict)
+    """What each target word adds: s(w), its own effect size for ``sc-weat``, or its distance or cosine."""
+    problem: str | None = None
+    """Why there is no effect, or no interval and no p-value."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        plain = dict(self.__dict__)
+        plain["interval"] = None if self.interval is None else list(self.interval)
+        for name in ("sizes", "missing"):
+            plain[name] = {key: list(value) for key, value in plain[name].items()}
+        return plain | {"targets": list(self.targets), "attributes": list(self.attributes), "words": dict(self.words)}
+
+
+def associations(
+    tables: Mapping[str, WordVectors],
+    tests: Sequence[AssociationTest],
+    statistic: str = "weat",
+    *,
+    two_sided: bool = False,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Association]:
+    """Run tests on tables.
+
+    Words are looked up as written, then in lower case. Statistics other than ``weat`` give a result for each list
+    of targets.
+
+    Args:
+        tables: By name.
+        tests: See `published_tests` and `read_tests`.
+        statistic: A name of `STATISTICS`.
+        two_sided: Whether the p-value counts permutations that are as far from 0 on either side; by default,
+            as in the paper, those that are at least as large.
+        permutations: Most permutations; fewer are all made, and the p-value is exact.
+        seed: Of the permutations and the bootstrap.
+    """
+    if statistic not in STATISTICS:
+        raise unknown_name("statistic", statistic, STATISTICS)
+    if permutations < 1:
+        raise UsageError(f"permutations must be 1 or more; got {permutations}.")
+    chosen, random = STATISTICS[statistic], checked_seed(seed)
+    found = []
+    for test in tests:
+        if chosen.targets == 2 and len(test.targets) != 2:
+            raise UsageError(
+                f"{statistic} compares two lists of targets, but the test {test.name!r} has one. "
+                "Use sc-weat, rnd or projection."
+            )
+        groups = [test.targets] if chosen.targets == 2 else [(one,) for one in test.targets]
+        for name, table in tables.items():
+            for targets in groups:
+                found.append(_tested(table, name, test, targets, chosen, (two_sided, permutations, random)))
+    return found
+
+
+class _Counts(NamedTuple):
+    """How often each word counts, (draws or 1, words): of the targets in X and Y, of the attributes in A and B."""
+
+    x: Floats
+    y: Floats
+    a: Floats
+    b: Floats
+
+
+@dataclass(frozen=True)
+class _Cosines:
+    cross: Floats
+    """Targets and attributes, (targets, attributes)."""
+    inner: Floats
+    """Attributes among themselves, (attributes, attributes)."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic of an association."""
+
+    targets: int
+    """Lists of targets that it compares."""
+    least: int
+    """Words of each list that is permuted; 1 is enough for a distance, not for a deviation."""
+    value: Callable[[_Cosines, _Counts], Floats]
+    """(draws,)"""
+    words: Callable[[_Cosines, _Counts], Floats]
+    """What each target word adds, (targets,)."""
+
+
+def _shares(counts: Floats) -> Floats:
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _contrast(scores: Floats, first: Floats, second: Floats) -> Floats:
+    """(Mean of the first - mean of the second) / deviation of both, (draws,); NaN where all scores are equal."""
+    both = first + second
+    total = both.sum(axis=1, keepdims=True)
+    mean = (both * scores).sum(axis=1, keepdims=True) / total
+    variance = (both * (scores - mean) ** 2).sum(axis=1) / (total[:, 0] - 1)
+    difference = ((_shares(first) - _shares(second)) * scores).sum(axis=1)
+    spread = variance > ROUNDING**2
+    quotient: Floats = np.divide(difference, np.sqrt(variance), out=np.full_like(variance, np.nan), where=spread)
+    return quotient
+
+
+def _gaps(cosines: _Cosines, counts: _Counts) -> Floats:
+    """s(w) of each target word, (draws or 1, targets)."""
+    gaps: Floats = (_shares(counts.a) - _shares(counts.b)) @ cosines.cross.T
+    return gaps
+
+
+def _weat(cosines: _Cosines, counts: _Counts) -> Floats:
+    return _contrast(_gaps(cosines, counts), counts.x, counts.y)
+
+
+def _single(cosines: _Cosines, counts: _Counts) -> Floats:
+    return _contrast(_shares(counts.x) @ cosines.cross, counts.a, counts.b)
+
+
+def _single_words(cosines: _Cosines, counts: _Counts) -> Floats:
+    return _contrast(cosines.cross, counts.a, counts.b)
+
+
+def _norm_gaps(cosines: _Cosines, counts: _Counts) -> Floats:
+    """|w - mean of B| - |w - mean of A| of each target word, (draws or 1, targets)."""
+    distances = []
+    for shares in (_shares(counts.b), _shares(counts.a)):
+        length = np.einsum("ri,ij,rj->r", shares, cosines.inner, shares, optimize=True)
+        distances.append(np.sqrt(np.maximum(1 - 2 * shares @ cosines.cross.T + length[:, None], 0)))
+    gaps: Floats = distances[0] - distances[1]
+    return gaps
+
+
+def _norm_distance(cosines: _Cosines, counts: _Counts) -> Floats:
+    distance: Floats = (_norm_gaps(cosines, counts) * _shares(counts.x)).sum(axis=1)
+    return distance
+
+
+def _projections(cosines: _Cosines, counts: _Counts) -> Floats:
+    """The cosine of each target word with the axis, (draws or 1, targets)."""
+    axis = _shares(counts.a) - _shares(counts.b)
+    length = np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", axis, cosines.inner, axis, optimize=True), 0))[:, None]
+    gaps = _gaps(cosines, counts)
+    cosine: Floats = np.divide(gaps, length, out=np.full_like(gaps, np.nan), where=length > ROUNDING)
+    return cosine
+
+
+def _projection(cosines: _Cosines, counts: _Counts) -> Floats:
+    mean: Floats = (_projections(cosines, counts) * _shares(counts.x)).sum(axis=1)
+    return mean
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "weat": Statistic(2, 2, _weat, lambda cosines, counts: _gaps(cosines, counts)[0]),
+    "sc-weat": Statistic(1, 2, _single, _single_words),
+    "rnd": Statistic(1, 1, _norm_distance, lambda cosines, counts: _norm_gaps(cosines, counts)[0]),
+    "projection": Statistic(1, 1, _projection, lambda cosines, counts: _projections(cosines, counts)[0]),
+}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The words of a list that a table has."""
+
+    words: tuple[str, ...]
+    units: Floats
+    missing: tuple[str, ...]
+
+
+def _known(table: WordVectors, chosen: WordList) -> _Known:
+    rows = resolve("default").rows(chosen.words, table)
+    _, first = np.unique(rows, return_index=True)
+    used = [number for number in sorted(first.tolist()) if rows[number] != ABSENT]
+    units = unit(rows_of(table, rows[used]))
+    used = [number for number, length in zip(used, np.linalg.norm(units, axis=1)) if length]
+    units = unit(rows_of(table, rows[used]))
+    missing = tuple(word for number, word in enumerate(chosen.words) if number not in used)
+    return _Known(tuple(chosen.words[number] for number in used), units, missing)
+
+
+def _tested(
+    table: WordVectors,
+    name: str,
+    test: AssociationTest,
+    targets: tuple[WordList, ...],
+    statistic: Statistic,
+    how: tuple[bool, int, int],
+) -> Association:
+    two_sided, permutations, seed = how
+    label = next(key for key, value in STATISTICS.items() if value is statistic)
+    lists = (*targets, *test.attributes)
+    known = [_known(table, chosen) for chosen in lists]
+    about: dict[str, Any] = {
+        "table": name,
+        "test": test.name,
+        "statistic": label,
+        "targets": tuple(one.name for one in targets),
+        "attributes": tuple(one.name for one in test.attributes),
+        "two_sided": two_sided,
+        "published": test.published if label == "weat" else None,
+        "sizes": {one.name: (len(part.words), len(one.words)) for one, part in zip(lists, known)},
+        "missing": {one.name: part.missing for one, part in zip(lists, known) if part.missing},
+    }
+    if problem := _too_few(lists, known, statistic, statistic.least):
+        return Association(**about, problem=problem)
+    *of_targets, a, b = known
+    words, attributes = (np.concatenate([part.units for part in side]) for side in (of_targets, (a, b)))
+    cosines = _Cosines(words @ attributes.T, attributes @ attributes.T)
+    first = len(of_targets[0].words)
+    sizes = (first, len(words) - first, len(a.words), len(b.words))
+    counts = _Counts(*_members(*sizes[:2]), *_members(*sizes[2:]))
+    effect = float(statistic.value(cosines, counts)[0])
+    if math.isnan(effect):
+        return Association(**about, problem="all associations are equal")
+    spelled = [word for part in of_targets for word in part.words]
+    about |= {"effect": effect, "words": dict(zip(spelled, statistic.words(cosines, counts).tolist()))}
+    if problem := _too_few(lists, known, statistic, LEAST):
+        return Association(**about, problem=f"no p-value: {problem}")
+    random = np.random.default_rng(seed)
+    p_value, made, exact = _permuted(statistic, cosines, counts, effect, two_sided, permutations, random)
+    interval = percentiles(statistic.value(cosines, _resampled(sizes, random)))
+    return Association(**about, interval=interval, p_value=p_value, permutations=made, exact=exact)
+
+
+def _too_few(lists: Sequence[WordList], known: Sequence[_Known], statistic: Statistic, least: int) -> str | None:
+    """Which list has too few words with vectors: less than ``least`` if it is permuted, none otherwise."""
+    for number, (chosen, part) in enumerate(zip(lists, known)):
+        permuted = (number < len(lists) - 2) == (statistic.targets == 2)
+        needed = least if permuted else 1
+        if len(part.words) < needed:
+            return (
+                f"{len(part.words)} of the {len(chosen.words)} words of {chosen.name!r} have vectors, {needed} needed"
+            )
+    return None
+
+
+def _members(first: int, second: int) -> tuple[Floats, Floats]:
+    """Which words are in the first and in the second list, both (1, words)."""
+    inside = (np.arange(first + second) < first)[None].astype(np.float64)
+    return inside, 1 - inside
+
+
+def _resampled(sizes: tuple[int, int, int, int], random: np.random.Generator) -> _Counts:
+    """Words of each list drawn with replacement."""
+
+    def drawn(first: int, second: int) -> Iterator[Floats]:
+        for before, size, after in ((0, first, second), (first, second, 0)):
+            counts = np.zeros((RESAMPLES, before + size + after))
+            if size:
+                counts[:, before : before + size] = random.multinomial(size, np.full(size, 1 / size), RESAMPLES)
+            yield counts
+
+    return _Counts(*drawn(*sizes[:2]), *drawn(*sizes[2:]))
+
+
+def _permuted(
+    statistic: Statistic,
+    cosines: _Cosines,
+    counts: _Counts,
+    effect: float,
+    two_sided: bool,
+    most: int,
+    random: np.random.Generator,
+) -> tuple[float, int, bool]:
+    """The p-value, the permutations that were made, and whether they are all there are."""
+    moved = counts.x if statistic.targets == 2 else counts.a
+    reached = made = 0
+    exact = math.comb(moved.shape[1], int(moved.sum())) <= most
+    for first in splits(moved.shape[1], int(moved.sum()), most, random):
+        second = 1 - first
+        changed = counts._replace(x=first, y=second) if statistic.targets == 2 else counts._replace(a=first, b=second)
+        values = statistic.value(cosines, changed)
+        least = (abs(effect) if two_sided else effect) - ROUNDING
+        reached += int(((np.abs(values) if two_sided else values) >= least).sum())
+        made += len(first)
+    # The words as they are count as one of the permutations; where all are made, they are among them.
+    return (reached / made if exact else (reached + 1) / (made + 1)), made, exact
+
+
+def splits(words: int, first: int, most: int, random: np.random.Generator) -> Iterator[Floats]:
+    """Blocks of ways to choose the first words: each once if there are few, else ``most`` random ones.
+
+    Yields:
+        1 for words that are chosen and 0 for others, (ways of the block, words).
+    """
+    if math.comb(words, first) <= most:
+        ways = combinations(range(words), first)
+        while block := [way for _, way in zip(range(BLOCK), ways)]:
+            yield _marked(np.array(block, dtype=np.int64).reshape(len(block), first), words)
+        return
+    for start in range(0, most, BLOCK):
+        keys = random.random((min(BLOCK, most - start), words))
+        yield _marked(np.argpartition(keys, first - 1, axis=1)[:, :first], words)
+
+
+def _marked(chosen: NDArray[np.int64], words: int) -> Floats:
+    marked = np.zeros((len(chosen), words))
+    np.put_along_axis(marked, chosen, 1.0, axis=1)
+    return marked

@@ -1,0 +1,148 @@
+"""``wordstill test``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli.evaluation_report import print_whole
+from wordstill.cli.open_tables import open_tables
+from wordstill.cli.options import AsJson, Overwrite, ReportFile, Seed, argument, flag, option, refuse_report
+from wordstill.cli.printing import show_facts, show_json, show_next
+from wordstill.core.guard import printable
+from wordstill.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from wordstill.analysis.association import Association
+    from wordstill.analysis.word_lists import AssociationTest
+
+EXAMPLES = """\
+wordstill test vectors glove.6B.100d.txt
+wordstill test vectors --test weat-6 --statistic sc-weat --each
+wordstill test vectors --lists my-lists.toml --two-sided --out associations.json"""
+SCHEMA = 1
+
+
+def command(
+    tables: Annotated[list[Path] | None, argument("TABLE", "Tables to test side by side, in any format.")] = None,
+    tests: Annotated[
+        list[str] | None,
+        option("NAME", "A test of --lists or a published one, weat-1 to weat-10; may be repeated.", "--test", "-t"),
+    ] = None,
+    lists: Annotated[
+        Path | None, option("FILE", "Your own word lists: .toml, .json, or plain lines of name: word, word.")
+    ] = None,
+    statistic: Annotated[str, option("NAME", "weat, sc-weat, rnd or projection.", "--statistic", "-s")] = "weat",
+    two_sided: Annotated[bool, flag("Two-sided p-values; by default one-sided, as in the paper.", "--two-sided")] = (
+        False
+    ),
+    permutations: Annotated[
+        int, option("N", "Permutations at most; where there are fewer, p is exact.", "--permutations", min=1)
+    ] = 100_000,
+    seed: Seed = 0,
+    each: Annotated[bool, flag("Also show the association of each target word.", "--each")] = False,
+    as_json: AsJson = False,
+    out: ReportFile = None,
+    overwrite: Overwrite = False,
+    list_tests: Annotated[bool, flag("List the tests with their words and stop.", "--list")] = False,
+) -> None:
+    """Test associations between words (WEAT and others): effect size, interval, permutation p-value, coverage."""
+    from wordstill.analysis.association import associations
+
+    chosen = _chosen(tests or [], lists)
+    if list_tests:
+        _show_lists(chosen)
+        return
+    if not tables:
+        raise UsageError("No table was named. Name at least one, or use --list to see the tests.")
+    refuse_report(out, overwrite=overwrite)
+    found = associations(
+        open_tables(tables), chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed
+    )
+    report = {"schema": SCHEMA, "seed": seed, "results": [result.to_dict() for result in found]}
+    if out is not None:
+        _write(out, report)
+    if as_json:
+        show_json(report)
+    else:
+        _show(found, each=each)
+    if all(result.effect is None for result in found):
+        raise DataError(f"No test could be run: {found[0].problem} (table {found[0].table}, test {found[0].test}).")
+    if not as_json and out is None:
+        same = [part for name in tests or () for part in ("--test", name)] + (["--lists", str(lists)] if lists else [])
+        show_next(("test", *tables, *same, "--statistic", statistic, "--each", "--out", "associations.json"))
+
+
+def _chosen(names: Sequence[str], lists: Path | None) -> list[AssociationTest]:
+    from wordstill.analysis.word_lists import find_test, published_tests, read_tests
+
+    own = read_tests(lists) if lists is not None else {}
+    if not names:
+        return list((own or published_tests()).values())
+    return [own[name] if name in own else find_test(name) for name in names]
+
+
+def _show_lists(tests: Sequence[AssociationTest]) -> None:
+    for test in tests:
+        typer.echo(printable(test.name))
+        show_facts({one.name: " ".join(one.words) for one in (*test.targets, *test.attributes)})
+
+
+def _write(out: Path, report: object) -> None:
+    import json
+
+    from wordstill.core.files import atomic_file
+
+    with atomic_file(out) as handle:
+        handle.write(f"{json.dumps(report, ensure_ascii=False, indent=1)}\n".encode())
+    typer.echo(f"Written: {out}", err=True)
+
+
+def _show(found: Sequence[Association], *, each: bool) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    sided = "two-sided" if found[0].two_sided else "one-sided"
+    shown = Table(
+        caption=f"{found[0].statistic} with a 95 % bootstrap interval over the words of all lists; positive: nearer to "
+        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled. Words used of those listed.",
+        caption_justify="left",
+    )
+    tables = list(dict.fromkeys(result.table for result in found))
+    for number, heading in enumerate(("test", "targets", "attributes", "paper", *tables)):
+        shown.add_column(escape(heading), justify="left" if number < 3 else "right", overflow="fold")
+    rows: dict[tuple[str, ...], dict[str, Association]] = {}
+    for result in found:
+        rows.setdefault((result.test, *result.targets), {})[result.table] = result
+    for by_table in rows.values():
+        some = next(iter(by_table.values()))
+        paper = "" if some.published is None else f"{some.published:+.2f}"
+        names = [some.test, "\n".join(some.targets), "\n".join(some.attributes), paper]
+        shown.add_row(*map(escape, [*names, *(_cell(by_table[table]) for table in tables)]))
+    print_whole(shown, names=4)
+    for result in found:
+        if result.missing:
+            left_out = "; ".join(f"{name}: {', '.join(words)}" for name, words in result.missing.items())
+            typer.echo(f"Not in {printable(result.table)} ({printable(result.test)}): {printable(left_out)}")
+    if each:
+        for result in found:
+            _show_words(result)
+
+
+def _cell(result: Association) -> str:
+    if result.effect is None:
+        return f"none: {result.problem}"
+    if result.interval is None:
+        return f"{result.effect:+.2f}\n{result.problem}"
+    used, listed = (sum(sizes) for sizes in zip(*result.sizes.values()))
+    value = f"{result.effect:+.2f} [{result.interval.low:+.2f}, {result.interval.high:+.2f}]"
+    return f"{value}\np {'=' if result.exact else '~'} {result.p_value:.2g}, {used} of {listed} words"
+
+
+def _show_words(result: Association) -> None:
+    typer.echo(f"\n{printable(result.test)} in {printable(result.table)}: {' / '.join(result.targets)}")
+    for word, value in sorted(result.words.items(), key=lambda item: -item[1]):
+        typer.echo(f"{value:+8.4f}  {printable(word)}")
