@@ -21,9 +21,7 @@ MOST_OF_A_TEST_SET = 0.75
 """One half may serve for choosing, if results are then reported on the other."""
 
 
-def read_development(
-    path: Path | None, patience: int | None = None, every: int | None = None
-) -> EarlyStopping | None:
+def read_development(path: Path | None, patience: int | None = None, every: int | None = None) -> EarlyStopping | None:
     """Word pairs with judgements, as early stopping by Spearman's correlation; None without a file.
 
     Raises:

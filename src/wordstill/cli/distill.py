@@ -15,7 +15,6 @@ from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
-
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import (
@@ -19,6 +21,7 @@ from wordstill.core.resume import (
     working_folder,
     write_record,
 )
+from wordstill.core.tensors import write_tensors
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
 from wordstill.corpus.sources import find_sources
@@ -31,14 +34,15 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, ATTENTION, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
+from wordstill.teacher.device import to_arrays
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, ATTENTION, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -145,18 +149,11 @@ def distill(
         loaded, corpus = load(
             inputs, settings, work.path, progress=progress, early_stopping=early_stopping, profiler=profiler
         )
-        tables = distill_from_teacher(
-            loaded,
-            corpus,
-            config=settings,
-            work=None if target is None else work.path,
-            resume=True,
-            progress=progress,
-            early_stopping=early_stopping,
-            profiler=profiler,
-        )
+        plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
+        tables = plan.run(resume=True, progress=progress)
         if target is not None:
-            write_artifacts(tables, target, overwrite=work.overwrite)
+            attention = {label: to_arrays(method.attention()) for label, method in plan.engine.methods.items()}
+            write_artifacts(tables, target, attention, overwrite=work.overwrite)
             for label in tables if settings.snapshots else ():
                 # Those taken on the way were read from the folder of the work.
                 tables[label] = WordVectors.load(place_of(label, tables, target), ARTIFACT.name)
@@ -353,12 +350,21 @@ def make_plan(
     return Plan(corpus, vocabulary, recipe, engine, snapshots)
 
 
-def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
-    """Write one table as ``out``, or several into folders of it; all of them or none."""
+def write_artifacts(
+    tables: Mapping[str, WordVectors],
+    out: Path,
+    attention: Mapping[str, Mapping[str, NDArray[Any]]] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write one table as ``out``, or several into folders of it, with their attention; all of them or none."""
     with atomic_folder(out, overwrite=overwrite) as folder:
         for label, table in tables.items():
             # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            table.save(place_of(label, tables, folder), ARTIFACT.name, overwrite=True)
+            place = place_of(label, tables, folder)
+            table.save(place, ARTIFACT.name, overwrite=True)
+            if beside := (attention or {}).get(label):
+                write_tensors(place / ATTENTION, beside, {"format": "wordstill"}, checksum=True)
 
 
 def place_of(label: str, tables: Collection[str], folder: Path) -> Path:

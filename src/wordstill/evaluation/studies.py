@@ -121,7 +121,8 @@ def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> lis
         Curve(
             label,
             tuple(
-                (place, float(np.mean([values[id(score)] for score in scores]))) for place, scores in sorted(places.items())
+                (place, float(np.mean([values[id(score)] for score in scores])))
+                for place, scores in sorted(places.items())
             ),
         )
         for label, places in zip(labels, drawn.values())

@@ -120,6 +120,10 @@ class Method(Configurable, ABC):
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The table of vectors, with its provenance. Words without any evidence are left out."""
 
+    def attention(self) -> dict[str, Tensor]:
+        """What is written beside the table so that the attention of a sentence can be shown; nothing by default."""
+        return {}
+
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
         """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
 

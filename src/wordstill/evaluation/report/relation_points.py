@@ -82,7 +82,12 @@ def relation_points(
 ) -> list[tuple[Point, Point]]:
     """The places on a plane of the pairs that the table has; none if it has fewer than three."""
     known, places = relation_places(vectors, pairs, projection, 2, protocol=protocol, seed=seed)
-    words = [word for pair in known for word in pair]
+    return on_plane(known, places)
+
+
+def on_plane(pairs: Pairs, places: Floats) -> list[tuple[Point, Point]]:
+    """Pairs with the places of their words, pair by pair, as labelled points."""
+    words = [word for pair in pairs for word in pair]
     points = [Point(word, float(x), float(y)) for word, (x, y) in zip(words, places)]
     return list(zip(points[::2], points[1::2]))
 
