@@ -19,6 +19,7 @@ from wordstill import WordVectors, formats
 from wordstill.core.resume import CheckpointFile, keep_record, read_record
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.corpus.conllu import collapse, read_trees
 from wordstill.corpus.paragraphs import group_parts, read_paragraphs
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter
@@ -34,6 +35,16 @@ from wordstill.postprocess.retrofit.lexicon import read_lexicon
 from wordstill.postprocess.retrofit.wordnet import read_wordnet
 from wordstill.teacher.isolated_words import TeacherBackoff
 
+CONLLU = b"""\
+# newpar
+1-2\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tca\t_\t_\t_\t_\t0\troot\t_\t_
+2\tn't\t_\t_\t_\t_\t1\tadvmod\t_\t_
+3\ton\t_\t_\t_\t_\t4\tcase\t_\t_
+4\trivers\t_\t_\t_\t_\t1\tobl\t_\tSpaceAfter=No
+
+1\tKings\t_\t_\t_\t_\t0\troot\t_\t_
+"""
 WORDS = ["king", "queen", "river", "house", "naïve", "section 5", "好"]
 TABLE = WordVectors(
     WORDS,
@@ -246,6 +257,8 @@ def _targets() -> list[Target]:
         _text("text", TEXT.encode()),
         _text("lines.jsonl", b"\n".join(json.dumps({"text": line}).encode() for line in TEXT.split("\n"))),
         _text("wiki.xml", WIKI.encode()),
+        _text("text.conllu", CONLLU),
+        _file("trees.conllu", CONLLU, lambda path: [collapse(tree) for tree in read_trees(path)]),
         Target("store", _make_store, _read_store, checked=("",)),
         Target("shard", _make_shard, _read_shard, checked=("",)),
         Target("checkpoint", _make_checkpoint, _read_checkpoint, file="checkpoint", checked=("",)),

@@ -110,7 +110,7 @@ class VocabularyOptions:
 class TextOptions:
     """How files of text are read."""
 
-    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, parquet or mediawiki.", panel=TEXT)] = "auto"
+    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, conllu, parquet or mediawiki.", panel=TEXT)] = "auto"
     field: Annotated[str, option("NAME", "JSONL field, or CSV or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,
@@ -220,6 +220,15 @@ def output_folder(path: Path) -> Path:
     if path.name in ("", ".."):
         raise UsageError(f"--out {path} is not a new folder. Name the result, for example vectors.")
     return path
+
+
+def words_or_file(text: str) -> list[str]:
+    """The words of a file with one on each line, or of a text with commas between them."""
+    from wordstill.core.text_io import read_word_list
+
+    if Path(text).is_file():
+        return list(read_word_list(Path(text)))
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def refuse_report(path: Path | None, *, overwrite: bool) -> None:

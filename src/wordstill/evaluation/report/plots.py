@@ -28,6 +28,7 @@ LINE = 15.0
 """How high a label is."""
 TURN, TILT = 32.0, 24.0
 """From where a figure in space is seen, in degrees."""
+ONE_THOUSAND = 1000
 DARK = 0.55
 """Share of a colour from which on text on it is white."""
 
@@ -83,6 +84,7 @@ def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720
     xs = [scale(x) for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
     left, right, top, bottom = 50.0, width - 190.0, 14.0, height - 34.0
+    width = max(width, math.ceil(right + 50 + LETTER * max(len(line.label) for line in lines)))
     x_low, x_high = _spread(min(xs), max(xs), 0.2)
     y_low, y_high = _spread(min(ys), max(ys), 2.0)
 
@@ -96,7 +98,7 @@ def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720
         parts += [_line(left, level, right, level, "#eceff1"), _text(left - 6, level + 4, f"{value:g}", anchor="end")]
     free = left
     for x in sorted({x for line in lines for x, _ in line.points}):
-        across, label = place(x, y_low)[0], size_text(x) if logarithmic else f"{x:g}"
+        across, label = place(x, y_low)[0], size_text(x) if x >= ONE_THOUSAND else f"{x:g}"
         if across - len(label) * LETTER / 2 >= free:
             parts.append(_text(across, bottom + 16, label, anchor="middle"))
             free = across + len(label) * LETTER / 2 + LETTER
@@ -160,8 +162,8 @@ def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats, *, width: int =
             x, y = place(turned[row])
             solid = 0.45 + 0.55 * float(depth[row])
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(side)}" fill-opacity="{solid:.2f}"/>')
-            parts.append(_text(x + 6, y + 4, pairs[number][side], halo=True))
-    return _svg(width, height, parts)
+    words = [word for pair in pairs for word in pair]
+    return _svg(width, height, parts + _labels(words, [place(point) for point in turned]))
 
 
 def _seen(places: Floats) -> Floats:
