@@ -34,6 +34,7 @@ from wordstill.postprocess import Pipeline
 from wordstill.postprocess.retrofit.lexicon import read_lexicon
 from wordstill.postprocess.retrofit.wordnet import read_wordnet
 from wordstill.teacher.isolated_words import TeacherBackoff
+from wordstill.vectors.occurrences import Occurrences
 
 CONLLU = b"""\
 # newpar
@@ -94,6 +95,22 @@ def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ..
         return digest(table.words, table.matrix)
 
     return Target(name, lambda path: TABLE.save(path, format), use, file=name, slow=slow, checked=checked)
+
+
+def _make_occurrences(path: Path) -> None:
+    places = np.arange(3), np.arange(3, dtype=np.int32), np.ones(3, dtype=np.uint8)
+    states = np.ones((3, 2), dtype=np.float16)
+    table = TABLE.replace()
+    table.occurrences = Occurrences(["king", "queen"], np.array([2, 1]), np.array([0, 2, 3]), states, *places, layer=1)
+    table.save(path)
+
+
+def _use_occurrences(path: Path) -> str:
+    kept = formats.read(path).occurrences
+    if kept is None:
+        return "none"
+    uses = [kept.of_row(row) for row in range(len(kept.words))]
+    return digest(kept.words, kept.layer, kept.means, *(part for each in uses for part in each[1:]))
 
 
 def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
@@ -234,6 +251,7 @@ def _targets() -> list[Target]:
     assert table is not None
     plain = [
         _table("artifact", "wordstill", checked=("words.txt", "vectors.safetensors")),
+        Target("occurrences", _make_occurrences, _use_occurrences, checked=("occurrences.safetensors",)),
         _table("table.model2vec", "model2vec"),
         _table("table.sentence-transformers", "sentence-transformers"),
         Target("projector", lambda path: TABLE.save(path, "projector"), formats.read),

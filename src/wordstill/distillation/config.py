@@ -12,6 +12,7 @@ from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS
 from wordstill.methods.base import Length
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.methods.specification import MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
@@ -46,6 +47,8 @@ class DistillConfig(Config):
     seed: Annotated[int, SEEDS] = 0
     snapshots: tuple[int, ...] = ()
     """Words of the text after which a table of every method is kept beside the last one, ascending."""
+    occurrences: OccurrenceConfig | None = None
+    """Which occurrences are kept beside the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
 
     def __post_init__(self) -> None:
@@ -72,6 +75,8 @@ class DistillConfig(Config):
         specs = resolve_specs(self.requests, METHODS, teacher.depth)
         for spec in specs:
             spec.kind.check(spec.config, teacher.width)
+        if self.occurrences is not None:
+            self.occurrences.at_depth(teacher.depth)
         return specs
 
 

@@ -23,6 +23,7 @@ from wordstill.core.resume import (
 )
 from wordstill.core.tensors import write_tensors
 from wordstill.corpus import Corpus, Vocabulary
+from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
@@ -34,15 +35,16 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, ATTENTION, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, ATTENTION, CARD, CONFIG, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
+from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.device import to_arrays
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, ATTENTION, *MAPS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, ATTENTION, OCCURRENCES, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -66,6 +68,7 @@ def distill(
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
+    occurrences: int | OccurrenceConfig | None = None,
     config: DistillConfig | None = None,
     resume: bool | None = None,
     overwrite: bool = False,
@@ -95,6 +98,8 @@ def distill(
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
+        occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
+            `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
         overwrite: Replace an existing result, and throw away a stopped run.
@@ -135,6 +140,7 @@ def distill(
         read=read,
         epochs=epochs,
         seed=seed,
+        occurrences=OccurrenceConfig(occurrences) if isinstance(occurrences, int) else occurrences,
     )
     target = None if out is None else Path(out)
     if target is not None:
@@ -230,12 +236,15 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            tables = {label: self._finish(label, method, done.cut) for label, method in engine.methods.items()}
-        return tables | self.snapshots.tables([*engine.methods])
+            methods = engine.methods.items()
+            tables = {label: self._finish(label, method, done.cut) for label, method in methods if method.makes_table}
+            for _, method in methods:
+                method.attach(tables.values())
+            return tables | self.snapshots.tables([*tables])
 
     def _snapshot(self, point: Point, cut: int) -> None:
         with self.engine.profiler.part("snapshots"):
-            methods = self.engine.methods
+            methods = {label: method for label, method in self.engine.methods.items() if method.makes_table}
             self.snapshots.take(
                 point, methods, {label: self._facts(label, each, cut) for label, each in methods.items()}
             )
@@ -315,6 +324,7 @@ def make_plan(
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
         snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
+        kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
         recipe = Recipe.resolve(
             corpus,
             teacher,
@@ -326,6 +336,7 @@ def make_plan(
             config.length,
             chosen_by,
             tuple(point.asked for point in snapshots.points),
+            None if kept is None else kept.facts(),
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -342,6 +353,9 @@ def make_plan(
             length=config.length,
         )
         methods = {spec.label: spec.build(context) for spec in specs}
+        if kept is not None:
+            chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
+            methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
         stages = make_stages(
             teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
         )

@@ -34,6 +34,8 @@ class Recipe:
     """The source of the score in early stopping, and the patience; None reads all epochs."""
     snapshots: tuple[int, ...] = ()
     """Words after which reading pauses for a table, which changes the order of reading."""
+    occurrences: dict[str, Any] | None = None
+    """Which occurrences are kept beside the tables; None keeps none."""
 
     @classmethod
     def resolve(
@@ -48,6 +50,7 @@ class Recipe:
         lengths: str = "raw",
         development: dict[str, Any] | None = None,
         snapshots: tuple[int, ...] = (),
+        occurrences: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
@@ -62,6 +65,7 @@ class Recipe:
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
             snapshots=snapshots,
+            occurrences=occurrences,
         )
 
     def to_json(self) -> str:
