@@ -66,15 +66,15 @@ class Target:
     """A reader."""
 
     name: str
-    make: Callable[[Path], None]
+    make: Callable[[Path], object]
     """Writes the seed, a file or a folder, to a path."""
     read: Callable[[Path], Any]
     """Reads a path; what it gives is compared for a checked target."""
     file: str = "seed"
     checked: tuple[str, ...] = ()
     """Files of which no change may go unnoticed: the result must be an error or what it was."""
-    slow: bool = False
-    """Needs a process for each input."""
+    seconds: int = 5
+    """Of work that an input may take."""
 
 
 def digest(*parts: Any) -> str:
@@ -85,7 +85,7 @@ def digest(*parts: Any) -> str:
     return found.hexdigest()
 
 
-def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ...] = ()) -> Target:
+def _table(name: str, format: str, *, checked: tuple[str, ...] = (), seconds: int = 5) -> Target:
     def use(path: Path) -> str:
         table = formats.read(path, format)
         table.find(["king", "kings"])
@@ -94,7 +94,7 @@ def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ..
         formats.recognize(path)
         return digest(table.words, table.matrix)
 
-    return Target(name, lambda path: TABLE.save(path, format), use, file=name, slow=slow, checked=checked)
+    return Target(name, lambda path: TABLE.save(path, format), use, file=name, checked=checked, seconds=seconds)
 
 
 def _make_occurrences(path: Path) -> None:
@@ -114,7 +114,7 @@ def _use_occurrences(path: Path) -> str:
 
 
 def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
-    return Target(name, lambda path: path.write_bytes(content) and None, read, file=name)
+    return Target(name, lambda path: path.write_bytes(content), read, file=name)
 
 
 def _text(name: str, content: bytes, **settings: Any) -> Target:
@@ -205,9 +205,9 @@ def _read_learnt(path: Path) -> str:
     return digest(Pipeline.load(path).transform(TABLE).matrix)
 
 
-def _read_record(path: Path) -> None:
+def _read_record(path: Path) -> str:
     keep_record(path, {"command": "work", "seed": 0})
-    read_record(path)
+    return digest(read_record(path))
 
 
 WORDNET = "00000001 03 n 02 king 0 ruler 0 001 @ 00000002 n 0000 | a gloss\n00000002 03 n 01 person 0 000 | another\n"
@@ -236,7 +236,8 @@ def _make_triples(path: Path) -> None:
     from wordstill.meaning.occurrence import Occurrence
     from wordstill.meaning.triples import Triple, write_triples
 
-    write_triples(path, [Triple(*[Occurrence("the old bank", 8, 12)] * 3)] * 3, {"triples": 3})
+    occurrence = Occurrence("the old bank", 8, 12)
+    write_triples(path, [Triple(occurrence, occurrence, occurrence)] * 3, {"triples": 3})
 
 
 def _read_triples(path: Path) -> None:
@@ -282,9 +283,10 @@ def _targets() -> list[Target]:
         Target("checkpoint", _make_checkpoint, _read_checkpoint, file="checkpoint", checked=("",)),
         Target(
             "record",
-            lambda path: keep_record(path, {"command": "work", "seed": 0}) and None,
+            lambda path: keep_record(path, {"command": "work", "seed": 0}),
             _read_record,
             file="settings.json",
+            checked=("",),
         ),
         Target(
             "transforms",
@@ -314,7 +316,7 @@ def _targets() -> list[Target]:
             Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         ]
     if find_spec("pyarrow"):
-        plain += [_table("table.parquet", "parquet", slow=True), _parquet_text()]
+        plain += [_table("table.parquet", "parquet", seconds=30), _parquet_text()]
     return plain
 
 
@@ -325,7 +327,7 @@ def _parquet_text() -> Target:
 
         parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path)
 
-    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", slow=True)
+    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", seconds=30)
 
 
 TARGETS = {target.name: target for target in _targets()}

@@ -116,7 +116,7 @@ def _part_path(folder: Path, part: KeyRange) -> Path:
 
 def _load_part(folder: Path, part: KeyRange) -> dict[str, NDArray[Any]]:
     path = _part_path(folder, part)
-    arrays, _ = read_checked(path, ())
+    arrays, _ = read_checked(path)
     path.unlink()
     return arrays
 
