@@ -86,7 +86,7 @@ def _arrays(table: WordVectors, path: Path) -> dict[str, NDArray[Any]]:
             "with: wordstill distill TEXT --method bert-skipgram:preset=paper-held --out vectors"
         )
     with reading(path / ATTENTION, FormatError, "Distil again."):
-        arrays, _ = read_checked(path / ATTENTION, ())
+        arrays, _ = read_checked(path / ATTENTION)
         shapes = {name: arrays[name].shape for name in sorted(arrays)}
         width = shapes.get("projection", (0, 0))[-1]
         expected = dict(zip(PARTS, ((table.dim,), (len(table),), (table.dim,), (table.dim, width))))
