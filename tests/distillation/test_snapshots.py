@@ -13,9 +13,8 @@ import pytest
 import torch
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
-from wordstill.corpus.beginning import Beginning
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
-from wordstill.distillation.snapshots import read_sizes, size_name
+from wordstill.distillation.snapshots import Beginning, read_sizes, size_name
 from wordstill.errors import Interrupted, UsageError
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors

@@ -30,7 +30,7 @@ from wordstill.explore.layout import MapMaker, WordMap, check_method
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.explore.attention import Attention
+    from wordstill.explore.sentence_attention import Attention
 
 PIXELS_PER_UNIT = 2
 SUFFIXES = (".svg", ".png")

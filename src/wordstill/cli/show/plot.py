@@ -104,7 +104,7 @@ def _attention(table: WordVectors, path: Path, sentence: str, teacher: str | Non
     from wordstill.explore.figures import attention_figure
 
     with needs_models("wordstill plot attention"):
-        from wordstill.explore.attention import attend
+        from wordstill.explore.sentence_attention import attend
 
     return attention_figure(attend(table, path, sentence, teacher))
 

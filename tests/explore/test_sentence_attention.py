@@ -14,7 +14,7 @@ from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import make_plan, write_artifacts
 from wordstill.errors import DataError, FormatError, UsageError
-from wordstill.explore.attention import attend
+from wordstill.explore.sentence_attention import attend
 from wordstill.formats.artifact import ATTENTION
 from wordstill.methods.bert_skipgram import BertSkipgram
 from wordstill.teacher import Teacher, TeacherConfig
