@@ -330,6 +330,7 @@ def make_plan(
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
             length=config.length,
+            texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
         )
         methods = {spec.label: spec.build(context) for spec in specs}
         if kept is not None:

@@ -25,6 +25,7 @@ from wordstill.teacher import (
     subword_source,
 )
 from wordstill.teacher.batches import batch_arrays
+from wordstill.teacher.masking import Masking
 
 Position = tuple[int, int]
 EPOCH_STRIDE = 1_000_003
@@ -91,15 +92,25 @@ def make_stages(
     arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
-        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays)
-        stage = Stage(
-            f"text, epoch {epoch}" if config.epochs > 1 else "text",
-            text,
-            readers if epoch == 1 else learners,
-            isolated=False,
-            words=corpus.n_words,
-        )
+        title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
+        plain = [method for method in (readers if epoch == 1 else learners) if not method.masked_readings]
+        if plain:
+            text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays)
+            stages.append(Stage(title, text, plain, isolated=False, words=corpus.n_words))
+        for method in learners:
+            for number in range(method.masked_readings):
+                masking = _masking(teacher, method, number, (config.seed, epoch))
+                text = TextBatches(
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order and order + number, masking=masking
+                )
+                shown = f"{title}, masked for {method.name.partition('.')[0]}, {number + 1} of {method.masked_readings}"
+                stages.append(Stage(shown, text, [method], isolated=False, words=corpus.n_words))
         if early_stopping is not None and learners:
-            stage.should_stop = partial(early_stopping.should_stop, learners, epoch)
-        stages.append(stage)
+            stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
+
+
+def _masking(teacher: Teacher, method: Method, number: int, seed: tuple[int, ...]) -> Masking:
+    mask_id = teacher.tokenizer.mask_id
+    assert mask_id is not None, "such methods are refused for a teacher without a mask"
+    return Masking(mask_id, method.masked_keep, number, seed)
