@@ -20,9 +20,10 @@ from wordstill.core.resume import (
 )
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.occurrence_choice import choose_occurrences
-from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
+from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
+from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress
@@ -256,7 +257,7 @@ def load(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> tuple[Teacher, Corpus]:
-    """Load the teacher, and open the store or prepare the text in a folder, after refusing what cannot be."""
+    """Load the teacher while the text is prepared in a folder, or open the store, after refusing what cannot be."""
     if early_stopping is not None:
         early_stopping.validate(config)
     paths = as_list(inputs)
@@ -265,12 +266,16 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with profiler.part("loading the teacher"):
-        teacher = load_teacher(config.teacher, work)
-    profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
-    config.specs(teacher)
-    with profiler.part("preparing the text"):
-        return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+    with preparing(paths, config.prepare, work, progress=progress) as text:
+        with profiler.part("loading the teacher"):
+            teacher = load_teacher(config.teacher, work)
+        profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
+        config.specs(teacher)
+        with profiler.part("preparing the text"):
+            corpus = text.wait()
+    if text.seconds is not None:
+        profiler.notes["text"] = f"prepared in {text.seconds:.1f} s, beginning before the teacher was loaded"
+    return teacher, corpus
 
 
 def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
