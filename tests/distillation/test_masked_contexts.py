@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -85,3 +86,11 @@ def test_a_stopped_run_gives_the_same(teacher, corpus, tables, tmp_path, monkeyp
     resumed = distill_from_teacher(teacher, corpus, config=config, work=tmp_path, resume=True)
     for label, table in tables.items():
         assert resumed[label].matrix.tobytes() == table.matrix.tobytes()
+
+
+def test_a_snapshot_comes_after_the_last_reading_of_its_part(teacher, corpus):
+    config = replace(CONFIG, methods=CONFIG.methods[:2], epochs=1, snapshots=(corpus.n_words // 2,))
+    plan = make_plan(teacher, corpus, config)
+    taken = [isinstance(stage.on_end, partial) for stage in plan.engine.stages]
+    assert taken == [False, False, True, False, False, False]
+    assert len(plan.run()) == 4

@@ -53,6 +53,10 @@ class Stage:
     """How many words they hold, for the time left."""
     should_stop: Callable[[], bool] = lambda: False
     """Early stopping: asked when the stage is done, and True skips the stages after it."""
+    on_words: Callable[[int, int], None] = lambda before, after: None
+    """Called after every batch, with the words of the stage that were read before and after it."""
+    on_end: Callable[[int], None] = lambda cut: None
+    """Called when the stage is done, with the number of sentences cut so far."""
 
     def __post_init__(self) -> None:
         self.layers = tuple(sorted({layer for method in self.methods for layer in method.layers}))
@@ -75,8 +79,12 @@ def make_stages(
     batches: BatchConfig,
     config: DistillConfig,
     early_stopping: EarlyStopping | None = None,
+    pauses: Sequence[tuple[int, int]] = (),
 ) -> list[Stage]:
-    """Isolated words, the text once for every method that reads it, and again for those that learn."""
+    """Isolated words, the text once for every method that reads it, and again for those that learn.
+
+    With ``pauses``, after so many paragraphs and words, the text has a stage up to each, and one for the rest.
+    """
     stages = []
     isolating = [method for method in methods if len(method.isolated_words())]
     if isolating:
@@ -93,18 +101,26 @@ def make_stages(
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
         title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
-        plain = [method for method in (readers if epoch == 1 else learners) if not method.masked_readings]
-        if plain:
-            text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays)
-            stages.append(Stage(title, text, plain, isolated=False, words=corpus.n_words))
-        for method in learners:
-            for number in range(method.masked_readings):
-                masking = _masking(teacher, method, number, (config.seed, epoch))
+        observing = readers if epoch == 1 else learners
+        plain = [method for method in observing if not method.masked_readings]
+        start, read = 0, 0
+        for end, until in (*pauses, (len(corpus), corpus.n_words)):
+            part = start, end
+            if plain:
                 text = TextBatches(
-                    corpus, vocabulary, source, teacher.tokenizer, batches, order and order + number, masking=masking
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, paragraphs=part
                 )
+                stages.append(Stage(title, text, plain, isolated=False, words=until - read))
+                if early_stopping is not None and learners:
+                    stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
+            for method, number in ((each, number) for each in learners for number in range(each.masked_readings)):
+                text = TextBatches(
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order and order + number, paragraphs=part,
+                    masking=_masking(teacher, method, number, (config.seed, epoch)),
+                )  # fmt: skip
                 shown = f"{title}, masked for {method.name.partition('.')[0]}, {number + 1} of {method.masked_readings}"
-                stages.append(Stage(shown, text, [method], isolated=False, words=corpus.n_words))
+                stages.append(Stage(shown, text, [method], isolated=False, words=until - read))
+            start, read = end, until
         if early_stopping is not None and learners:
             stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
@@ -114,3 +130,8 @@ def _masking(teacher: Teacher, method: Method, number: int, seed: tuple[int, ...
     mask_id = teacher.tokenizer.mask_id
     assert mask_id is not None, "such methods are refused for a teacher without a mask"
     return Masking(mask_id, method.masked_keep, number, seed)
+
+
+def _counted_on(early_stopping: EarlyStopping, learners: Sequence[Method], start: int) -> Callable[[int, int], None]:
+    """Scoring during a stage, with words counted from the beginning of the run."""
+    return lambda before, after: early_stopping.score_during(learners, start + before, start + after)
