@@ -68,12 +68,29 @@ def test_every_pair_has_its_reason(table):
     assert reasons["big", "small"] == (False, "antonyms")
     assert reasons["big", "huge"] == (False, "relatives")
     assert reasons["auto", "truck"] == (False, "relatives")
-    assert reasons["Car", "car"] == (False, "same word")
+    assert reasons["Car", "car"] == (False, "same stem")
     assert reasons["kafka", "rabbitmq"] == (True, "vectors")
     assert reasons["c++", "kafka"] == (False, "review")
     assert found.opposites is None
     judged = [pair for pair in found.pairs if not {"Car", "c++", "kafka", "rabbitmq"} & {pair.word, pair.other}]
     assert found.agreement == pytest.approx(sum(pair.reason == "lexicon" for pair in judged) / len(judged))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("start", "starts", True),
+        ("new_york", "New York", True),
+        ("dimension", "dimensionless", True),
+        ("le", "les", False),
+        ("called", "named", False),
+        ("carl", "carlsen", False),
+    ],
+)
+def test_forms_of_a_word_are_left_to_the_engines_stemmer(one, other, same):
+    table = WordVectors([one, other], np.ones((2, 2), dtype=np.float32))
+    (pair,) = find_synonyms(table).pairs
+    assert (pair.kept, pair.reason) == ((False, "same stem") if same else (True, "vectors"))
 
 
 def planted_opposites(seed=0, count=400, dim=12):
@@ -125,7 +142,7 @@ def test_too_few_pairs_teach_nothing():
 
 def test_opposites_are_dropped_by_their_direction():
     unit, opposites, synonyms = planted_opposites()
-    words = [f"w{number}" for number in range(len(unit))]
+    words = [f"{number}w" for number in range(len(unit))]
 
     def links(pairs):
         return lexicon(*((words[one], words[other]) for one, other in pairs.tolist()))

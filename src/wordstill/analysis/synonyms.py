@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 THRESHOLD, NEIGHBORS = 0.6, 10
+STEM, SHORTEST_STEM = 0.6, 3
+"""Words are forms of one if they begin alike for so much of the longer one, and for so many letters."""
 HEAD = "# y or n\tword\tother\tcosine\topposite\treason\n"
 REVIEWED = "review"
 
@@ -41,7 +44,7 @@ class Pair(NamedTuple):
     cosine: float
     kept: bool
     reason: str
-    """``vectors``, ``lexicon``, ``antonyms``, ``opposite direction``, ``relatives``, ``same word`` or ``review``."""
+    """``vectors``, ``lexicon`` or ``review``; ``antonyms``, ``opposite direction``, ``relatives``, ``same stem``."""
     opposite: float | None = None
     """The score along the directions of opposites, where they were learned."""
 
@@ -126,12 +129,12 @@ class _Judge:
         first, second = sorted((self.table.words[one], self.table.words[other]))
         if (first, second) in self.reviewed:
             return self.reviewed[first, second], REVIEWED
-        if spoken(first).casefold() == spoken(second).casefold():
-            return False, "same word"
         if (one, other) in self.apart:
             return False, "antonyms"
         if (one, other) in self.alike:
             return True, "lexicon"
+        if _same_stem(spoken(first).casefold(), spoken(second).casefold()):
+            return False, "same stem"
         if opposite:
             return False, "opposite direction"
         if one in self.known and other in self.known:
@@ -142,6 +145,12 @@ class _Judge:
 def spoken(word: str) -> str:
     """A word as people type it: an underscore between words is a space."""
     return " ".join(word.replace("_", " ").split())
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words look like forms of one, which search engines match by stemming."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
+    return one == other or common >= max(SHORTEST_STEM, STEM * max(len(one), len(other)))
 
 
 def write_review(path: Path, found: Synonyms) -> None:
