@@ -33,7 +33,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 FULL_LEVERAGE = 1 - 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Design:
     """A matrix of fields, one row for each document that has all of them."""
 
@@ -47,7 +47,7 @@ class Design:
     """By category: the level that the others are compared with."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coefficient:
     """How much one column moves the vector."""
 
@@ -59,10 +59,10 @@ class Coefficient:
     interval: Interval
     """95 %, of the corrected length."""
     p_value: float
-    vector: Floats = field(repr=False, compare=False)
+    vector: Floats = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EmbeddingRegression:
     """A word's vector as a function of fields."""
 
@@ -137,7 +137,7 @@ def embedding_regression(
     return EmbeddingRegression(design, coefficients, fitted.coefficients[0], len(vectors), float(weights.sum()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fit:
     design: Floats
     """Rows times the square root of their weight, (rows, columns)."""

@@ -26,7 +26,7 @@ Pairs = NDArray[np.int64]
 """Rows of a table, (pairs, 2)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Opposites:
     """Directions of opposites, and the score above which a pair is one."""
 
