@@ -110,7 +110,7 @@ class VocabularyOptions:
 class TextOptions:
     """How files of text are read."""
 
-    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, parquet or mediawiki.", panel=TEXT)] = "auto"
+    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, conllu, parquet or mediawiki.", panel=TEXT)] = "auto"
     field: Annotated[str, option("NAME", "JSONL field, or CSV or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,

@@ -13,7 +13,7 @@ from wordstill.corpus.grouping import Grouping
 from wordstill.corpus.segmenters import SEGMENTERS
 from wordstill.errors import UsageError, unknown_name
 
-InputFormat = Literal["auto", "text", "jsonl", "csv", "parquet", "mediawiki"]
+InputFormat = Literal["auto", "text", "jsonl", "csv", "conllu", "parquet", "mediawiki"]
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,8})*", re.IGNORECASE)
 DecodingErrors = Literal["strict", "replace"]
 

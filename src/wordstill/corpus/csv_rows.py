@@ -35,7 +35,7 @@ def column_texts(
         DataError: There is no such column, or a row is not like the first.
     """
     before = csv.field_size_limit(LONGEST_FIELD)
-    lines = _lines(chunks, name, errors)
+    lines = text_lines(chunks, name, errors)
     try:
         first = next(lines, "")
         delimiter = max(DELIMITERS, key=first.count)
@@ -62,8 +62,8 @@ def column_texts(
         csv.field_size_limit(before)
 
 
-def _lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
-    """Lines with their ends, which may lie inside a field."""
+def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
+    """Lines with their ends, which may lie inside a field; ``errors`` as in `bytes.decode`."""
     decoder, held, limits = codecs.getincrementaldecoder("utf-8")(errors), "", Limits.chosen(**LIMITS)
     try:
         for chunk in chunks:

@@ -13,8 +13,10 @@ from wordstill.core.contained import contained
 from wordstill.core.guard import reading
 from wordstill.core.parquet_rows import parquet_texts
 from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.conllu import SUFFIX as CONLLU_SUFFIX
+from wordstill.corpus.conllu import conllu_texts
 from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
-from wordstill.corpus.csv_rows import column_texts
+from wordstill.corpus.csv_rows import column_texts, text_lines
 from wordstill.corpus.mediawiki import read_pages
 from wordstill.corpus.paragraphs import ASCII_BLANKS, MAX_PARAGRAPH_LINES, Part, PartKind
 from wordstill.corpus.sources import Source, Stream
@@ -25,7 +27,9 @@ UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
-KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"} | CSV_SUFFIXES
+KIND_OF_SUFFIX = CSV_SUFFIXES | {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
+}  # fmt: skip
 MARKUP = {
     "HTML": ((b"<!doctype html", b"<html"), (".html", ".htm", ".xhtml")),
     "PDF": ((b"%pdf-",), (".pdf",)),
@@ -114,6 +118,14 @@ def _read_csv(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterato
     chunks = _utf8_chunks(stream, config, part_bytes)
     texts = column_texts(chunks, stream.source.name, config.field, config.errors, _group_field(config))
     return _documents("documents", stream, texts, part_bytes)
+
+
+def _read_conllu(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    name = stream.source.name
+    lines = text_lines(_utf8_chunks(stream, config, part_bytes), name, config.errors)
+    return _documents(
+        "documents", stream, conllu_texts(lines, name, sentences_per_line=config.sentences_per_line), part_bytes
+    )
 
 
 def _group_field(config: PrepareConfig) -> str | None:
@@ -222,6 +234,7 @@ READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
     "text": partial(_read_lines, "text"),
     "jsonl": partial(_read_lines, "jsonl"),
     "csv": _read_csv,
+    "conllu": _read_conllu,
     "parquet": _read_parquet,
     "mediawiki": _read_mediawiki,
 }

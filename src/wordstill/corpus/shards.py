@@ -93,7 +93,7 @@ class Shard:
     def load(self) -> dict[str, NDArray[Any]]:
         """The arrays ``tokens``, ``sentences`` and ``paragraphs``, and ``documents`` and ``groups`` if kept."""
         with reading(self.arrays, remedy=f"Delete {self.folder} and start again."):
-            arrays, _ = read_checked(self.arrays, ())
+            arrays, _ = read_checked(self.arrays)
             missing = {"tokens", "sentences", "paragraphs"} - set(arrays)
             if missing:
                 raise DataError(f"{self.arrays} has no {', '.join(sorted(missing))}.")

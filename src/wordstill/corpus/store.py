@@ -305,7 +305,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     if not complete or has_checksum != (schema == SCHEMA):
         raise _broken(path, "entries are missing")
     try:
-        meta = unsigned(meta)
+        meta = unsigned(meta) if has_checksum else meta
     except DataError as error:
         raise _broken(path, str(error)) from None
     if meta["hash"] != _content_hash(meta["settings"], meta["files"]):

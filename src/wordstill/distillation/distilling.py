@@ -19,9 +19,11 @@ from wordstill.core.resume import (
     write_record,
 )
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
+from wordstill.corpus.occurrence_choice import choose_occurrences
+from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
+from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress
@@ -29,14 +31,15 @@ from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
+from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, OCCURRENCES, *MAPS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -60,6 +63,7 @@ def distill(
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
+    occurrences: int | OccurrenceConfig | None = None,
     config: DistillConfig | None = None,
     resume: bool | None = None,
     overwrite: bool = False,
@@ -89,6 +93,8 @@ def distill(
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
+        occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
+            `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
         overwrite: Replace an existing result, and throw away a stopped run.
@@ -129,6 +135,7 @@ def distill(
         read=read,
         epochs=epochs,
         seed=seed,
+        occurrences=OccurrenceConfig(occurrences) if isinstance(occurrences, int) else occurrences,
     )
     target = None if out is None else Path(out)
     if target is not None:
@@ -221,7 +228,11 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            return {label: self._finish(label, method, done) for label, method in engine.methods.items()}
+            methods = engine.methods.items()
+            tables = {label: self._finish(label, method, done) for label, method in methods if method.makes_table}
+            for _, method in methods:
+                method.attach(tables.values())
+            return tables
 
     def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
         chosen = method.report()
@@ -246,7 +257,7 @@ def load(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> tuple[Teacher, Corpus]:
-    """Load the teacher, and open the store or prepare the text in a folder, after refusing what cannot be."""
+    """Load the teacher while the text is prepared in a folder, or open the store, after refusing what cannot be."""
     if early_stopping is not None:
         early_stopping.validate(config)
     paths = as_list(inputs)
@@ -255,12 +266,16 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with profiler.part("loading the teacher"):
-        teacher = load_teacher(config.teacher, work)
-    profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
-    config.specs(teacher)
-    with profiler.part("preparing the text"):
-        return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+    with preparing(paths, config.prepare, work, progress=progress) as text:
+        with profiler.part("loading the teacher"):
+            teacher = load_teacher(config.teacher, work)
+        profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
+        config.specs(teacher)
+        with profiler.part("preparing the text"):
+            corpus = text.wait()
+    if text.seconds is not None:
+        profiler.notes["text"] = f"prepared in {text.seconds:.1f} s, beginning before the teacher was loaded"
+    return teacher, corpus
 
 
 def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
@@ -295,8 +310,18 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
         recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by
+            corpus,
+            teacher,
+            vocabulary,
+            specs,
+            batches,
+            config.seed,
+            config.epochs,
+            config.length,
+            chosen_by,
+            None if kept is None else kept.facts(),
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -312,6 +337,9 @@ def make_plan(
             length=config.length,
         )
         methods = {spec.label: spec.build(context) for spec in specs}
+        if kept is not None:
+            chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
+            methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
