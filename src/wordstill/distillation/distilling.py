@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wordstill.core.files import atomic_folder, refuse_foreign
+from wordstill.core.files import refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import (
     CHECKPOINT,
@@ -18,29 +19,31 @@ from wordstill.core.resume import (
     working_folder,
     write_record,
 )
-from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
+from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.background import preparing
-from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.config import DistillConfig, one_config
 from wordstill.distillation.early_stopping import EarlyStopping
-from wordstill.distillation.engine import Engine, Progress
+from wordstill.distillation.engine import Engine
+from wordstill.distillation.folding import fold_facts, make_cells, table_maker
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.result_files import REPLACEABLE, place_of, write_artifacts
+from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import Method, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
+from wordstill.teacher.device import to_arrays
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, OCCURRENCES, *MAPS, "evaluation.json"}
-"""Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
 
@@ -60,6 +63,9 @@ def distill(
     field: str | None = None,
     language: str | None = None,
     segmenter: str | None = None,
+    group: str | None = None,
+    bins: str | None = None,
+    folds: int | None = None,
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
@@ -76,8 +82,8 @@ def distill(
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
         out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with
-            several it has a folder for each. Until it is complete, the work is in ``OUT.partial``, and a run
-            that was stopped continues from there.
+            several, or with snapshots, it has a folder for each table. Until it is complete, the work is in
+            ``OUT.partial``, and a run that was stopped continues from there.
         methods: What to make, by default ``still``.
         teacher: A model's name or folder, by default the embedded one.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
@@ -90,6 +96,9 @@ def distill(
         field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
         language: Keep only paragraphs in this language, such as ``en``.
         segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        group: Which group each document belongs to: a JSONL field or a column, ``folder`` or ``file:REGEX``.
+        bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
@@ -118,7 +127,7 @@ def distill(
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", "vectors")["still"]  # doctest: +SKIP
     """
-    settings = _one_config(
+    settings = one_config(
         config,
         methods=methods,
         teacher=teacher,
@@ -132,6 +141,9 @@ def distill(
         field=field,
         language=language,
         segmenter=segmenter,
+        group=group,
+        bins=bins,
+        folds=folds,
         read=read,
         epochs=epochs,
         seed=seed,
@@ -150,18 +162,14 @@ def distill(
         loaded, corpus = load(
             inputs, settings, work.path, progress=progress, early_stopping=early_stopping, profiler=profiler
         )
-        tables = distill_from_teacher(
-            loaded,
-            corpus,
-            config=settings,
-            work=None if target is None else work.path,
-            resume=True,
-            progress=progress,
-            early_stopping=early_stopping,
-            profiler=profiler,
-        )
+        plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
+        tables = plan.run(resume=True, progress=progress)
         if target is not None:
-            write_artifacts(tables, target, overwrite=work.overwrite)
+            attention = {label: to_arrays(method.attention()) for label, method in plan.engine.methods.items()}
+            write_artifacts(tables, target, attention, overwrite=work.overwrite)
+            for label in tables if settings.snapshots else ():
+                # Those taken on the way were read from the folder of the work.
+                tables[label] = WordVectors.load(place_of(label, tables, target), ARTIFACT.name)
     return tables
 
 
@@ -202,7 +210,7 @@ def distill_from_teacher(
         >>> teacher = Teacher.from_pretrained("bert-base-uncased")  # doctest: +SKIP
         >>> tables = distill_from_teacher(teacher, prepare("corpus.txt", "store"), "ase")  # doctest: +SKIP
     """
-    settings = _one_config(config, methods=methods)
+    settings = one_config(config, methods=methods)
     if settings.teacher not in (teacher.config, TeacherConfig()):
         raise UsageError(
             f"The teacher is {teacher.config}, but config names {settings.teacher}. Remove teacher= from the "
@@ -220,6 +228,14 @@ class Plan:
     vocabulary: Vocabulary
     recipe: Recipe
     engine: Engine
+    snapshots: Snapshots
+
+    def __post_init__(self) -> None:
+        # As many stages up to each snapshot as for the rest: more than one where words are masked for a method.
+        text = [stage for stage in self.engine.stages if not stage.isolated]
+        size = max(1, len(text) // (len(self.snapshots.points) + 1))
+        for stage, point in zip(text[size - 1 :: size], self.snapshots.points):
+            stage.on_end = partial(self._snapshot, point)
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
@@ -229,16 +245,25 @@ class Plan:
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
             methods = engine.methods.items()
-            tables = {label: self._finish(label, method, done) for label, method in methods if method.makes_table}
+            tables = {label: self._finish(label, method, done.cut) for label, method in methods if method.makes_table}
             for _, method in methods:
                 method.attach(tables.values())
-            return tables
+            return tables | self.snapshots.tables([*tables])
 
-    def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
+    def _snapshot(self, point: Point, cut: int) -> None:
+        with self.engine.profiler.part("snapshots"):
+            methods = {label: method for label, method in self.engine.methods.items() if method.makes_table}
+            self.snapshots.take(
+                point, methods, {label: self._facts(label, each, cut) for label, each in methods.items()}
+            )
+
+    def _facts(self, label: str, method: Method, cut: int) -> dict[str, Any]:
         chosen = method.report()
         development = {**(self.recipe.development or {}), **chosen} if chosen else None
-        facts = self.recipe.provenance(label) | {"cut_sentences": done.cut, "development": development}
-        table = method.finish(facts)
+        return self.recipe.provenance(label) | {"cut_sentences": cut, "development": development}
+
+    def _finish(self, label: str, method: Method, cut: int) -> WordVectors:
+        table = method.finish(self._facts(label, method, cut))
         if not len(table):
             name = self.engine.teacher.config.name
             reason = method.why_empty() or f"the tokenizer of {name} gives no subwords for them."
@@ -266,7 +291,9 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with preparing(paths, config.prepare, work, progress=progress) as text:
+    # Folds are of documents, unless the text was prepared without them.
+    prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
+    with preparing(paths, prepare, work, progress=progress) as text:
         with profiler.part("loading the teacher"):
             teacher = load_teacher(config.teacher, work)
         profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
@@ -310,18 +337,13 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        cells = make_cells(corpus, vocabulary, config, specs)
+        snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
         kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
+        asked = tuple(point.asked for point in snapshots.points)
+        beside = asked, None if kept is None else kept.facts(), fold_facts(corpus, cells, config)
         recipe = Recipe.resolve(
-            corpus,
-            teacher,
-            vocabulary,
-            specs,
-            batches,
-            config.seed,
-            config.epochs,
-            config.length,
-            chosen_by,
-            None if kept is None else kept.facts(),
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -334,60 +356,19 @@ def make_plan(
             words=corpus.n_words,
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
+            scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
+            texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
+            cells=cells,
+            make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
         methods = {spec.label: spec.build(context) for spec in specs}
         if kept is not None:
             chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
             methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
-        stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
+        stages = make_stages(
+            teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
+        )
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine)
-
-
-def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
-    """Write one table as ``out``, or several into folders of it; all of them or none."""
-    with atomic_folder(out, overwrite=overwrite) as folder:
-        for label, table in tables.items():
-            place = folder if len(tables) == 1 else folder / label
-            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            table.save(place, ARTIFACT.name, overwrite=True)
-
-
-PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
-    "teacher": (TeacherConfig, {"teacher": "name", "device": "device", "dtype": "dtype"}),
-    "vocabulary": (
-        VocabularyConfig,
-        {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
-    ),
-    "prepare": (
-        PrepareConfig,
-        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
-    ),
-}
-"""Which arguments of `distill` belong to which part of the config, and what they are called there."""
-
-
-def _one_config(config: DistillConfig | None, **settings: Any) -> DistillConfig:
-    """All settings, from a config or from single ones; both are refused."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    if config is not None:
-        if given:
-            raise UsageError(
-                f"{' and '.join(f'{name}=' for name in given)} cannot be combined with config=, which has its own. "
-                "Set it in the DistillConfig, or omit config=."
-            )
-        return config
-    for name in ("methods", "words"):
-        if isinstance(given.get(name), str):
-            given[name] = (given[name],)
-        elif name in given:
-            given[name] = tuple(given[name])
-    if "teacher" in given:
-        given["teacher"] = str(given["teacher"])
-    parts: dict[str, Any] = {
-        part: kind(**{inner: given.pop(name) for name, inner in names.items() if name in given})
-        for part, (kind, names) in PARTS.items()
-    }
-    return DistillConfig(**parts | given)
+    return Plan(corpus, vocabulary, recipe, engine, snapshots)

@@ -19,6 +19,7 @@ from wordstill.teacher.arrays import HOST, DeviceArrays, HostArrays
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch, made_on_device
 from wordstill.teacher.gathering import FormTable, Passage, SubwordTable
+from wordstill.teacher.masking import Masking
 from wordstill.teacher.planning import plan_batches, plan_texts
 from wordstill.teacher.subwords import FormSubwords, SubwordSource
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
@@ -44,14 +45,16 @@ class ResumableBatches(ABC):
     Attributes:
         order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
         builders: Threads that make batches ahead of the reader.
+        first: Number of the item that reading begins with.
     """
 
     order: int | None = None
     builders: int = 1
+    first: int = 0
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are."""
+        """How many items there are, with those before the first."""
 
     @abstractmethod
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
@@ -79,7 +82,7 @@ class ResumableBatches(ABC):
 
     def _starts(self) -> list[int]:
         """First items of all windows in reading order."""
-        starts, item = [], 0
+        starts, item = [], self.first
         while item < len(self):
             starts.append(item)
             item = self._window_end(item)
@@ -104,6 +107,8 @@ class TextBatches(ResumableBatches):
         order: Seed of a random order of reading; None reads from beginning to end.
         arrays: Where batches are made, see `batch_arrays`.
         window_forms: Forms of a window, which is planned as a whole; None suits the budget.
+        paragraphs: The first paragraph and the one after the last; None reads all.
+        masking: Masks words of every batch, which must be made on the host; None masks none.
     """
 
     def __init__(
@@ -116,8 +121,12 @@ class TextBatches(ResumableBatches):
         order: int | None = None,
         arrays: HostArrays = HOST,
         window_forms: int | None = None,
+        paragraphs: tuple[int, int] | None = None,
+        masking: Masking | None = None,
     ) -> None:
+        self.masking = masking
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
+        self.first, self.end = paragraphs or (0, len(corpus))
         self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW[config.packed] * config.budget)
         self.forms = _FormsOnDevice(source, tokenizer, arrays) if isinstance(arrays, DeviceArrays) else None
         self.builders = BUILDERS if config.budget >= LARGE_BUDGET and self.forms is None else 1
@@ -130,8 +139,8 @@ class TextBatches(ResumableBatches):
             (self.ids_of_slots,) = arrays.send(ids)
 
     def __len__(self) -> int:
-        """How many paragraphs there are."""
-        return len(self.corpus)
+        """The paragraph after the last that is read."""
+        return self.end
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
@@ -150,13 +159,14 @@ class TextBatches(ResumableBatches):
         wanted = sentences[paragraphs[start]] + self.window_forms
         sentence = int(np.searchsorted(sentences, wanted, side="right")) - 1
         paragraph = int(np.searchsorted(paragraphs, sentence, side="right")) - 1
-        return min(max(paragraph, start + 1), len(self.corpus))
+        return min(max(paragraph, start + 1), self.end)
 
     def _measure(self, texts: Ints) -> Ints:
         return self.source.read(texts).text_lengths
 
     def _on_host(self, texts: Ints) -> Batch:
-        return self._assembled(self.source.read(texts[:, :2]), texts)
+        batch = self._assembled(self.source.read(texts[:, :2]), texts)
+        return batch if self.masking is None else self.masking(batch, int(texts[0, 0]))
 
     def _on_device(self, forms: _FormsOnDevice, passage: Passage, texts: Ints, totals: Ints) -> DeviceBatch:
         with forms.arrays.aside():
