@@ -26,7 +26,11 @@ from wordstill.cli import (
     train,
     transform,
 )
+<<<<<<< HEAD
+from wordstill.cli.analysis import expand, norms, show_senses, test
+=======
 from wordstill.cli.analysis import expand, norms, regress, test
+>>>>>>> main
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
@@ -75,6 +79,7 @@ for name, command, examples in (
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
+    ("senses", show_senses.command, show_senses.EXAMPLES),
     ("test", test.command, test.EXAMPLES),
     ("regress", regress.command, regress.EXAMPLES),
     ("norms", norms.command, norms.EXAMPLES),
