@@ -31,6 +31,7 @@ def command(
             "NAME",
             "The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
             "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2.",
+            "--format",
             "--to",
         ),
     ] = None,

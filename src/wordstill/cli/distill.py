@@ -98,10 +98,24 @@ def command(
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
-        option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
+        option(
+            "N",
+            "Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            "--batch-tokens",
+            "--budget",
+            panel=options.TEACHER,
+            min=1,
+        ),
     ] = None,
     read: Annotated[
-        str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
+        str,
+        option(
+            "UNIT",
+            "What the model reads as one text: sentence or paragraph.",
+            "--context",
+            "--read",
+            panel=options.TEACHER,
+        ),
     ] = "sentence",
     length: Annotated[
         str,
@@ -218,9 +232,7 @@ def command(
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
     for label, table in tables.items():
         if chosen := table.provenance.get("development"):
-            typer.echo(
-                f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs."
-            )
+            typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
