@@ -11,6 +11,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.analysis.association import associations
 from wordstill.analysis.word_lists import published_tests
+from wordstill.vectors.folds import Folds
 
 CAREER = published_tests()["weat-6"]
 
@@ -186,3 +187,54 @@ def test_expand_refuses(answer, arguments, seeds, code, message):
     done = answer([], *arguments, seeds=seeds)
     assert done.code in (1, code)
     assert message in done.err
+
+
+def test_regress(cli, tmp_path):
+    random = np.random.default_rng(0)
+    words = [*(f"w{number}" for number in range(20)), "bank"]
+    WordVectors(words, random.standard_normal((21, 4)).astype(np.float32)).save(tmp_path / "table")
+    lines = []
+    for number in range(40):
+        party = "AB"[number % 2]
+        around = [f"w{one}" for one in random.integers(0, 10, 6) + (10 if party == "B" else 0)]
+        lines.append(json.dumps({"text": " ".join([*around[:3], "bank", *around[3:]]), "party": party, "year": number}))
+    lines.append(json.dumps({"text": "w1 bank w2", "party": None, "year": 3}))
+    (tmp_path / "docs.jsonl").write_text("\n".join([*lines, json.dumps({"text": "w1 w2", "party": "A"})]))
+    arguments = ("regress", "bank", tmp_path / "docs.jsonl", "--table", tmp_path / "table", "--permutations", "99")
+    done = cli(*arguments, "--on", "party,year")
+    assert done.code == 0, done.err
+    assert "40 uses in 40 documents of 42" in done.out
+    assert "1 document without a value of party,year" in done.out
+    assert "With more party=B, nearer to: w" in done.out and "With less party=B, nearer to: w" in done.out
+    report = json.loads(cli(*arguments, "--on", "party,year", "--json").out)
+    assert [one["name"] for one in report["coefficients"]] == ["party=B", "year"]
+    assert report["coefficients"][0]["p_value"] <= 0.05
+    assert (report["documents"], report["with_word"], report["used"], report["references"]) == (
+        42,
+        41,
+        40,
+        {"party": "A"},
+    )
+    refused = cli(*arguments, "--on", "sex")
+    assert (refused.code, "No document has the field 'sex'" in refused.err) == (1, True)
+
+
+def test_regress_on_the_groups_of_a_table(cli, tmp_path):
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((16, 4)).astype(np.float32)
+    rows[8:, 0] += 4
+    table = WordVectors(["bank", "river"], np.vstack([rows.mean(axis=0), random.standard_normal(4)]).astype(np.float32))
+    group = np.repeat([0, 1], 8).astype(np.int32)
+    cells = (np.zeros(16, np.int32), np.arange(16, dtype=np.int32), np.full(16, 3))
+    table.folds = Folds(rows, *cells, group, np.full(16, 100), ("old", "new"), ("documents",) * 2)
+    table.save(tmp_path / "table")
+    done = cli("regress", "bank", "--table", tmp_path / "table", "--permutations", "99", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert (report["folds"], report["used"], report["uses"]) == (16, 16, 48)
+    assert [(one["name"], one["p_value"]) for one in report["coefficients"]] == [("group=old", 0.01)]
+    (tmp_path / "groups.csv").write_text("group,year\nold,1900\nnew,2000\n")
+    by_year = cli("regress", "bank", "--table", tmp_path / "table", "--groups", tmp_path / "groups.csv", "--on", "year")
+    assert "48 uses in 16 folds of 16" in by_year.out
+    refused = cli("regress", "river", "--table", tmp_path / "table")
+    assert (refused.code, "'river' has no rows by fold" in refused.err) == (2, True)
