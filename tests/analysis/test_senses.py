@@ -173,8 +173,11 @@ def test_vectors_of_uses_give_average_and_maximum_similarity(senses, table):
             assert made["average"][first] @ made["average"][second] == pytest.approx(sum(pairs), abs=1e-5)
             best = one.vectors[one.best] @ other.vectors[other.best]
             assert made["maximum"][first] @ made["maximum"][second] == pytest.approx(best, abs=1e-5)
-    for kind in made:
+    for kind in ("average", "maximum"):
         np.testing.assert_array_equal(made[kind][4:], rows[4:])
+    np.testing.assert_array_equal(made["deviation"][5], rows[5])
+    expected = senses.map(uses[:1])[0] - senses.map(senses.occurrences.means).mean(axis=0)
+    np.testing.assert_allclose(made["deviation"][4], expected / np.linalg.norm(expected), atol=1e-5)
 
 
 def test_a_table_without_occurrences_is_refused():

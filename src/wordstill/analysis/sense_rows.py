@@ -80,8 +80,8 @@ class WithSenses(WithTables):
     With p the probabilities of a word's senses in its sentence and v their unit vectors, ``average`` gives
     :math:`\sum_s p_s v_s`, so that products of two words are AvgSimC, and ``maximum`` gives the most probable v,
     so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``deviation`` is how the use differs from
-    the mean of the word's uses, which tells uses of one word apart. A word without kept occurrences, and every word
-    of a sentence, has its row of the table.
+    the mean of the word's uses, which tells uses of one word apart. A word without kept occurrences has its row of
+    the table, and deviates from the mean of all words; every word of a sentence has its row.
 
     Args:
         encoder: Whose rows come first.
@@ -120,6 +120,7 @@ def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Ma
         rows: What words without kept occurrences get [n, dim].
     """
     made = {kind: rows.copy() for kind in KINDS}
+    made["deviation"][seen] = unit_rows(senses.map(states[seen]) - senses.map(senses.occurrences.means).mean(axis=0))
     for word, numbers in numbers_of(words).items():
         there = [number for number in numbers if seen[number]]
         if senses.find(word) is None or not there:

@@ -26,11 +26,7 @@ from wordstill.cli import (
     train,
     transform,
 )
-<<<<<<< HEAD
-from wordstill.cli.analysis import expand, norms, show_senses, test
-=======
-from wordstill.cli.analysis import expand, norms, regress, test
->>>>>>> main
+from wordstill.cli.analysis import expand, norms, regress, show_senses, test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
