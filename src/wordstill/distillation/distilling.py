@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
-from wordstill.core.files import atomic_folder, refuse_foreign
+from wordstill.core.files import refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import (
     CHECKPOINT,
@@ -21,7 +19,6 @@ from wordstill.core.resume import (
     working_folder,
     write_record,
 )
-from wordstill.core.tensors import write_tensors
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
@@ -31,12 +28,14 @@ from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig, one_config
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine
+from wordstill.distillation.folding import fold_facts, make_cells, table_maker
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.result_files import REPLACEABLE, place_of, write_artifacts
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, ATTENTION, CARD, CONFIG, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import Method, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
@@ -45,8 +44,6 @@ from wordstill.teacher.device import to_arrays
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, ATTENTION, OCCURRENCES, *MAPS, "evaluation.json"}
-"""Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
 
@@ -66,6 +63,9 @@ def distill(
     field: str | None = None,
     language: str | None = None,
     segmenter: str | None = None,
+    group: str | None = None,
+    bins: str | None = None,
+    folds: int | None = None,
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
@@ -96,6 +96,9 @@ def distill(
         field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
         language: Keep only paragraphs in this language, such as ``en``.
         segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        group: Which group each document belongs to: a JSONL field or a column, ``folder`` or ``file:REGEX``.
+        bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
@@ -138,6 +141,9 @@ def distill(
         field=field,
         language=language,
         segmenter=segmenter,
+        group=group,
+        bins=bins,
+        folds=folds,
         read=read,
         epochs=epochs,
         seed=seed,
@@ -285,7 +291,9 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with preparing(paths, config.prepare, work, progress=progress) as text:
+    # Folds are of documents, unless the text was prepared without them.
+    prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
+    with preparing(paths, prepare, work, progress=progress) as text:
         with profiler.part("loading the teacher"):
             teacher = load_teacher(config.teacher, work)
         profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
@@ -329,20 +337,13 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        cells = make_cells(corpus, vocabulary, config, specs)
         snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
         kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
+        asked = tuple(point.asked for point in snapshots.points)
+        beside = asked, None if kept is None else kept.facts(), fold_facts(corpus, cells, config)
         recipe = Recipe.resolve(
-            corpus,
-            teacher,
-            vocabulary,
-            specs,
-            batches,
-            config.seed,
-            config.epochs,
-            config.length,
-            chosen_by,
-            tuple(point.asked for point in snapshots.points),
-            None if kept is None else kept.facts(),
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -358,6 +359,8 @@ def make_plan(
             scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
             texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
+            cells=cells,
+            make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
         methods = {spec.label: spec.build(context) for spec in specs}
         if kept is not None:
@@ -369,25 +372,3 @@ def make_plan(
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
     return Plan(corpus, vocabulary, recipe, engine, snapshots)
-
-
-def write_artifacts(
-    tables: Mapping[str, WordVectors],
-    out: Path,
-    attention: Mapping[str, Mapping[str, NDArray[Any]]] | None = None,
-    *,
-    overwrite: bool = False,
-) -> None:
-    """Write one table as ``out``, or several into folders of it, with their attention; all of them or none."""
-    with atomic_folder(out, overwrite=overwrite) as folder:
-        for label, table in tables.items():
-            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            place = place_of(label, tables, folder)
-            table.save(place, ARTIFACT.name, overwrite=True)
-            if beside := (attention or {}).get(label):
-                write_tensors(place / ATTENTION, beside, {"format": "wordstill"}, checksum=True)
-
-
-def place_of(label: str, tables: Collection[str], folder: Path) -> Path:
-    """Where one of the tables is in an output."""
-    return folder if len(tables) == 1 else folder / label
