@@ -13,9 +13,8 @@ import torch
 
 from wordstill.corpus.segment import word_spans
 from wordstill.errors import MissingExtra, UsageError
-from wordstill.teacher import batches_by_length, load_model_and_tokenizer
+from wordstill.teacher import batches_by_length, load_model_and_tokenizer, quiet
 from wordstill.teacher.device import choose_device, choose_precision
-from wordstill.teacher.loading import quiet
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
 """Subwords in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
