@@ -15,6 +15,7 @@ from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
+from wordstill.cli.sums.scale_options import ScaleOptions
 
 if TYPE_CHECKING:
     from wordstill.distillation.config import DistillConfig
@@ -103,6 +104,7 @@ def command(
     profile: Annotated[
         bool, flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN)
     ] = False,
+    scale: ScaleOptions,
     text: options.TextOptions,
 ) -> None:
     """Distil a language model over text into word vectors.
@@ -130,33 +132,45 @@ def command(
     options.output_folder(out)
     _warn_of_idle_settings(config)
     early_stopping = read_development(development, patience)
+    in_shards = scale.config()
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
         return
     from wordstill.core.progress import Profiler
-    from wordstill.distillation import distill
     from wordstill.methods import METHODS
     from wordstill.teacher.device import synchronize
 
     if sys.stderr.isatty():
         typer.echo(f"Loading {teacher.teacher}.", err=True)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
-    tables = distill(
-        cast("list[str | Path]", inputs),
-        out,
-        config=config,
-        resume=resume,
-        overwrite=overwrite,
-        progress=options.wants_progress(progress),
-        early_stopping=early_stopping,
-        profiler=profiler,
-    )
+    texts, shown = cast("list[str | Path]", inputs), options.wants_progress(progress)
+    if in_shards.is_used:
+        from wordstill.scale import distill_in_shards
+
+        made = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
+        if made is None:
+            typer.echo(f"{out} is made by another process of this run.")
+            return
+        tables = made
+    else:
+        from wordstill.distillation import distill
+
+        tables = distill(
+            texts,
+            out,
+            config=config,
+            resume=resume,
+            overwrite=overwrite,
+            progress=shown,
+            early_stopping=early_stopping,
+            profiler=profiler,
+        )
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
-    made = {label: purposes.get(table.provenance["method"]["name"]) for label, table in tables.items()}
-    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
+    known = {label: purposes.get(table.provenance["method"]["name"]) for label, table in tables.items()}
+    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in known.items() if purpose})
 
 
 def _warn_of_idle_settings(config: DistillConfig) -> None:

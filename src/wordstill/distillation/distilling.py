@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
@@ -31,12 +33,15 @@ from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
+from wordstill.methods.specification import MethodSpec
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, "evaluation.json"}
+SUMS = "sums.safetensors"
+"""The sums behind a table, kept on request, so that text can be added to it later."""
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, SUMS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
@@ -213,6 +218,8 @@ class Plan:
     vocabulary: Vocabulary
     recipe: Recipe
     engine: Engine
+    specs: Sequence[MethodSpec]
+    context: RunContext
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
@@ -221,9 +228,15 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            return {label: self._finish(label, method, done) for label, method in engine.methods.items()}
+            return {label: self.finish(label, method, done) for label, method in engine.methods.items()}
 
-    def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
+    def build(self, device: torch.device | None = None) -> dict[str, Method]:
+        """New methods that have seen nothing, on the teacher's device or on another one."""
+        context = self.context if device is None else replace(self.context, device=device)
+        return {spec.label: spec.build(context) for spec in self.specs}
+
+    def finish(self, label: str, method: Method, done: Progress) -> WordVectors:
+        """The table of a method, with its provenance."""
         chosen = method.report()
         development = {**(self.recipe.development or {}), **chosen} if chosen else None
         facts = self.recipe.provenance(label) | {"cut_sentences": done.cut, "development": development}
@@ -280,8 +293,9 @@ def make_plan(
     work: Path | None = None,
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Plan:
-    """Build the vocabulary, the methods and the engine; nothing is read yet.
+    """Build the vocabulary unless there is one, the methods and the engine; nothing is read yet.
 
     Raises:
         UsageError: A setting does not suit the teacher or the text.
@@ -290,7 +304,7 @@ def make_plan(
     profiler = profiler or NullProfiler()
     with profiler.part("vocabulary and subwords"):
         specs = config.specs(teacher)
-        vocabulary = Vocabulary.build(corpus, config.vocabulary)
+        vocabulary = vocabulary or Vocabulary.build(corpus, config.vocabulary)
         warn_if_unknown_language(teacher, vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
@@ -315,16 +329,27 @@ def make_plan(
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine)
+    return Plan(corpus, vocabulary, recipe, engine, specs, context)
 
 
-def write_artifacts(tables: Mapping[str, WordVectors], out: Path, *, overwrite: bool = False) -> None:
-    """Write one table as ``out``, or several into folders of it; all of them or none."""
+def write_artifacts(
+    tables: Mapping[str, WordVectors],
+    out: Path,
+    *,
+    overwrite: bool = False,
+    beside: Callable[[str, Path], None] | None = None,
+) -> None:
+    """Write one table as ``out``, or several into folders of it; all of them or none.
+
+    What else belongs to a table is put into its folder by ``beside``, which gets label and folder.
+    """
     with atomic_folder(out, overwrite=overwrite) as folder:
         for label, table in tables.items():
             place = folder if len(tables) == 1 else folder / label
             # The format is named, because the suffix of an output such as vectors.v2 could name another one.
             table.save(place, ARTIFACT.name, overwrite=True)
+            if beside is not None:
+                beside(label, place)
 
 
 PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {

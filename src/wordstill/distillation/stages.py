@@ -81,7 +81,7 @@ def make_stages(
     if isolating:
         ids = np.unique(np.concatenate([method.isolated_words() for method in isolating]))
         words = [vocabulary.surfaces[number] for number in ids]
-        listed = WordListBatches(words, ids, teacher.tokenizer, batches)
+        listed = WordListBatches(words, ids, teacher.tokenizer, batches, config.window)
         stages.append(Stage("isolated words", listed, isolating, isolated=True, words=len(words)))
     readers = [method for method in methods if method.reads_text]
     if not readers:
@@ -91,7 +91,7 @@ def make_stages(
     arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
-        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays)
+        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window)
         stage = Stage(
             f"text, epoch {epoch}" if config.epochs > 1 else "text",
             text,

@@ -17,7 +17,7 @@ from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.linear_algebra import unit_rows
-from wordstill.methods.sums import Accumulator, Growing
+from wordstill.methods.sums import Accumulator, Additive, Growing
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
@@ -47,11 +47,13 @@ class RunContext:
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
     length: Length = "raw"
     """What the lengths of rows say."""
+    isolated: NDArray[np.int64] | None = None
+    """Words that were read in isolation before text was added to the run; None takes those that never occur."""
 
     @cached_property
     def unseen(self) -> NDArray[np.int64]:
         """Ids of the words of the vocabulary that never occur in the text."""
-        return np.flatnonzero(self.vocabulary.counts == 0)
+        return np.flatnonzero(self.vocabulary.counts == 0) if self.isolated is None else self.isolated
 
 
 class Method(Configurable, ABC):
@@ -66,6 +68,7 @@ class Method(Configurable, ABC):
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
+        unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
@@ -73,6 +76,7 @@ class Method(Configurable, ABC):
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
     purpose: ClassVar[str] = ""
+    unseen_parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config
@@ -179,14 +183,51 @@ class Method(Configurable, ABC):
         Raises:
             UsageError: The other one is another method, or has other settings or another vocabulary.
         """
+        self._refuse_other(other)
+        for part, accumulator in self.parts.items():
+            accumulator.merge(other.parts[part])
+
+    def subtract(self, other: Method) -> None:
+        """Take away what another run of the same method has seen and this one has, too.
+
+        Raises:
+            UsageError: As for `merge`, or the method keeps more than sums.
+            DataError: This one cannot have seen it.
+        """
+        self._refuse_other(other)
+        for part, accumulator in self.additive().items():
+            accumulator.subtract(other.parts[part])
+
+    def additive(self) -> dict[str, Additive]:
+        """The parts, where all of them are plain sums.
+
+        Raises:
+            UsageError: One of them is not.
+        """
+        found: dict[str, Additive] = {part: sums for part, sums in self.parts.items() if isinstance(sums, Additive)}
+        if rest := sorted(set(self.parts) - set(found)):
+            raise UsageError(f"{self.name} keeps more than sums ({', '.join(rest)}), and nothing can be taken away.")
+        return found
+
+    def widen(self) -> None:
+        """Keep sums in float64 from now on, so that merging is exact in any order; costs twice the memory."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.widen()
+
+    def narrow(self) -> None:
+        """Round the sums to float32, as `finish` takes them."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.narrow()
+
+    def _refuse_other(self, other: Method) -> None:
         same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
         if (self.name, self.config) != (other.name, other.config) or not same_words:
             raise UsageError(
                 f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
                 f"{self.name} ({self.config}, {len(self.run.vocabulary)} words): they must be the same."
             )
-        for part, accumulator in self.parts.items():
-            accumulator.merge(other.parts[part])
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:
         """[V] how much each word counts in a sentence: :math:`a / (a + p_w)`, rare words more than common ones.
