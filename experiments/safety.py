@@ -1,18 +1,21 @@
 """What was done to files and runs, and how it ended: mutated files, failing system calls, random kills.
 
 Each part is written into the same JSON file as it ends, so that parts can be run on their own:
-``python -m experiments.safety fuzz --seconds 3600``, ``faults``, ``kills --kills 500``.
+``python -m experiments.safety fuzz --seconds 3600``, ``flips``, ``faults``, ``kills --kills 500``. With ``--add``,
+fuzzing adds its counts to those that are recorded.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,12 @@ LINE = re.compile(
 def main() -> None:
     """Run one part and record it."""
     parser = argparse.ArgumentParser(prog="python -m experiments.safety", description=__doc__)
-    parser.add_argument("part", choices=("fuzz", "faults", "kills"))
+    parser.add_argument("part", choices=("fuzz", "flips", "faults", "kills"))
     parser.add_argument("--seconds", type=float, default=600.0, help="of fuzzing")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--every", type=int, default=1, help="fail every so many-th call only")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--add", action="store_true", help="add to the recorded counts of fuzzing")
     parser.add_argument("scenarios", nargs="*", default=[])
     options = parser.parse_args()
     started = time.monotonic()
@@ -41,9 +45,20 @@ def main() -> None:
         "seed": options.seed,
         "machine": machine(),
     }
-    found = _fuzz(options) if options.part == "fuzz" else _commands(options)
+    found = PARTS[options.part](options)
     record: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    write_json(RESULT, {**record, options.part: {**facts, "seconds": round(time.monotonic() - started), **found}})
+    part = {**facts, "seconds": round(time.monotonic() - started), **found}
+    write_json(RESULT, {**record, options.part: _sum(record["fuzz"], part) if options.add else part})
+
+
+def _sum(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Counts of two runs of fuzzing; the facts of the earlier ones are kept beside those of the last."""
+    facts = {key: value for key, value in before.items() if key not in ("targets", "earlier")}
+    targets = {
+        name: dict(Counter(before["targets"].get(name, {})) + Counter(now["targets"].get(name, {})))
+        for name in {**before["targets"], **now["targets"]}
+    }
+    return {**now, "earlier": [*before.get("earlier", []), facts], "targets": targets}
 
 
 def _fuzz(options: argparse.Namespace) -> dict[str, Any]:
@@ -52,6 +67,21 @@ def _fuzz(options: argparse.Namespace) -> dict[str, Any]:
         given = ["--seconds", str(options.seconds), "--seed", str(options.seed), "--out", str(counts)]
         subprocess.run([sys.executable, "-m", "tests.fuzz.fuzzing", *given, *options.scenarios], check=False)
         return {"targets": json.loads(counts.read_text())["targets"]}
+
+
+def _flips(options: argparse.Namespace) -> dict[str, Any]:
+    from tests.fuzz.fuzzing import Fuzzer
+    from tests.fuzz.targets import TARGETS
+
+    logging.disable()
+    counts: dict[str, Any] = {}
+    for name, target in TARGETS.items():
+        if target.checked:
+            with tempfile.TemporaryDirectory() as folder:
+                tried, wrong = Fuzzer(target, Path(folder)).flips()
+            counts[name] = {"tried": tried, "wrong": len(wrong)}
+            print(name, counts[name], *wrong, flush=True)
+    return {"targets": counts}
 
 
 def _commands(options: argparse.Namespace) -> dict[str, Any]:
@@ -67,6 +97,8 @@ def _commands(options: argparse.Namespace) -> dict[str, Any]:
         }
     }
 
+
+PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _commands, "kills": _commands}
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""Rewrite every generated block of every page from the JSON files in experiments/results.
+"""Rewrite every generated block of every page, and every picture, from the JSON files in experiments/results.
 
 A block stands between <!-- NAME: begin --> and <!-- NAME: end -->; NAME says which table goes there. With
 --check nothing is written: it fails if a page is not up to date.
@@ -29,20 +29,28 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "speed": speed.page,
     "speed-summary": speed.summary,
 }
+PICTURES: Mapping[str, Callable[[], str]] = {"docs/images/quality-size.svg": quality.size_picture}
 MARKED = re.compile(r"<!-- (?P<name>[\w-]+): begin -->\n.*?<!-- (?P=name): end -->", re.DOTALL)
 
 
 def main() -> None:
     """Write the pages, or check them."""
     parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or picture is stale")
     check = parser.parse_args().check
-    stale = {path: text for path, text in pages() if path.read_text() != text}
+    stale = stale_files()
     if check and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
         sys.exit(f"not up to date: {names}; run python -m experiments.tables")
     for path, text in stale.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def stale_files() -> dict[Path, str]:
+    """Pages and pictures that are not what the results say, with what they should say."""
+    made = [*pages(), *((ROOT / name, picture()) for name, picture in PICTURES.items())]
+    return {path: text for path, text in made if not path.exists() or path.read_text() != text}
 
 
 def pages() -> Iterator[tuple[Path, str]]:

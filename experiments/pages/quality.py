@@ -15,10 +15,16 @@ from typing import Any, NamedTuple
 from experiments.quality.trained import PARENT
 from experiments.record import RESULTS, current_command
 from wordstill.distillation.config import DistillConfig
+from wordstill.evaluation.report.plots import curves
+from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
 SUMMARY = {"all-MiniLM-L6-v2": "words-27M-minilm", "all-mpnet-base-v2": "words-27M-mpnet"}
 """Teachers of the short table, and where their scores are."""
+SIZES = ("words-0500k", "words-05M", "words-27M")
+"""Texts of the picture, each with a file for each teacher."""
+PICTURED = ("still", "sentence", "ase")
+PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
 """The text that was read by sentences and by paragraphs."""
 
@@ -145,6 +151,37 @@ def summary_page() -> str:
     files = [content for name in SUMMARY.values() for content in by_text()[name]]
     origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
     return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
+
+
+def size_picture() -> str:
+    """Scores against the size of the text, as SVG: words, analogies and sentences below one another."""
+    panels = (("word similarity, mean of eight sets", EIGHT), ("Google analogies", RELATIONS[:1]), ("STS12 to 16", STS))
+    height, parts = PANEL_HEIGHT + TITLE_HEIGHT, []
+    for number, (title, columns) in enumerate(panels):
+        top = number * height
+        parts.append(f'<text x="8" y="{top + 18}" font-weight="bold" fill="#202124">{title}</text>')
+        panel = curves(_size_curves(columns), width=PANEL_WIDTH, height=PANEL_HEIGHT)
+        place = f'<svg y="{top + TITLE_HEIGHT}" width="{PANEL_WIDTH}" height="{PANEL_HEIGHT}" '
+        parts.append(panel.replace("<svg ", place, 1))
+    size = f'viewBox="0 0 {PANEL_WIDTH} {len(panels) * height}" width="{PANEL_WIDTH}"'
+    style = 'font-family="system-ui, sans-serif" font-size="13" role="img"'
+    white = f'<rect width="{PANEL_WIDTH}" height="{len(panels) * height}" rx="8" fill="#fff"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{white}{"".join(parts)}</svg>\n'
+
+
+def _size_curves(columns: Iterable[Column]) -> list[Curve]:
+    """A curve for each teacher and method: mean score by running words."""
+    columns, found = tuple(columns), dict[str, list[tuple[float, float]]]()
+    texts = by_text()
+    for teacher, summary_file in SUMMARY.items():
+        for size in SIZES:
+            for row in texts[f"{size}-{summary_file.rpartition('-')[2]}"][0]["rows"]:
+                if row["label"] in PICTURED:
+                    words = float(row["provenance"]["corpus"]["words"])
+                    score = mean(row["scores"]["all"][column.name]["value"] for column in columns)
+                    label = f"{row['label']}, {teacher.split('-')[1]}"
+                    found.setdefault(label, []).append((words, score))
+    return [Curve(label, tuple(points)) for label, points in found.items()]
 
 
 def choice_page() -> str:

@@ -33,6 +33,15 @@ def _fuzz_row(name: str, counts: dict[str, int]) -> str:
     return f"| {name} | " + " | ".join(f"{number:,}" for number in columns) + " |"
 
 
+def _flips(part: dict[str, Any]) -> Iterator[str]:
+    yield "| file of ours | single bits flipped, every one | not refused |"
+    yield "|---|---:|---:|"
+    for name, counts in part["targets"].items():
+        yield f"| {name} | {counts['tried']:,} | {counts['wrong']} |"
+    yield ""
+    yield _origin(part)
+
+
 def _faults(part: dict[str, Any]) -> Iterator[str]:
     yield "| command, over an old result | calls on files | failed once | result torn or lost, or an error of others |"
     yield "|---|---:|---:|---:|"
@@ -52,11 +61,13 @@ def _kills(part: dict[str, Any]) -> Iterator[str]:
 
 
 def _origin(part: dict[str, Any]) -> str:
-    machine = part["machine"]
+    machine, runs = part["machine"], [*part.get("earlier", []), part]
+    commits, seeds = (", ".join(dict.fromkeys(str(run[key]) for run in runs)) for key in ("commit", "seed"))
     return (
-        f"`{current_command(part['command'])}`, commit {part['commit']}, seed {part['seed']}, "
-        f"{part['seconds'] / 60:.0f} minutes on {machine['cpu']}, {machine['cores']} cores."
+        f"`{current_command(part['command'])}`{f', {len(runs)} runs' if len(runs) > 1 else ''}, commit {commits}, "
+        f"seed {seeds}, {sum(run['seconds'] for run in runs) / 60:.0f} minutes on {machine['cpu']}, "
+        f"{machine['cores']} cores."
     )
 
 
-PARTS = {"fuzz": _fuzz, "faults": _faults, "kills": _kills}
+PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _faults, "kills": _kills}

@@ -187,7 +187,7 @@ def test_equal_vectors_have_no_effect():
 
 
 def test_wrong_settings():
-    with pytest.raises(UsageError, match="Unknown statistic 'weet'. Did you mean 'weat'"):
+    with pytest.raises(UsageError, match=r"Unknown statistic 'weet'\. Did you mean 'weat'"):
         run(make_table(), "weet")
     with pytest.raises(UsageError, match="weat compares two lists of targets"):
         run(make_table(), "weat", make_test({"x": 5, "a": 6, "b": 4}))

@@ -82,7 +82,7 @@ def test_bad_files_are_one_line(tmp_path, name, text, message):
 
 def test_an_unknown_list_has_near_names(tmp_path):
     (tmp_path / "a.toml").write_text(TOML.replace('["good"', '["god"'))
-    with pytest.raises(UsageError, match="'god'. Did you mean 'good'"):
+    with pytest.raises(UsageError, match=r"'god'\. Did you mean 'good'"):
         read_tests(tmp_path / "a.toml")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,15 +46,25 @@ def make_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., WordTex
     def make(lines: list[str], *, stretch_forms: int = 1 << 20, **vocabulary: object) -> WordText:
         folder: Path = tmp_path_factory.mktemp("text")
         (folder / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+        (folder / "text.conllu").write_text(as_chains(lines), encoding="utf-8")
         corpus = prepare(folder / "text.txt", folder / "store", PrepareConfig(), workers=1)
-        return open_text(corpus, stretch_forms, **vocabulary)
+        return open_text(corpus, stretch_forms, [folder / "text.conllu"], **vocabulary)
 
     return make
 
 
-def open_text(corpus: Corpus, stretch_forms: int, **vocabulary: object) -> WordText:
+def as_chains(lines: list[str]) -> str:
+    """Trees of lines, in which every word depends on the one before it."""
+    rows = [
+        "\n".join(f"{n + 1}\t{word}\t_\t_\t_\t_\t{n}\t{'dep' if n else 'root'}\t_\t_" for n, word in enumerate(words))
+        for words in (re.findall(r"\w+|[^\w\s]", line) for line in lines)
+    ]
+    return "\n\n".join(rows) + "\n\n"
+
+
+def open_text(corpus: Corpus, stretch_forms: int, trees: Sequence[Path] = (), **vocabulary: object) -> WordText:
     config = VocabularyConfig(**{"min_count": 1, **vocabulary})
-    return WordText(corpus, Vocabulary.build(corpus, config), stretch_forms)
+    return WordText(corpus, Vocabulary.build(corpus, config), stretch_forms, trees)
 
 
 @pytest.fixture(scope="session")

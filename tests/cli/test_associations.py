@@ -1,7 +1,8 @@
-"""``wordstill test``: what it prints and writes, and what it refuses."""
+"""``wordstill test``, ``norms`` and ``expand``: what they print and write, and what they refuse."""
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -79,3 +80,109 @@ def test_no_table(cli):
     done = cli("test")
     assert done.code == 2
     assert "No table was named" in done.err
+
+
+@pytest.fixture
+def rated(tmp_path):
+    """A table, and ratings of most of its words."""
+    random = np.random.default_rng(0)
+    table = WordVectors([f"w{number}" for number in range(80)], random.standard_normal((80, 4)).astype(np.float32))
+    table.save(tmp_path / "table")
+    lines = [f"{word},{number},{table.matrix[number, 0]:.3f}" for number, word in enumerate(table.words[:60])]
+    (tmp_path / "ratings.csv").write_text("\n".join(["word,id,valence", *lines, "nowhere,60,1.5", ""]))
+    return tmp_path / "table"
+
+
+def test_norms(cli, rated, tmp_path):
+    done = cli("norms", tmp_path / "ratings.csv#word,valence", "--table", rated, "--out", tmp_path / "norms.csv")
+    assert done.code == 0, done.err
+    assert "60 rated words, each held out once" in done.out
+    assert "1 of the 61 rated words are not in the table: nowhere." in done.err
+    assert len((tmp_path / "norms.csv").read_text().splitlines()) == 81
+    again = cli("norms", tmp_path / "ratings.csv#word,valence", "--table", rated, "--out", tmp_path / "norms.csv")
+    assert (again.code, "exists already" in again.err) == (2, True)
+
+
+def test_norms_as_json(cli, rated, tmp_path):
+    arguments = ("--table", rated, "--out", tmp_path / "norms.csv", "--json")
+    done = cli("norms", tmp_path / "ratings.csv#word,valence", *arguments)
+    report = json.loads(done.out)
+    assert (report["rated"], report["missing"], report["norms"][0]["used"]) == (61, ["nowhere"], 60)
+    assert report["norms"][0]["pearson"] > 0.8
+
+
+def test_norms_of_an_unknown_column_leave_nothing(cli, rated, tmp_path):
+    done = cli("norms", tmp_path / "ratings.csv#word,arousal", "--table", rated, "--out", tmp_path / "norms.csv")
+    assert (done.code, "there is no column 'arousal'" in done.err) == (1, True)
+    assert not (tmp_path / "norms.csv").exists()
+
+
+@pytest.fixture
+def answer(cli, monkeypatch, tmp_path):
+    """Runs ``wordstill expand`` with some answers on the standard input."""
+    words = [f"w{number}" for number in range(30)]
+    WordVectors(words, np.random.default_rng(0).standard_normal((30, 5)).astype(np.float32)).save(tmp_path / "table")
+
+    def run(answers, *arguments, seeds="w0,w1"):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{one}\n" for one in answers)))
+        return cli("expand", seeds, "--table", tmp_path / "table", *arguments)
+
+    return run
+
+
+def test_candidates_without_questions(answer):
+    done = answer([], "--json", "-n", "3")
+    assert done.code == 0, done.err
+    assert [set(row) for row in json.loads(done.out)] == [{"word", "score", "near"}] * 3
+    assert "near w" in answer([]).out
+
+
+def test_answers_are_kept_and_the_list_is_written(answer, tmp_path):
+    ask = ("--ask", "--decisions", tmp_path / "d.tsv", "--out", tmp_path / "list.txt")
+    done = answer(["y", "n", "what", "u", "yes"], *ask)
+    assert done.code == 0, done.err
+    assert "Not an answer" in done.err and "Undone: w" in done.err
+    marks = [line.split("\t")[0] for line in (tmp_path / "d.tsv").read_text().splitlines()[1:]]
+    assert marks == ["y", "y"]
+    assert len((tmp_path / "list.txt").read_text().split()) == 4
+    # The same command resumes: what it wrote before is replaced, what another wrote is not.
+    assert answer(["n", "q"], *ask).code == 0
+    assert "refused   1" in answer(["q"], *ask).out
+    (tmp_path / "list.txt").write_text("mine\n")
+    done = answer(["y"], *ask)
+    assert (done.code, "exists already" in done.err) == (2, True)
+
+
+def test_one_run_and_two_runs_make_the_same_decisions(answer, tmp_path):
+    answer(["y", "n", "y", "n", "y"], "--ask", "--decisions", tmp_path / "one.tsv", "--ranking", "maximum")
+    for answers in (["y", "n"], ["y", "n", "y"]):
+        answer(answers, "--ask", "--decisions", tmp_path / "two.tsv", "--ranking", "maximum")
+    assert (tmp_path / "one.tsv").read_text() == (tmp_path / "two.tsv").read_text()
+
+
+def test_proposals_for_an_editor(answer, tmp_path):
+    file = tmp_path / "d.tsv"
+    assert answer([], "--decisions", file, "--propose", "3").code == 0
+    edited = file.read_text().replace("?", "y", 2).replace("# y, n or y", "# y, n or ?")
+    file.write_text(edited.replace("?\tw", "n\tw"))
+    done = answer([], "--decisions", file, "--propose", "2", "--out", tmp_path / "list.txt")
+    assert done.code == 0, done.err
+    marks = [line.split("\t")[0] for line in file.read_text().splitlines()[1:]]
+    assert sorted(marks) == ["?", "?", "n", "n", "y"]
+    assert len((tmp_path / "list.txt").read_text().split()) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seeds", "code", "message"),
+    [
+        (("--ask",), "w0", 2, "need --decisions FILE"),
+        ((), "nowhere", 2, "nowhere"),
+        ((), ",", 2, "There are no seed words"),
+        (("--ranking", "best"), "w0", 2, "Unknown ranking 'best'"),
+        (("--ask", "--json", "--decisions", "d.tsv"), "w0", 2, "cannot be combined"),
+    ],
+)
+def test_expand_refuses(answer, arguments, seeds, code, message):
+    done = answer([], *arguments, seeds=seeds)
+    assert done.code in (1, code)
+    assert message in done.err

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from wordstill.core.contained import contained
 from wordstill.core.limits import Limits
 from wordstill.errors import DataError, FormatError, UsageError
+
+LIMITS = Limits(child_bytes=(1 << 30) + 4096)
+"""Those of no other test: an idle process of theirs does not find the functions here."""
 
 
 def numbers(count):
@@ -63,7 +67,7 @@ def this_module(monkeypatch):
 
 
 def test_messages_come_in_order():
-    got = list(contained(numbers, {"count": 3}, "file", Limits()))
+    got = list(contained(numbers, {"count": 3}, "file", LIMITS))
     assert [message[:1] for message in got] == [b"0", b"1", b"2"]
     assert {len(message) for message in got} == {100_000}
 
@@ -79,20 +83,20 @@ def test_messages_come_in_order():
 )
 def test_its_end_is_an_error(function, message):
     with pytest.raises(DataError, match=message):
-        list(contained(function, {}, "file", Limits(seconds=0.3 if function is silent else 60.0), FormatError))
+        list(contained(function, {}, "file", replace(LIMITS, seconds=0.3 if function is silent else 60.0), FormatError))
 
 
 def test_a_process_is_used_again_and_one_that_was_harmed_decides_nothing():
-    first, again = (next(contained(number, {}, "file", Limits())) for _ in range(2))
+    first, again = (next(contained(number, {}, "file", LIMITS)) for _ in range(2))
     assert first != again, "one that was not read to its end is not used again"
-    first, again = (list(contained(number, {}, "file", Limits())) for _ in range(2))
+    first, again = (list(contained(number, {}, "file", LIMITS)) for _ in range(2))
     assert first == again
     (mine,) = first
-    assert list(contained(dies_in, {"process": int(mine)}, "file", Limits())) != first
+    assert list(contained(dies_in, {"process": int(mine)}, "file", LIMITS)) != first
 
 
 def test_our_own_errors_come_through():
-    messages = contained(ours, {}, "file", Limits())
+    messages = contained(ours, {}, "file", LIMITS)
     assert next(messages) == b"first"
     with pytest.raises(UsageError, match=r"^as it is$"):
         next(messages)

@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from wordstill.core.resume import CHECKPOINT, CheckpointFile
 from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
 from wordstill.corpus.preparation import STORE
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
-from wordstill.distillation.distilling import write_artifacts
+from wordstill.distillation.results import write_artifacts
 from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -52,6 +54,7 @@ def config(saved_teacher: Path) -> DistillConfig:
         TeacherConfig(str(saved_teacher), device="cpu", dtype="float32"),
         VocabularyConfig(min_count=3, words=("never seen",)),
         budget=30,
+        occurrences=OccurrenceConfig(4, min_count=5),
     )
 
 
@@ -309,9 +312,7 @@ def test_resuming_what_was_never_started_starts_it(short_text, config, undisturb
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_an_error_in_the_middle(short_text, config, undisturbed, tmp_path, before_batch, encoded, saved):
-    eager = DistillConfig(
-        config.methods, config.teacher, config.vocabulary, budget=30, checkpoint_seconds=0.0 if saved else 3600.0
-    )
+    eager = replace(config, checkpoint_seconds=0.0 if saved else 3600.0)
     distill(short_text, config=config)
     batches = len(encoded)
     encoded.clear()

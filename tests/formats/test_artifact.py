@@ -14,6 +14,7 @@ from wordstill.core.files import sha256_of
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats import artifact
 from wordstill.vectors import WordVectors
+from wordstill.vectors.occurrences import Occurrences
 
 WORDS = ["a", "b c", "line\nbreak", "back\\slash", "\\n", "\r", "", "é"]
 
@@ -212,3 +213,53 @@ def test_provenance_that_json_cannot_hold(tmp_path, value):
     with pytest.raises(UsageError, match="The provenance cannot be written as JSON"):
         vectors.save(tmp_path / "table")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def kept() -> Occurrences:
+    states = np.arange(12, dtype=np.float16).reshape(4, 3)
+    places = (
+        np.array([0, 5, 1 << 40, 9]),
+        np.array([0, 1, 2, 3], dtype=np.int32),
+        np.array([2, 2, 2, 1], dtype=np.uint8),
+    )
+    return Occurrences(["b c", "é"], np.array([40, 1]), np.array([0, 3, 4]), states, *places, layer=6)
+
+
+def test_occurrences_go_with_the_table(vectors, kept, tmp_path):
+    vectors.occurrences = kept
+    vectors.save(tmp_path / "table")
+    again = formats.read(tmp_path / "table").occurrences
+    assert isinstance(again.states, np.memmap)
+    assert (again.words, again.layer) == (kept.words, 6)
+    for name, array in kept.arrays.items():
+        np.testing.assert_array_equal(again.arrays[name], array)
+    uses = again.of("b c")
+    assert (len(uses), uses.total, uses.sentences.tolist(), uses.sizes.tolist()) == (3, 40, [0, 5, 1 << 40], [2, 2, 2])
+    with pytest.raises(UsageError, match=r"No occurrence of 'b' was kept; 2 words have some.*--occurrences-of"):
+        again.of("b")
+    vectors.occurrences = None
+    vectors.save(tmp_path / "table", overwrite=True)
+    assert formats.read(tmp_path / "table").occurrences is None
+    assert not (tmp_path / "table" / "occurrences.safetensors").exists()
+
+
+def test_damaged_occurrences_are_found_when_they_are_used(vectors, kept, tmp_path):
+    vectors.occurrences = kept
+    vectors.save(tmp_path / "table")
+    path = tmp_path / "table" / "occurrences.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    opened = formats.read(tmp_path / "table")
+    opened.check_finite()
+    with pytest.raises(FormatError, match=r"occurrences\.safetensors is damaged or was changed"):
+        opened.occurrences.of("b c")
+    path.write_bytes(whole.replace(b'"layer":"6"', b'"layer":"x"'))
+    with pytest.raises(FormatError, match="The layer is 'x'"):
+        formats.read(tmp_path / "table")
+    save_file({"states": np.zeros((2, 3), dtype=np.float16)}, path, {"layer": "1"})
+    with pytest.raises(FormatError, match="Occurrences have the arrays"):
+        formats.read(tmp_path / "table")
+    path.unlink()
+    with pytest.raises(FormatError, match=r"occurrences\.safetensors is missing"):
+        formats.read(tmp_path / "table")

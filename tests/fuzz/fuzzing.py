@@ -1,8 +1,8 @@
 """Fuzzing of every reader: ``python -m tests.fuzz.fuzzing --seconds 600``, or ``make fuzz``.
 
-An input is made from its target, its seed and its number, so that each can be made again. Inputs run in processes
-that may use a gigabyte more than at their start and five seconds for each. Anything but an answer or an error of ours
-is a finding: another exception, a changed answer of a checked file, a process that hangs or dies.
+Inputs run in processes that may use a gigabyte more than at their start and five seconds of work for each. Anything but
+an answer or an error of ours is a finding: another exception, a changed answer of a checked file, a process that hangs
+or dies.
 """
 
 from __future__ import annotations
@@ -20,23 +20,40 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.fuzz.mutators import mutate
 from tests.fuzz.targets import TARGETS, Target
-from wordstill.core import files
 from wordstill.errors import WordstillError
 
 MEMORY = 1 << 30
-SECONDS = 5
-BATCH = 500
+BATCH_SECONDS = 2.0
+FROM_SEED, MOST_SEEDS = 0.4, 200
+"""How often an input is made from the seed itself, and how many other inputs of a file are mutated further."""
+HANGS, IDLE_SECONDS = (signal.SIGPROF, signal.SIGALRM), 60
+"""How a process that hangs is ended: after its seconds of work, so that a busy machine does not matter, or idle."""
 CRASHERS = Path(__file__).parent / "crashers"
-GOOD = ("accepted", "refused")
+LONG = {"accepted": b"a", "refused": b"r"}
+SHORT = {short: long for long, short in LONG.items()}
+
+
+class Finding(NamedTuple):
+    """An input that ended otherwise than it should."""
+
+    what: str
+    path: Path
+    content: bytes
 
 
 class Fuzzer:
-    """Runs numbered inputs of one target and counts how they end."""
+    """Runs numbered inputs of one target and counts how they end.
+
+    Inputs that end in a new way (another place in the code refuses them) are mutated further, as far as one process
+    goes: so an input follows from its target, its seed and the number at which its process started.
+    """
 
     def __init__(self, target: Target, folder: Path, seed: int = 0) -> None:
         self.target, self.seed = target, seed
@@ -44,47 +61,54 @@ class Fuzzer:
         target.make(self.path)
         self.expected = target.read(self.path)
         self.originals = {path: path.read_bytes() for path in self._files()}
+        self.pools = {path: [content] for path, content in sorted(self.originals.items())}
+        self.ways: set[object] = set()
 
     def input(self, number: int) -> tuple[Path, bytes]:
         """The file that an input changes, and its new content."""
         chance = random.Random(f"{self.target.name} {self.seed} {number}")
-        path = chance.choice(sorted(self.originals))
-        return path, mutate(self.originals[path], path.name, chance)
+        path = chance.choice(list(self.pools))
+        pool = self.pools[path]
+        return path, mutate(pool[0] if chance.random() < FROM_SEED else chance.choice(pool), path.name, chance)
 
     def outcome(self, path: Path, content: bytes) -> str:
         """How reading ends when a file has another content."""
         path.write_bytes(content)
+        way: object = ("accepted", len(content).bit_length())
         try:
             got = self.target.read(self.path)
-        except WordstillError:
+        except WordstillError as error:
+            way = _way(error)
             return "refused"
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:300]
         finally:
+            if (path, way) not in self.ways and len(self.pools[path]) < MOST_SEEDS:
+                self.ways.add((path, way))
+                self.pools[path].append(content)
             for other in set(self._files()) - set(self.originals):
                 other.unlink()
             path.write_bytes(self.originals[path])
         return "accepted" if got == self.expected or not self._is_checked(path) else "changed without a word"
 
-    def run(self, first: int, last: int) -> tuple[Counter[str], dict[int, str]]:
+    def run(self, first: int, last: int) -> tuple[Counter[str], dict[int, Finding]]:
         """Counts of outcomes, and the findings by number."""
         counts: Counter[str] = Counter()
-        findings: dict[int, str] = {}
+        findings: dict[int, Finding] = {}
         while first < last:
-            done, ended = self._in_process(first, last)
-            for number, outcome in enumerate(done, first):
-                counts[outcome if outcome in GOOD else "found"] += 1
-                if outcome not in GOOD:
-                    findings[number] = outcome
-            first += len(done)
+            done, found, ended = self._in_process(first, last)
+            counts.update(done)
+            counts["found"] += len(found)
+            findings |= found
+            first += done.total() + len(found)
             if ended is not None and first < last:
                 counts["found"] += 1
                 findings[first] = ended
                 first += 1
-        return counts, findings
+        return +counts, findings
 
-    def _in_process(self, first: int, last: int) -> tuple[list[str], str | None]:
-        """The outcomes up to the end of a process, and how that ended if not by itself."""
+    def _in_process(self, first: int, last: int) -> tuple[Counter[str], dict[int, Finding], Finding | None]:
+        """Outcomes and findings up to the end of a process, and how that ended if not by itself."""
         reading_end, writing_end = os.pipe()
         child = os.fork()
         if child == 0:
@@ -92,27 +116,65 @@ class Fuzzer:
             self._child(first, last, writing_end)
         os.close(writing_end)
         with os.fdopen(reading_end, "rb") as pipe:
-            done = [json.loads(line) for line in pipe.read().splitlines() if line.endswith(b'"')]
+            lines = pipe.read().split(b"\n")[:-1]
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        counts: Counter[str] = Counter()
+        found: dict[int, Finding] = {}
+        for number, line in enumerate(lines, first):
+            if line in SHORT:
+                counts[SHORT[line]] += 1
+            else:
+                outcome, name, content = json.loads(line)
+                found[number] = Finding(outcome, self.path.parent / name, bytes.fromhex(content))
+        ended = None
+        if code != 0:
+            changed = next((path for path in self.originals if path.read_bytes() != self.originals[path]), self.path)
+            how = "hang" if -code in HANGS else f"died with {code}"
+            ended = Finding(how, changed, changed.read_bytes() if changed.is_file() else b"")
         for path, content in self.originals.items():
             path.write_bytes(content)
-        return done, None if code == 0 else "hang" if code == -signal.SIGALRM else f"died with {code}"
+        return counts, found, ended
 
     def _child(self, first: int, last: int, pipe: int) -> None:
         warnings.simplefilter("ignore")
         # A process that dies is a finding; where it was is found by running its input again.
         faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for ending in HANGS:
+            signal.signal(ending, signal.SIG_DFL)
         if sys.platform == "linux":
             used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
         for number in range(first, last):
-            signal.alarm(SECONDS * (6 if self.target.slow else 1))
-            outcome = self.outcome(*self.input(number))
+            signal.setitimer(signal.ITIMER_PROF, self.target.seconds)
+            signal.alarm(IDLE_SECONDS)
+            path, content = self.input(number)
+            outcome = self.outcome(path, content)
             signal.alarm(0)
-            os.write(pipe, json.dumps(outcome).encode() + b"\n")
+            told = LONG.get(outcome)
+            if told is None:
+                name = path.relative_to(self.path.parent).as_posix()
+                told = json.dumps([outcome, name, content.hex()]).encode()
+            os.write(pipe, told + b"\n")
         os._exit(0)
+
+    def flips(self, bits: Sequence[int] = range(8)) -> tuple[int, list[str]]:
+        """How many single bits of the checked files were flipped, and those that were not refused.
+
+        Args:
+            bits: Which of each byte.
+        """
+        tried, wrong = 0, []
+        for path, content in self.originals.items():
+            if self._is_checked(path):
+                for place in range(8 * len(content)):
+                    if place % 8 in bits:
+                        flipped = bytearray(content)
+                        flipped[place // 8] ^= 1 << place % 8
+                        tried += 1
+                        if (outcome := self.outcome(path, bytes(flipped))) != "refused":
+                            wrong.append(f"{path.name}, bit {place}: {outcome}")
+        return tried, wrong
 
     def _is_checked(self, path: Path) -> bool:
         name = "" if path == self.path else path.name
@@ -124,31 +186,46 @@ class Fuzzer:
         return [path for path in sorted(self.path.rglob("*")) if path.is_file()]
 
 
-def keep(fuzzer: Fuzzer, number: int) -> Path:
+def _way(error: BaseException | None) -> object:
+    """The places in the code through which an error came."""
+    places: list[object] = []
+    while error is not None:
+        trace = error.__traceback__
+        while trace is not None:
+            places.append((trace.tb_frame.f_code, trace.tb_lineno))
+            trace = trace.tb_next
+        error = error.__cause__
+    return tuple(places)
+
+
+def keep(fuzzer: Fuzzer, number: int, finding: Finding) -> Path:
     """Keep the input of a finding, so that it is tried in every test from then on."""
-    path, content = fuzzer.input(number)
     place = CRASHERS / fuzzer.target.name.replace(" ", "-")
     place.mkdir(parents=True, exist_ok=True)
-    kept = place / f"{fuzzer.seed}-{number}~{path.relative_to(fuzzer.path.parent).as_posix().replace('/', '~')}"
-    kept.write_bytes(content)
+    inside = finding.path.relative_to(fuzzer.path.parent).as_posix().replace("/", "~")
+    kept = place / f"{fuzzer.seed}-{number}~{inside}"
+    kept.write_bytes(finding.content)
     return kept
 
 
 def rounds(
     names: list[str], seconds: float, folder: Path, seed: int
-) -> Iterator[tuple[str, Counter[str], dict[int, str]]]:
-    """Batches of one target after another until the time is over; slow ones get as much time, not as many inputs."""
+) -> Iterator[tuple[str, Counter[str], dict[int, Finding]]]:
+    """Batches of one target after another until the time is over; each target gets as much time, not as many inputs."""
     fuzzers = {name: Fuzzer(TARGETS[name], _new(folder / name), seed) for name in names}
-    reached, end, number = dict.fromkeys(names, 0), time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        name = names[number % len(names)]
-        size = BATCH // 100 if TARGETS[name].slow else BATCH
-        counts, findings = fuzzers[name].run(reached[name], reached[name] + size)
-        for found in findings:
-            keep(fuzzers[name], found)
+    reached, sizes = dict.fromkeys(names, 0), dict.fromkeys(names, 5)
+    end = time.monotonic() + seconds
+    for name in cycle(names):
+        started = time.monotonic()
+        if started >= end:
+            return
+        counts, findings = fuzzers[name].run(reached[name], reached[name] + sizes[name])
+        for number, finding in findings.items():
+            keep(fuzzers[name], number, finding)
+        reached[name] += sizes[name]
+        rate = sizes[name] / max(time.monotonic() - started, 1e-3)
+        sizes[name] = max(5, min(int(rate * BATCH_SECONDS), 10 * sizes[name]))
         yield name, counts, findings
-        reached[name] += size
-        number += 1
 
 
 def _new(folder: Path) -> Path:
@@ -165,14 +242,14 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", default=[])
     given = parser.parse_args()
     # Nothing here needs to survive a power cut.
-    files._sync = lambda _: None  # type: ignore[assignment]
+    os.fsync = lambda fd: None
     folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     totals: dict[str, Counter[str]] = {}
     try:
         for name, counts, findings in rounds(given.targets or list(TARGETS), given.seconds, folder, given.seed):
             totals.setdefault(name, Counter()).update(counts)
-            for number, what in findings.items():
-                sys.stdout.write(f"{name} {number}: {what}\n")
+            for number, finding in findings.items():
+                sys.stdout.write(f"{name} {number}: {finding.what}\n")
             if given.out is not None:
                 given.out.write_text(json.dumps({"seed": given.seed, "targets": totals}, indent=1))
     finally:

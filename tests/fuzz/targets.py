@@ -19,6 +19,7 @@ from wordstill import WordVectors, formats
 from wordstill.core.resume import CheckpointFile, keep_record, read_record
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.corpus.conllu import collapse, read_trees
 from wordstill.corpus.paragraphs import group_parts, read_paragraphs
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter
@@ -33,7 +34,18 @@ from wordstill.postprocess import Pipeline
 from wordstill.postprocess.retrofit.lexicon import read_lexicon
 from wordstill.postprocess.retrofit.wordnet import read_wordnet
 from wordstill.teacher.isolated_words import TeacherBackoff
+from wordstill.vectors.occurrences import Occurrences
 
+CONLLU = b"""\
+# newpar
+1-2\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tca\t_\t_\t_\t_\t0\troot\t_\t_
+2\tn't\t_\t_\t_\t_\t1\tadvmod\t_\t_
+3\ton\t_\t_\t_\t_\t4\tcase\t_\t_
+4\trivers\t_\t_\t_\t_\t1\tobl\t_\tSpaceAfter=No
+
+1\tKings\t_\t_\t_\t_\t0\troot\t_\t_
+"""
 WORDS = ["king", "queen", "river", "house", "naïve", "section 5", "好"]
 TABLE = WordVectors(
     WORDS,
@@ -54,15 +66,15 @@ class Target:
     """A reader."""
 
     name: str
-    make: Callable[[Path], None]
+    make: Callable[[Path], object]
     """Writes the seed, a file or a folder, to a path."""
     read: Callable[[Path], Any]
     """Reads a path; what it gives is compared for a checked target."""
     file: str = "seed"
     checked: tuple[str, ...] = ()
     """Files of which no change may go unnoticed: the result must be an error or what it was."""
-    slow: bool = False
-    """Needs a process for each input."""
+    seconds: int = 5
+    """Of work that an input may take."""
 
 
 def digest(*parts: Any) -> str:
@@ -73,7 +85,7 @@ def digest(*parts: Any) -> str:
     return found.hexdigest()
 
 
-def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ...] = ()) -> Target:
+def _table(name: str, format: str, *, checked: tuple[str, ...] = (), seconds: int = 5) -> Target:
     def use(path: Path) -> str:
         table = formats.read(path, format)
         table.find(["king", "kings"])
@@ -82,11 +94,27 @@ def _table(name: str, format: str, *, slow: bool = False, checked: tuple[str, ..
         formats.recognize(path)
         return digest(table.words, table.matrix)
 
-    return Target(name, lambda path: TABLE.save(path, format), use, file=name, slow=slow, checked=checked)
+    return Target(name, lambda path: TABLE.save(path, format), use, file=name, checked=checked, seconds=seconds)
+
+
+def _make_occurrences(path: Path) -> None:
+    places = np.arange(3), np.arange(3, dtype=np.int32), np.ones(3, dtype=np.uint8)
+    states = np.ones((3, 2), dtype=np.float16)
+    table = TABLE.replace()
+    table.occurrences = Occurrences(["king", "queen"], np.array([2, 1]), np.array([0, 2, 3]), states, *places, layer=1)
+    table.save(path)
+
+
+def _use_occurrences(path: Path) -> str:
+    kept = formats.read(path).occurrences
+    if kept is None:
+        return "none"
+    uses = [kept.of_row(row) for row in range(len(kept.words))]
+    return digest(kept.words, kept.layer, kept.means, *(part for each in uses for part in each[1:]))
 
 
 def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
-    return Target(name, lambda path: path.write_bytes(content) and None, read, file=name)
+    return Target(name, lambda path: path.write_bytes(content), read, file=name)
 
 
 def _text(name: str, content: bytes, **settings: Any) -> Target:
@@ -177,9 +205,9 @@ def _read_learnt(path: Path) -> str:
     return digest(Pipeline.load(path).transform(TABLE).matrix)
 
 
-def _read_record(path: Path) -> None:
+def _read_record(path: Path) -> str:
     keep_record(path, {"command": "work", "seed": 0})
-    read_record(path)
+    return digest(read_record(path))
 
 
 WORDNET = "00000001 03 n 02 king 0 ruler 0 001 @ 00000002 n 0000 | a gloss\n00000002 03 n 01 person 0 000 | another\n"
@@ -208,7 +236,8 @@ def _make_triples(path: Path) -> None:
     from wordstill.meaning.occurrence import Occurrence
     from wordstill.meaning.triples import Triple, write_triples
 
-    write_triples(path, [Triple(*[Occurrence("the old bank", 8, 12)] * 3)] * 3, {"triples": 3})
+    occurrence = Occurrence("the old bank", 8, 12)
+    write_triples(path, [Triple(occurrence, occurrence, occurrence)] * 3, {"triples": 3})
 
 
 def _read_triples(path: Path) -> None:
@@ -223,6 +252,7 @@ def _targets() -> list[Target]:
     assert table is not None
     plain = [
         _table("artifact", "wordstill", checked=("words.txt", "vectors.safetensors")),
+        Target("occurrences", _make_occurrences, _use_occurrences, checked=("occurrences.safetensors",)),
         _table("table.model2vec", "model2vec"),
         _table("table.sentence-transformers", "sentence-transformers"),
         Target("projector", lambda path: TABLE.save(path, "projector"), formats.read),
@@ -246,14 +276,17 @@ def _targets() -> list[Target]:
         _text("text", TEXT.encode()),
         _text("lines.jsonl", b"\n".join(json.dumps({"text": line}).encode() for line in TEXT.split("\n"))),
         _text("wiki.xml", WIKI.encode()),
+        _text("text.conllu", CONLLU),
+        _file("trees.conllu", CONLLU, lambda path: [collapse(tree) for tree in read_trees(path)]),
         Target("store", _make_store, _read_store, checked=("",)),
         Target("shard", _make_shard, _read_shard, checked=("",)),
         Target("checkpoint", _make_checkpoint, _read_checkpoint, file="checkpoint", checked=("",)),
         Target(
             "record",
-            lambda path: keep_record(path, {"command": "work", "seed": 0}) and None,
+            lambda path: keep_record(path, {"command": "work", "seed": 0}),
             _read_record,
             file="settings.json",
+            checked=("",),
         ),
         Target(
             "transforms",
@@ -283,7 +316,7 @@ def _targets() -> list[Target]:
             Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         ]
     if find_spec("pyarrow"):
-        plain += [_table("table.parquet", "parquet", slow=True), _parquet_text()]
+        plain += [_table("table.parquet", "parquet", seconds=30), _parquet_text()]
     return plain
 
 
@@ -294,7 +327,7 @@ def _parquet_text() -> Target:
 
         parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path)
 
-    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", slow=True)
+    return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", seconds=30)
 
 
 TARGETS = {target.name: target for target in _targets()}

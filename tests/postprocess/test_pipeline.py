@@ -137,7 +137,7 @@ def test_a_transform_without_its_array(tmp_path):
     """D20: a KeyError."""
     path = tmp_path / "learnt"
     chain = json.dumps([{"name": Pipeline.from_spec("centre").transforms[0].name, "settings": {}}])
-    write_tensors(path, {"0.other": np.ones(3)}, {"format": "wordstill transforms", "chain": chain})
+    write_tensors(path, {"0.other": np.ones(3)}, {"format": "wordstill transforms", "chain": chain}, checksum=True)
     table = WordVectors(["a", "b", "c"], np.arange(6, dtype=np.float32).reshape(3, 2))
     with pytest.raises(FormatError, match="lack the array"):
         Pipeline.load(path).transform(table)
@@ -161,7 +161,7 @@ def test_a_transform_without_its_array(tmp_path):
 )
 def test_files_that_hold_something_else(tmp_path, metadata, message):
     path = tmp_path / "learnt"
-    write_tensors(path, {"0.mean": np.ones(3)}, metadata)
+    write_tensors(path, {"0.mean": np.ones(3)}, metadata, checksum=True)
     with pytest.raises(FormatError, match=message):
         Pipeline.load(path)
 

@@ -86,6 +86,16 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
         reproduce(plan, [short_text], tmp_path / "out", other)
 
 
+def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_text, tmp_path):
+    few = replace(plan, systems=(*SYSTEMS[:1], System("skip-gram", "deps:dim=4,epochs=1,min_context_count=1", "trained")))
+    config = replace(config, seeds=1)
+    assert len(reproduce(few, [short_text], tmp_path / "out", config).rows) == 1
+    parsed = tmp_path / "parsed.conllu"
+    parsed.write_text("1\tsmall\t_\t_\t_\t_\t2\tamod\t_\t_\n2\thouse\t_\t_\t_\t_\t0\troot\t_\t_\n")
+    _, row = reproduce(few, [short_text], tmp_path / "out", replace(config, trees=(str(parsed),))).rows
+    assert row.system == "deps-dim-4-epochs-1-min_context_count-1" and (row.used, row.total) == (1, 11)
+
+
 def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt

@@ -52,9 +52,11 @@ class Baseline(Configurable, ABC):
     Attributes:
         config_type: Every one has ``dim`` and ``epochs``.
         package: The package that trains; its version is part of the provenance.
+        needs_trees: Whether it reads the dependency trees of the text.
     """
 
     package: ClassVar[str]
+    needs_trees: ClassVar[bool] = False
 
     def __init__(self, config: Any, training: Training) -> None:
         self.config = config

@@ -10,18 +10,22 @@ from typing import Annotated, Any
 
 from wordstill import __version__
 from wordstill.baselines.base import Baseline, Training
+from wordstill.baselines.context2vec import Context2vec
+from wordstill.baselines.deps import Deps
 from wordstill.baselines.glove import Glove
 from wordstill.baselines.sent2vec import Sent2vec
+from wordstill.baselines.syngcn import SynGcn
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
 from wordstill.baselines.word_stream import WordText
-from wordstill.core.files import refuse_foreign
+from wordstill.core.files import refuse_foreign, sha256_of
 from wordstill.core.plugins import Registry
 from wordstill.core.resume import SETTINGS, keep_record, temporary_folder, working_folder
 from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
-from wordstill.corpus.preparation import open_or_prepare
-from wordstill.distillation.distilling import REPLACEABLE, write_artifacts
+from wordstill.corpus.conllu import tree_files
+from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
 from wordstill.distillation.recipe import package_version, vocabulary_facts
+from wordstill.distillation.results import REPLACEABLE, write_artifacts
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.teacher.device import choose_device
@@ -32,7 +36,16 @@ TABLES = "tables"
 BASELINES: Registry[type[Baseline]] = Registry(
     "method",
     "wordstill.baselines",
-    {"skipgram": Skipgram, "cbow": Cbow, "fasttext": Fasttext, "sent2vec": Sent2vec, "glove": Glove},
+    {
+        "skipgram": Skipgram,
+        "cbow": Cbow,
+        "fasttext": Fasttext,
+        "sent2vec": Sent2vec,
+        "glove": Glove,
+        "context2vec": Context2vec,
+        "deps": Deps,
+        "syngcn": SynGcn,
+    },
     Baseline,
 )
 
@@ -51,6 +64,9 @@ class TrainConfig(Config):
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
     """How text that is not a store yet is prepared."""
     training: Training = field(default_factory=Training)
+    trees: tuple[str, ...] = ()
+    """CoNLL-U files with the dependency trees of the text, for ``deps`` and ``syngcn``; by default the inputs, where
+    these are such files."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +96,8 @@ def train(
         The tables by label: the method's name, with the settings that were given.
 
     Raises:
-        UsageError: A setting is wrong or given twice, the output exists, or another run is writing it.
+        UsageError: A setting is wrong or given twice, there are no trees for a method that needs them, the output
+            exists, or another run is writing it.
         DataError: The text or a store cannot be read, a stopped run had other settings, or the disk is full.
         TrainingError: A training has diverged.
 
@@ -99,13 +116,14 @@ def train(
     choose_device(config.training.device)
     specs = read_baselines(config.methods, dim=config.dim, epochs=config.epochs)
     _refuse_missing(specs)
+    trees = _trees(inputs, config, specs)
     if out is None:
         with temporary_folder() as work:
-            return _train_all(inputs, config, specs, work.path, keep=False)
+            return _train_all(inputs, config, specs, trees, work.path, keep=False)
     target = Path(out)
     refuse_foreign(target, REPLACEABLE)
     with working_folder(target, "train", overwrite=overwrite, worth=f"{TABLES}/*") as work:
-        tables = _train_all(inputs, config, specs, work.path, keep=True)
+        tables = _train_all(inputs, config, specs, trees, work.path, keep=True)
         write_artifacts(tables, target, overwrite=work.overwrite)
     return tables
 
@@ -114,6 +132,7 @@ def _train_all(
     inputs: str | Path | Sequence[str | Path],
     config: TrainConfig,
     specs: Sequence[Configured[Baseline]],
+    trees: Sequence[Path],
     work: Path,
     *,
     keep: bool,
@@ -127,6 +146,7 @@ def _train_all(
         "vocabulary": vocabulary_facts(vocabulary),
         "methods": {spec.label: spec.facts() for spec in specs},
         "training": asdict(replace(training, progress=False)),
+        **_tree_facts(trees),
     }
     keep_record(work / SETTINGS, settings)
     tables = {}
@@ -135,17 +155,17 @@ def _train_all(
         if place.exists():
             tables[spec.label] = WordVectors.load(place, ARTIFACT.name)
             continue
-        tables[spec.label] = train_on_corpus(corpus, vocabulary, spec, training)
+        tables[spec.label] = train_on_corpus(corpus, vocabulary, spec, training, trees)
         if keep:
             tables[spec.label].save(place, ARTIFACT.name)
     return tables
 
 
 def train_on_corpus(
-    corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training
+    corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training, trees: Sequence[Path] = ()
 ) -> WordVectors:
-    """Train one baseline, as `read_baselines` gives it, on a prepared text."""
-    text = WordText(corpus, vocabulary)
+    """Train one baseline, as `read_baselines` gives it, on a prepared text and, if it needs them, its trees."""
+    text = WordText(corpus, vocabulary, trees=trees)
     if not text.words:
         raise DataError(
             f"{corpus.path} has no running word of the vocabulary, so there is nothing to train on. Lower "
@@ -161,6 +181,8 @@ def train_on_corpus(
     words = [key for key, seen in zip(vocabulary.keys, trained.seen) if seen]
     counts = vocabulary.counts[trained.seen]
     provenance = _provenance(corpus, vocabulary, spec, training, baseline.package)
+    if spec.kind.needs_trees:
+        provenance |= _tree_facts(trees)
     return WordVectors(words, trained.vectors[trained.seen], counts=counts, provenance=provenance)
 
 
@@ -182,6 +204,31 @@ def read_baselines(
         return [configure(spec, BASELINES.find(spec.name))]
 
     return configure_all(texts, BASELINES, read)
+
+
+def _trees(
+    inputs: str | Path | Sequence[str | Path], config: TrainConfig, specs: Sequence[Configured[Baseline]]
+) -> list[Path]:
+    """The files with trees, if a method needs them.
+
+    Raises:
+        UsageError: There are none.
+    """
+    needing = [spec.label for spec in specs if spec.kind.needs_trees]
+    if not needing:
+        return []
+    given = as_list(inputs)
+    if not config.trees and is_one_store(given):
+        raise UsageError(
+            f"{needing[0]} needs dependency trees, which the prepared text {given[0]} does not have. Name its "
+            "CoNLL-U files with --trees (trees=)."
+        )
+    return tree_files(config.trees or given)
+
+
+def _tree_facts(trees: Sequence[Path]) -> dict[str, Any]:
+    """What trees are read, to tell whether a resumed run is about the same."""
+    return {"trees": {path.name: sha256_of(path) for path in trees}} if trees else {}
 
 
 def _refuse_missing(specs: Sequence[Configured[Baseline]]) -> None:

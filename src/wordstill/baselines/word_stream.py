@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,13 @@ class WordText:
     Attributes:
         words: Number of running words.
         occurring: Which words of the vocabulary occur [V].
+        trees: CoNLL-U files with the dependency trees of the text, if there are any.
     """
 
-    def __init__(self, corpus: Corpus, vocabulary: Vocabulary, stretch_forms: int = STRETCH_FORMS) -> None:
-        self.corpus, self.vocabulary = corpus, vocabulary
+    def __init__(
+        self, corpus: Corpus, vocabulary: Vocabulary, stretch_forms: int = STRETCH_FORMS, trees: Sequence[Path] = ()
+    ) -> None:
+        self.corpus, self.vocabulary, self.trees = corpus, vocabulary, trees
         ids = vocabulary.word_ids(corpus)
         # Larger ids are of words that occur in phrases only.
         self._ids = np.where(ids < len(vocabulary), ids, -1)

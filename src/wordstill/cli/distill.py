@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -16,21 +17,59 @@ from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
 from wordstill.cli.sums.scale_options import ScaleOptions
+from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from wordstill.distillation.config import DistillConfig
     from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
+    from wordstill.methods.occurrence_states import OccurrenceConfig
 
 
 EXAMPLES = """\
 wordstill distill corpus.txt --out vectors
 wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
 wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
+wordstill distill store --occurrences 50 --out vectors
 wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
-LEARNING, RUN = "Learning", "Run"
+LEARNING, RUN, OCCURRENCES = "Learning", "Run", "Occurrences"
+
+
+@dataclass(frozen=True)
+class OccurrenceOptions:
+    """Which occurrences are kept with the vectors."""
+
+    occurrences: Annotated[
+        int | None,
+        option(
+            "N",
+            "Also keep N occurrences of each word that occurs 20 times, chosen at random, for wordstill senses.",
+            panel=OCCURRENCES,
+            min=1,
+        ),
+    ] = None
+    occurrences_of: Annotated[
+        Path | None, option("FILE", "Keep those of these words only, however rare, one per line.", panel=OCCURRENCES)
+    ] = None
+    occurrences_layer: Annotated[
+        int | None, option("N", "Layer whose states are kept; by default the last.", panel=OCCURRENCES, min=0)
+    ] = None
+
+    def config(self) -> OccurrenceConfig | None:
+        """The settings, checked by their room, with the words of the list; None if none are kept."""
+        from wordstill.corpus import Vocabulary
+        from wordstill.methods.occurrence_states import OccurrenceConfig
+
+        if self.occurrences is None:
+            if self.occurrences_of is not None or self.occurrences_layer is not None:
+                raise UsageError("How many occurrences are kept? Add --occurrences N.")
+            return None
+        words = () if self.occurrences_of is None else Vocabulary.read_word_list(self.occurrences_of)
+        if self.occurrences_of is not None and not words:
+            raise UsageError(f"{self.occurrences_of} names no word.")
+        return OccurrenceConfig(self.occurrences, words=words, layer=self.occurrences_layer)
 
 
 def command(
@@ -104,6 +143,7 @@ def command(
     profile: Annotated[
         bool, flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN)
     ] = False,
+    kept: OccurrenceOptions,
     scale: ScaleOptions,
     text: options.TextOptions,
 ) -> None:
@@ -127,6 +167,7 @@ def command(
         batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
+        occurrences=kept.config(),
         checkpoint_seconds=60 * checkpoint_minutes,
     )
     options.output_folder(out)

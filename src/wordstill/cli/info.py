@@ -15,6 +15,7 @@ from wordstill.cli.printing import count_text, disk_size, show_facts, show_json
 from wordstill.errors import in_one_line
 
 if TYPE_CHECKING:
+    from wordstill.corpus import Corpus
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
@@ -72,11 +73,26 @@ def _store_facts(path: Path, *, verify: bool) -> Facts:
     facts = {
         **counts,
         **{name.replace("_", " "): _flat(value) for name, value in corpus.meta["settings"].items()},
+        **_origins(corpus),
         "made from": _few(corpus.meta.get("sources", [])),
         "size": disk_size(path),
         "hash": corpus.hash,
     }
     return "a prepared text", facts, "All files are as recorded." if verify else ""
+
+
+def _origins(corpus: Corpus) -> dict[str, str]:
+    if (origins := corpus.meta.get("origins")) is None:
+        return {}
+    facts = {"documents": f"{origins['documents']:,}"}
+    if corpus.groups is None:
+        return facts
+    words = corpus.words_by_group()
+    sizes = [f"{name} ({count_text(words[number], 'word')})" for number, name in enumerate(corpus.group_names)]
+    return facts | {
+        "groups": f"{', '.join(sizes[:12])}{', ...' if len(sizes) > 12 else ''}",
+        "without a group": count_text(origins["ungrouped"], "paragraph"),
+    }
 
 
 def _table_facts(path: Path, *, verify: bool) -> Facts:

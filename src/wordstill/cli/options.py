@@ -35,7 +35,7 @@ def argument(metavar: str, help: str, **settings: Any) -> Any:
     return typer.Argument(metavar=metavar, help=help, **settings)
 
 
-TEACHER, VOCABULARY, TEXT = "Teacher", "Vocabulary", "Text"
+TEACHER, VOCABULARY, TEXT, GROUPS = "Teacher", "Vocabulary", "Text", "Groups and folds"
 """Panels of the help, below the options that most people use."""
 
 Inputs = Annotated[
@@ -110,7 +110,7 @@ class VocabularyOptions:
 class TextOptions:
     """How files of text are read."""
 
-    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, parquet or mediawiki.", panel=TEXT)] = "auto"
+    format: Annotated[str, option("NAME", "auto, text, jsonl, csv, conllu, parquet or mediawiki.", panel=TEXT)] = "auto"
     field: Annotated[str, option("NAME", "JSONL field, or CSV or Parquet column.", panel=TEXT)] = "text"
     sentences_per_line: Annotated[
         bool,
@@ -149,6 +149,24 @@ class TextOptions:
         "strict"
     )
     encoding: Annotated[str, option("NAME", "Encoding of text, JSONL and CSV files.", panel=TEXT)] = "utf-8"
+    group: Annotated[
+        str | None,
+        option(
+            "FIELD",
+            "Keep a group for every document, to compare them: a JSONL field or CSV or Parquet column, folder, or "
+            "file:REGEX for a part of the file's path.",
+            panel=GROUPS,
+        ),
+    ] = None
+    bins: Annotated[
+        str | None, option("SIZE", "Groups are dates: month, year, decade, century or a number of years.", panel=GROUPS)
+    ] = None
+    documents: Annotated[
+        bool,
+        flag(
+            "Keep which document each paragraph is from, for --folds; implied by --group.", "--documents", panel=GROUPS
+        ),
+    ] = False
 
     def config(self) -> PrepareConfig:
         """The settings, checked by their room."""
@@ -202,6 +220,15 @@ def output_folder(path: Path) -> Path:
     if path.name in ("", ".."):
         raise UsageError(f"--out {path} is not a new folder. Name the result, for example vectors.")
     return path
+
+
+def words_or_file(text: str) -> list[str]:
+    """The words of a file with one on each line, or of a text with commas between them."""
+    from wordstill.core.text_io import read_word_list
+
+    if Path(text).is_file():
+        return list(read_word_list(Path(text)))
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def refuse_report(path: Path | None, *, overwrite: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from wordstill.cli import options
 from wordstill.cli.options import option
-from wordstill.cli.printing import count_text, show_facts, show_next, time_text
+from wordstill.cli.printing import count_text, groups_text, show_facts, show_next, time_text
 
 if TYPE_CHECKING:
     from wordstill.corpus import Corpus
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 wordstill prepare corpus.txt --out store
 wordstill prepare 'wiki/*.jsonl.zst' --field text --filter x2static --out store
+wordstill prepare speeches.csv --group date --bins decade --out store
 zcat big.txt.gz | wordstill prepare - --out store"""
 
 
@@ -58,6 +59,12 @@ def _report(corpus: Corpus, out: Path, seconds: float) -> None:
         "rate": f"{counts['words'] / max(seconds, 1e-3):,.0f} words/s",
         "hash": corpus.hash,
     }
+    if (origins := corpus.meta.get("origins")) is not None:
+        facts["documents"] = f"{origins['documents']:,}"
+        if corpus.groups is not None:
+            facts["groups"] = groups_text(corpus.group_names)
+            if origins["ungrouped"]:
+                facts["without a group"] = count_text(origins["ungrouped"], "paragraph")
     for rule in ("filter", "language"):
         if dropped := counts[f"dropped_by_{rule}"]:
             facts[f"dropped by {rule}"] = count_text(dropped, "paragraph")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,3 +135,9 @@ def time_text(seconds: float) -> str:
 def count_text(number: int, noun: str) -> str:
     """A number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def groups_text(names: Sequence[str]) -> str:
+    """How many groups there are, and the first and last of them."""
+    shown = ", ".join(names) if len(names) <= 6 else ", ".join([*names[:3], "...", names[-1]])
+    return f"{len(names):,}: {shown}"

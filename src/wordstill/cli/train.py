@@ -14,7 +14,8 @@ from wordstill.cli.printing import show_result
 EXAMPLES = """\
 wordstill train corpus.txt --out vectors
 wordstill train store --method glove:window=5 --method sent2vec --dim 300 --out baselines
-wordstill train store --method skipgram --workers 8 --seed 1 --out vectors"""
+wordstill train store --method skipgram --workers 8 --seed 1 --out vectors
+wordstill train parsed.conllu --method deps --method syngcn --out vectors"""
 
 
 def command(
@@ -25,7 +26,7 @@ def command(
         list[str] | None,
         option(
             "METHOD",
-            "skipgram (the default), cbow, fasttext, sent2vec or glove, with settings as in "
+            "skipgram (the default), cbow, fasttext, sent2vec, glove, context2vec, deps or syngcn, with settings as in "
             "glove:window=5. May be repeated.",
             "--method",
             "-m",
@@ -34,6 +35,14 @@ def command(
     dim: Annotated[int | None, option("N", "Size of the vectors; by default the method's own.", min=1)] = None,
     epochs: Annotated[
         int | None, option("N", "How often the text is read; by default the method's own.", min=1)
+    ] = None,
+    trees: Annotated[
+        list[str] | None,
+        option(
+            "FILE",
+            "CoNLL-U files or folders with the dependency trees of the text, for deps and syngcn; not needed where "
+            "INPUT is CoNLL-U. May be repeated.",
+        ),
     ] = None,
     seed: options.Seed = 0,
     workers: Annotated[
@@ -59,6 +68,7 @@ def command(
         epochs=epochs,
         vocabulary=vocabulary.config(),
         prepare=text.config(),
+        trees=tuple(trees or ()),
         training=Training(seed=seed, workers=workers, device=device, progress=options.wants_progress(progress)),
     )
     options.output_folder(out)

@@ -36,7 +36,7 @@ class _Child:
     """A process that runs one function after another."""
 
     def __init__(self, memory: int) -> None:
-        self.owner, self.memory, self.requests = os.getpid(), memory, 0
+        self.memory, self.requests = memory, 0
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", START, "\n".join(sys.path), str(memory)],
             stdin=subprocess.PIPE,
@@ -82,6 +82,9 @@ class _Child:
 
 _idle: list[_Child] = []
 _guard = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A process that was forked has the pipes of its parent's children, but they are not its own.
+    os.register_at_fork(after_in_child=_idle.clear)
 
 
 def contained(
@@ -129,28 +132,26 @@ def contained(
 
 def _take(memory: int) -> _Child:
     with _guard:
-        for place, process in enumerate(_idle):
-            # A process that was forked has the pipes of its parent's children, but they are not its own.
-            if process.owner == os.getpid() and process.memory == memory:
-                return _idle.pop(place)
+        if _idle and _idle[0].memory == memory:
+            return _idle.pop()
     return _Child(memory)
 
 
 def _keep(process: _Child) -> bool:
-    """Keep a process for the next request, if there is none and it has not served for too long."""
+    """Keep a process for the next request, in the place of the last one, unless it has served for too long."""
+    if process.requests >= MOST_REQUESTS:
+        return False
     with _guard:
-        wanted = not _idle and process.requests < MOST_REQUESTS
-        if wanted:
-            _idle.append(process)
-    return wanted
+        before, _idle[:] = _idle[:], [process]
+    for other in before:
+        other.end()
+    return True
 
 
 @atexit.register
 def _end_idle() -> None:
     while _idle:
-        process = _idle.pop()
-        if process.owner == os.getpid():
-            process.end()
+        _idle.pop().end()
 
 
 def _failure(message: bytes, what: object, error: type[DataError]) -> Exception:

@@ -36,8 +36,6 @@ CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lo
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 ABSENT = "absent"
 CHECKSUM = "sha256"
-UNSIGNED = ("progress", "recipe")
-"""What the metadata of a checkpoint had before checkpoints carried checksums."""
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
 log = logging.getLogger("wordstill")
@@ -194,7 +192,7 @@ def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A record without its checksum, which must be right if there is one."""
+    """A record without its checksum, which must be there and right."""
     with reading(path, remedy=f"{START_ANEW.capitalize()}."):
         return unsigned(json.loads(path.read_bytes()))
 
@@ -208,12 +206,14 @@ def unsigned(record: Any) -> dict[str, Any]:
     """Plain data without the checksum that `signed` added.
 
     Raises:
-        DataError: It is another one, or the data are no object.
+        DataError: It is another one or missing, or the data are no object.
     """
     if not isinstance(record, dict):
         raise DataError(f"a JSON {type(record).__name__}, expected an object")
-    expected = record.pop(CHECKSUM, None)
-    if expected is not None and signed(record)[CHECKSUM] != expected:
+    if CHECKSUM not in record:
+        raise DataError("it has no checksum; it is damaged, or of another version")
+    expected = record.pop(CHECKSUM)
+    if signed(record)[CHECKSUM] != expected:
         raise DataError("its SHA-256 is not the recorded one")
     return record
 
@@ -262,7 +262,7 @@ class CheckpointFile:
         if not self.path.exists():
             return None
         try:
-            arrays, metadata = read_checked(self.path, UNSIGNED)
+            arrays, metadata = read_checked(self.path)
             different = differences(json.loads(metadata["recipe"]), json.loads(self.recipe))
             reached = progress(**json.loads(metadata["progress"]))
         except (DataError, OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:

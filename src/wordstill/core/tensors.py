@@ -14,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -107,20 +107,12 @@ def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     return tensors, {str(key): str(value) for key, value in metadata.items()}
 
 
-def read_checked(path: Path, unsigned: Collection[str]) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Memory-map every array of a file after comparing all its bytes with the checksum that it carries.
-
-    Args:
-        path: The file.
-        unsigned: The names in the metadata of files from before there were checksums. A file with exactly these
-            is taken without one.
-    """
+def read_checked(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Memory-map every array of a file after comparing all its bytes with the checksum that it carries."""
     tensors, metadata = map_tensors(path)
     expected = metadata.pop(CHECKSUM, None)
     if expected is None:
-        if set(metadata) != set(unsigned):
-            raise FormatError(f"{path} has no checksum. It is damaged, or of another version.")
-        return tensors, metadata
+        raise FormatError(f"{path} has no checksum. It is damaged, or of another version.")
     with path.open("rb") as handle:
         start = handle.read(LENGTH_BYTES)
         text = handle.read(int.from_bytes(start, "little"))

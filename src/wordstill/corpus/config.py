@@ -9,10 +9,11 @@ from typing import Literal
 
 from wordstill.core.settings import Config
 from wordstill.corpus.filters import get_filter
+from wordstill.corpus.grouping import Grouping
 from wordstill.corpus.segmenters import SEGMENTERS
 from wordstill.errors import UsageError, unknown_name
 
-InputFormat = Literal["auto", "text", "jsonl", "csv", "parquet", "mediawiki"]
+InputFormat = Literal["auto", "text", "jsonl", "csv", "conllu", "parquet", "mediawiki"]
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,8})*", re.IGNORECASE)
 DecodingErrors = Literal["strict", "replace"]
 
@@ -48,9 +49,22 @@ class PrepareConfig(Config):
     encoding: str = "utf-8"
     """Character encoding of text, JSONL and CSV files."""
 
+    group: str | None = None
+    """Which group each document belongs to: a JSONL field or CSV or Parquet column (``party``, ``field:party``),
+    ``folder``, or a pattern in the file's path (``file:REGEX``); None keeps none."""
+
+    bins: str | None = None
+    """Groups are dates, put into bins: ``month``, ``year``, ``decade``, ``century`` or a number of years."""
+
+    documents: bool = False
+    """Whether the store keeps which document each paragraph is from; it always does with ``group``."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         get_filter(self.filter)
+        if self.bins is not None and self.group is None:
+            raise UsageError(f"bins={self.bins!r} needs a group: name the field of the date with --group (group=).")
+        _ = self.grouping
         if self.segmenter not in SEGMENTERS:
             raise unknown_name("segmenter", self.segmenter, SEGMENTERS)
         if not LANGUAGE_CODE.fullmatch(self.splitter_language):
@@ -64,3 +78,13 @@ class PrepareConfig(Config):
             raise UsageError(
                 f"Unknown encoding {self.encoding!r}; Python knows names such as utf-8, latin-1, cp1252."
             ) from error
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """How a document's group is found; None keeps no groups."""
+        return None if self.group is None else Grouping.parse(self.group, self.bins)
+
+    @property
+    def keeps_documents(self) -> bool:
+        """Whether the store keeps documents."""
+        return self.documents or self.group is not None

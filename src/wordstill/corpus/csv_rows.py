@@ -1,4 +1,4 @@
-"""CSV and TSV files: the texts of one column."""
+"""CSV and TSV files: the texts of one column, and the groups of another."""
 
 from __future__ import annotations
 
@@ -17,31 +17,37 @@ LONGEST_FIELD = 1 << 28
 """Characters; csv's own limit of 131,072 is too short for documents."""
 
 
-def column_texts(chunks: Iterable[bytes], name: str, column: str, errors: str) -> Iterator[str]:
-    """The texts of a column in order; rows without a value are left out.
+def column_texts(
+    chunks: Iterable[bytes], name: str, column: str, errors: str, group: str | None = None
+) -> Iterator[str | list[str]]:
+    """The texts of a column in order, each with its value in the column ``group`` if one is given.
+
+    Rows without a text are left out.
 
     Args:
         chunks: The file in UTF-8. Its first row names the columns; the separator is the most frequent one there.
         name: Of the file, for messages.
         column: Its name.
         errors: What is done about undecodable bytes, as in `bytes.decode`.
+        group: Column that names each row's group.
 
     Raises:
         DataError: There is no such column, or a row is not like the first.
     """
     before = csv.field_size_limit(LONGEST_FIELD)
-    lines = _lines(chunks, name, errors)
+    lines = text_lines(chunks, name, errors)
     try:
         first = next(lines, "")
         delimiter = max(DELIMITERS, key=first.count)
         rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
         head = [title.strip() for title in next(rows, [])]
-        if column not in head:
-            raise DataError(
-                f"{name}: no column {column!r}. The first line names: {', '.join(map(repr, head)) or 'nothing'}. "
-                "Choose one with --field (field=)."
-            )
-        place = head.index(column)
+        for wanted, option in ((column, "field"), (group, "group")):
+            if wanted is not None and wanted not in head:
+                raise DataError(
+                    f"{name}: no column {wanted!r}. The first line names: {', '.join(map(repr, head)) or 'nothing'}. "
+                    f"Choose one with --{option} ({option}=)."
+                )
+        place, group_place = head.index(column), None if group is None else head.index(group)
         for row in rows:
             if row and len(row) != len(head):
                 raise DataError(
@@ -49,15 +55,15 @@ def column_texts(chunks: Iterable[bytes], name: str, column: str, errors: str) -
                     "Quote fields that contain the separator or a line break."
                 )
             if row and row[place]:
-                yield row[place]
+                yield row[place] if group_place is None else [row[place], row[group_place]]
     except csv.Error as error:
         raise DataError(f"{name}:{rows.line_num}: not well-formed CSV ({error}). Correct the quotes.") from None
     finally:
         csv.field_size_limit(before)
 
 
-def _lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
-    """Lines with their ends, which may lie inside a field."""
+def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
+    """Lines with their ends, which may lie inside a field; ``errors`` as in `bytes.decode`."""
     decoder, held, limits = codecs.getincrementaldecoder("utf-8")(errors), "", Limits.chosen(**LIMITS)
     try:
         for chunk in chunks:

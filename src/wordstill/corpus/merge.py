@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayWriter, RunIndex
+from wordstill.corpus.grouping import MOST_GROUPS, in_order
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard
 from wordstill.errors import DataError, WordstillError
@@ -115,7 +116,7 @@ def _part_path(folder: Path, part: KeyRange) -> Path:
 
 def _load_part(folder: Path, part: KeyRange) -> dict[str, NDArray[Any]]:
     path = _part_path(folder, part)
-    arrays, _ = read_checked(path, ())
+    arrays, _ = read_checked(path)
     path.unlink()
     return arrays
 
@@ -220,3 +221,30 @@ def _join_text(shards: Sequence[Shard], store: Path) -> None:
             sentences.extend(form_ids.length + np.cumsum(arrays["sentences"], dtype=np.int64))
             paragraphs.extend(first_sentence + np.cumsum(arrays["paragraphs"], dtype=np.int64))
             form_ids.extend(translation[arrays["tokens"]])
+
+
+def join_origins(shards: Sequence[Shard], store: Path) -> dict[str, Any]:
+    """Write the document and the group of every paragraph; return the names of groups and how many have none."""
+    names = in_order({name for shard in shards for name in shard.groups()})
+    if len(names) > MOST_GROUPS:
+        raise DataError(
+            f"The text has {len(names):,} groups ({', '.join(names[:3])}, ...), more than {MOST_GROUPS:,}. Group by "
+            "something with fewer values, or put dates into bins with --bins (bins=)."
+        )
+    number_of = {name: number for number, name in enumerate(names)}
+    n_documents, last, ungrouped = 0, None, 0
+    with (
+        ArrayWriter(store / "documents.npy", np.int64) as documents,
+        ArrayWriter(store / "groups.npy", np.int32) as groups,
+    ):
+        for shard in shards:
+            arrays = shard.load()
+            keys, own = arrays["documents"], np.array([*map(number_of.__getitem__, shard.groups()), -1], np.int32)
+            if not len(keys):
+                continue
+            begins = np.concatenate([[last is None or keys[0] != last], keys[1:] != keys[:-1]])
+            documents.extend(n_documents - 1 + np.cumsum(begins))
+            groups.extend(own[arrays["groups"]])
+            n_documents, last = n_documents + int(begins.sum()), keys[-1]
+            ungrouped += int((arrays["groups"] < 0).sum())
+    return {"names": names, "documents": n_documents, "ungrouped": ungrouped}

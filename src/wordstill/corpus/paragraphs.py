@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.mediawiki import prose
@@ -26,7 +26,8 @@ class Part:
     """Whole lines of one file.
 
     A line is a paragraph or sentence (``text``), a JSON object (``jsonl``), or a JSON string with the text
-    of a document (``documents``) or the markup of a page (``mediawiki``).
+    of a document (``documents``; with groups a list of the text and the value that names its group) or the markup
+    of a page (``mediawiki``).
     """
 
     kind: PartKind
@@ -72,15 +73,35 @@ def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
         yield Block(index, tuple(held))
 
 
+class Document(NamedTuple):
+    """A file of plain text or a part of it, a row, or a page."""
+
+    number: int
+    """The same for all parts of a document, and for no two that follow each other."""
+    group: str | None
+    lines: Iterable[str]
+
+    def paragraphs(self, config: PrepareConfig) -> Iterable[Paragraph]:
+        """Its paragraphs; without ``sentences_per_line`` each is one line. Lines can be empty."""
+        return _group_lines(self.lines) if config.sentences_per_line else ([line] for line in self.lines)
+
+
 def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
-    """The paragraphs of a block; without ``sentences_per_line`` each is one line. Lines can be empty."""
+    """The paragraphs of a block."""
+    for document in read_documents(block, config):
+        yield from document.paragraphs(config)
+
+
+def read_documents(block: Block, config: PrepareConfig) -> Iterator[Document]:
+    """The documents of a block, in order, with their groups if the settings have any."""
+    grouping = config.grouping
     for part in block.parts:
-        for lines in _TEXTS[part.kind](part, config):
-            if config.sentences_per_line:
-                yield from _group_lines(lines)
-            else:
-                for line in lines:
-                    yield [line]
+        file = int.from_bytes(hashlib.blake2b(part.source.encode(), digest_size=8).digest())
+        group = grouping.of_source(part.source) if grouping and grouping.field is None else None
+        for row, value, lines in _TEXTS[part.kind](part, config):
+            if grouping and grouping.field is not None:
+                group = grouping.label(value)
+            yield Document((file + row) % (1 << 64), group, lines)
 
 
 def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
@@ -96,28 +117,39 @@ def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
         yield held
 
 
-def _text_lines(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    yield (line for _, line in _decoded_lines(part, config))
+_Text = tuple[int, Any, Iterable[str]]
+"""Number of a row, the value that names its group, and its lines."""
 
 
-def _jsonl_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
+def _text_lines(part: Part, config: PrepareConfig) -> Iterator[_Text]:
+    yield 0, None, (line for _, line in _decoded_lines(part, config))
+
+
+def _jsonl_texts(part: Part, config: PrepareConfig) -> Iterator[_Text]:
+    grouping = config.grouping
+    field = None if grouping is None else grouping.field
     for number, line in _decoded_lines(part, config):
         if line.strip():
-            text = _json_field(line, config.field, f"{part.source}:{number}")
-            yield _without_surrogates(text, config, f"{part.source}:{number}").split("\n")
+            where = f"{part.source}:{number}"
+            record = _json_object(line, config.field, where)
+            value = None if field is None else _group_value(record, field, where)
+            text = _without_surrogates(_json_field(record, config.field, where), config, where)
+            yield number, value, text.split("\n")
 
 
-def _document_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    for line in part.payload.split(b"\n"):
-        yield _without_surrogates(json.loads(line), config, part.source).split("\n")
+def _document_texts(part: Part, config: PrepareConfig) -> Iterator[_Text]:
+    for number, line in enumerate(part.payload.split(b"\n"), part.first_line):
+        content = json.loads(line)
+        text, value = content if isinstance(content, list) else (content, None)
+        yield number, value, _without_surrogates(text, config, part.source).split("\n")
 
 
-def _page_texts(part: Part, config: PrepareConfig) -> Iterator[Iterable[str]]:
-    for line in part.payload.split(b"\n"):
-        yield prose(json.loads(line))
+def _page_texts(part: Part, config: PrepareConfig) -> Iterator[_Text]:
+    for number, line in enumerate(part.payload.split(b"\n"), part.first_line):
+        yield number, None, prose(json.loads(line))
 
 
-_TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[Iterable[str]]]] = {
+_TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[_Text]]] = {
     "text": _text_lines,
     "jsonl": _jsonl_texts,
     "documents": _document_texts,
@@ -138,15 +170,28 @@ def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str
             ) from None
 
 
-def _json_field(line: str, field: str, where: str) -> str:
+def _json_object(line: str, field: str, where: str) -> dict[str, Any]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not a line of JSON ({error}). Fix or remove the line.") from None
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected a JSON object with the field {field!r}, got {type(record).__name__}.")
+    return record
+
+
+def _group_value(record: dict[str, Any], field: str, where: str) -> Any:
     if field not in record:
-        there = ", ".join(map(repr, islice(record, 20))) or "none"
+        raise DataError(
+            f"{where}: no field {field!r} to group by. Available fields: {_names(record)}. Choose one with --group "
+            "(group=), or write null where a document has no group."
+        )
+    return record[field]
+
+
+def _json_field(record: dict[str, Any], field: str, where: str) -> str:
+    if field not in record:
+        there = _names(record)
         raise DataError(f"{where}: no field {field!r}. Available fields: {there}. Choose one with --field (field=).")
     text = record[field]
     if text is None:
@@ -154,6 +199,10 @@ def _json_field(line: str, field: str, where: str) -> str:
     if not isinstance(text, str):
         raise DataError(f"{where}: the field {field!r} holds {type(text).__name__}, expected text.")
     return text
+
+
+def _names(record: dict[str, Any]) -> str:
+    return ", ".join(map(repr, islice(record, 20))) or "none"
 
 
 def _without_surrogates(text: str, config: PrepareConfig, where: str) -> str:

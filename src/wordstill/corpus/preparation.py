@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +22,7 @@ from wordstill.core.files import disk_errors, path_text, remove, replace_folder
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
-from wordstill.corpus.merge import merge_shards
+from wordstill.corpus.merge import join_origins, merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter
@@ -100,7 +101,7 @@ def prepare(
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
         tallies = _make_all(make, blocks, workers, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder)
-        store = _write_store(folder, tallies, segmenter, settings, sources, workers)
+        store = _write_store(folder, tallies, segmenter, settings, sources, workers, config)
         replace_folder(store, out)
     corpus = Corpus.open(out)
     warn_if_unspaced(corpus)
@@ -235,6 +236,7 @@ def _write_store(
     settings: dict[str, Any],
     sources: Sequence[Source],
     workers: int,
+    config: PrepareConfig,
 ) -> Path:
     store = folder / "store"
     remove(store)
@@ -248,8 +250,25 @@ def _write_store(
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
     counts = {**total, "forms": forms, "words": words}
-    write_meta(store, settings=settings, counts=counts, glued=glued, sources=[source.name for source in sources])
+    origins = None
+    if config.keeps_documents:
+        origins = {"group": config.group, "bins": config.bins, **join_origins(shards, store)}
+        _check_groups(origins, total["paragraphs"])
+    names = [source.name for source in sources]
+    write_meta(store, settings=settings, counts=counts, glued=glued, sources=names, origins=origins)
     return store
+
+
+def _check_groups(origins: dict[str, Any], paragraphs: int) -> None:
+    """Refuse groups that are none, and warn of a single one."""
+    if origins["group"] is not None and not origins["names"]:
+        bins = f" with a date for bins of {origins['bins']}" if origins["bins"] else ""
+        raise DataError(
+            f"None of the {paragraphs:,} paragraphs has a group: {origins['group']!r} has no value{bins}. "
+            "Choose another with --group (group=)."
+        )
+    if len(origins["names"]) == 1:
+        warnings.warn(f"All paragraphs are in one group, {origins['names'][0]!r}.", stacklevel=4)
 
 
 def in_processes(

@@ -13,8 +13,10 @@ from wordstill.core.contained import contained
 from wordstill.core.guard import reading
 from wordstill.core.parquet_rows import parquet_texts
 from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.conllu import SUFFIX as CONLLU_SUFFIX
+from wordstill.corpus.conllu import conllu_texts
 from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
-from wordstill.corpus.csv_rows import column_texts
+from wordstill.corpus.csv_rows import column_texts, text_lines
 from wordstill.corpus.mediawiki import read_pages
 from wordstill.corpus.paragraphs import ASCII_BLANKS, MAX_PARAGRAPH_LINES, Part, PartKind
 from wordstill.corpus.sources import Source, Stream
@@ -25,7 +27,9 @@ UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
-KIND_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet"} | CSV_SUFFIXES
+KIND_OF_SUFFIX = CSV_SUFFIXES | {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
+}  # fmt: skip
 MARKUP = {
     "HTML": ((b"<!doctype html", b"<html"), (".html", ".htm", ".xhtml")),
     "PDF": ((b"%pdf-",), (".pdf",)),
@@ -107,20 +111,34 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
 
 
 def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
-    return _documents("documents", stream, read_column(stream, config.field), part_bytes)
+    return _documents("documents", stream, read_column(stream, config.field, _group_field(config)), part_bytes)
 
 
 def _read_csv(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     chunks = _utf8_chunks(stream, config, part_bytes)
-    texts = column_texts(chunks, stream.source.name, config.field, config.errors)
+    texts = column_texts(chunks, stream.source.name, config.field, config.errors, _group_field(config))
     return _documents("documents", stream, texts, part_bytes)
+
+
+def _read_conllu(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
+    name = stream.source.name
+    lines = text_lines(_utf8_chunks(stream, config, part_bytes), name, config.errors)
+    return _documents(
+        "documents", stream, conllu_texts(lines, name, sentences_per_line=config.sentences_per_line), part_bytes
+    )
+
+
+def _group_field(config: PrepareConfig) -> str | None:
+    return None if config.grouping is None else config.grouping.field
 
 
 def _read_mediawiki(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
     return _documents("mediawiki", stream, read_pages(stream), part_bytes)
 
 
-def _documents(kind: PartKind, stream: Stream, texts: Iterable[str | bytes], part_bytes: int) -> Iterator[Part]:
+def _documents(
+    kind: PartKind, stream: Stream, texts: Iterable[str | bytes | list[str]], part_bytes: int
+) -> Iterator[Part]:
     held: list[bytes] = []
     size, number = 0, 1
     for text in texts:
@@ -191,8 +209,8 @@ def _paragraph_cut(held: bytes) -> int:
     return end + 1
 
 
-def read_column(stream: Stream, column: str) -> Iterator[bytes]:
-    """The texts of a column in order, as JSON; rows without a value are left out.
+def read_column(stream: Stream, column: str, group: str | None = None) -> Iterator[bytes]:
+    """The texts of a column in order, as JSON, with their values in ``group``; rows without a text are left out.
 
     Arrow reads them in a process of its own, which damaged data may end.
     """
@@ -203,7 +221,7 @@ def read_column(stream: Stream, column: str) -> Iterator[bytes]:
         raise DataError(f"{name}: Parquet must be read from an uncompressed file, not from a pipe.")
     size, unpacked = stream.source.size or 0, 0
     for message in contained(
-        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column}, name, limits
+        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column, "group": group}, name, limits
     ):
         share, _, lines = message.partition(b"\n")
         stream.position = size * int(share) // 1000
@@ -216,6 +234,7 @@ READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {
     "text": partial(_read_lines, "text"),
     "jsonl": partial(_read_lines, "jsonl"),
     "csv": _read_csv,
+    "conllu": _read_conllu,
     "parquet": _read_parquet,
     "mediawiki": _read_mediawiki,
 }

@@ -22,7 +22,7 @@ from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.disk_arrays import write_run
 from wordstill.corpus.filters import LanguageTest, Sentences, get_filter
-from wordstill.corpus.paragraphs import Block, Paragraph, read_paragraphs
+from wordstill.corpus.paragraphs import Block, Document, Paragraph, read_documents
 from wordstill.corpus.segment import Splitter
 from wordstill.errors import DataError, WordstillError
 
@@ -90,11 +90,19 @@ class Shard:
             log.warning("%s is damaged and is made again.", self.record)
         return None
 
-    def load(self) -> dict[str, NDArray[np.uint32]]:
-        """The arrays ``tokens``, ``sentences`` and ``paragraphs``."""
+    def load(self) -> dict[str, NDArray[Any]]:
+        """The arrays ``tokens``, ``sentences`` and ``paragraphs``, and ``documents`` and ``groups`` if kept."""
         with reading(self.arrays, remedy=f"Delete {self.folder} and start again."):
-            arrays, _ = read_checked(self.arrays, ())
-            return {name: arrays[name] for name in ("tokens", "sentences", "paragraphs")}
+            arrays, _ = read_checked(self.arrays)
+            missing = {"tokens", "sentences", "paragraphs"} - set(arrays)
+            if missing:
+                raise DataError(f"{self.arrays} has no {', '.join(sorted(missing))}.")
+            return arrays
+
+    def groups(self) -> list[str]:
+        """Names of the groups, in the order of their local numbers."""
+        names: list[str] = read_record(self.record)["groups"]
+        return names
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -118,10 +126,14 @@ class ShardMaker:
     def __call__(self, block: Block) -> Tally:
         """Write the shard of a block."""
         encoder = _Encoder()
-        for lines in read_paragraphs(block, self.config):
-            self._add_paragraph(lines, encoder)
+        origins = _Origins() if self.config.keeps_documents else None
+        for document in read_documents(block, self.config):
+            for lines in document.paragraphs(self.config):
+                self._add_paragraph(lines, encoder)
+            if origins is not None:
+                origins.add(document, len(encoder.paragraph_ends))
         shard = Shard(self.folder, block.index)
-        encoder.write(shard, block.digest())
+        encoder.write(shard, block.digest(), origins)
         return encoder.tally
 
     def _add_paragraph(self, lines: Paragraph, encoder: _Encoder) -> None:
@@ -168,6 +180,26 @@ class _Ids(dict[str, int]):
 
 
 @dataclass
+class _Origins:
+    """The document and the group of every paragraph so far."""
+
+    documents: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def add(self, document: Document, paragraphs: int) -> None:
+        """All paragraphs since the last document, up to a number of them, are of this one."""
+        new = paragraphs - len(self.documents)
+        group = -1 if document.group is None else self.names.setdefault(document.group, len(self.names))
+        self.documents += [document.number] * new
+        self.groups += [group] * new
+
+    def arrays(self) -> dict[str, Any]:
+        """[P] each."""
+        return {"documents": np.array(self.documents, dtype=np.uint64), "groups": np.array(self.groups, dtype=np.int32)}
+
+
+@dataclass
 class _Encoder:
     """Encodes one block as form ids. Tables by bare word avoid a new string for every word."""
 
@@ -200,7 +232,7 @@ class _Encoder:
         self.paragraph_ends.append(len(self.sentence_ends))
         self.tally.characters += sum(map(len, sentences))
 
-    def write(self, shard: Shard, digest: str) -> None:
+    def write(self, shard: Shard, digest: str, origins: _Origins | None = None) -> None:
         """Write the shard; its record comes last."""
         tally = self.tally
         tally.tokens, tally.sentences, tally.paragraphs = map(
@@ -221,5 +253,6 @@ class _Encoder:
                 "sentences": np.diff(np.array(self.sentence_ends, dtype=np.uint32), prepend=np.uint32(0)),
                 "paragraphs": np.diff(np.array(self.paragraph_ends, dtype=np.uint32), prepend=np.uint32(0)),
             }
-            write_tensors(path, arrays, {}, checksum=True)
-        write_record(shard.record, {"digest": digest, "forms": sha256_of(shard.forms), "tally": asdict(tally)})
+            write_tensors(path, arrays | (origins.arrays() if origins else {}), {}, checksum=True)
+        record = {"digest": digest, "forms": sha256_of(shard.forms), "tally": asdict(tally)}
+        write_record(shard.record, record | ({"groups": list(origins.names)} if origins else {}))

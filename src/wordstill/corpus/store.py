@@ -33,6 +33,8 @@ FILES = (
     "forms.bin", "tokens.npy", "sentences.npy", "paragraphs.npy", "form_offsets.npy", "form_lengths.npy",
     "form_counts.npy", "form_words.npy", "word_starts.npy", "word_ends.npy",
 )  # fmt: skip
+ORIGIN_FILES = ("documents.npy", "groups.npy")
+"""The document and the group of each paragraph, if they were asked for; not part of the hash, which is of the text."""
 COUNTS = ("paragraphs", "sentences", "tokens", "forms", "words")
 FORM_CACHE = 1 << 17
 
@@ -76,6 +78,9 @@ class Corpus:
         forms: The table of forms.
         n_words: Running words, punctuation included.
         n_unspaced: Occurrences of forms inside a paragraph without a space before them.
+        documents: The document of every paragraph, in ascending order [P]; None if they were not kept.
+        groups: The group of every paragraph, a number of ``group_names`` or -1 [P]; None if they were not kept.
+        group_names: Names of the groups; in order of time, where they are times.
     """
 
     def __init__(self, path: Path, meta: dict[str, Any]) -> None:
@@ -88,6 +93,13 @@ class Corpus:
         self.sentences: NDArray[np.int64] = read_array(path / "sentences.npy")
         self.paragraphs: NDArray[np.int64] = read_array(path / "paragraphs.npy")
         self.forms = Forms(path)
+        self.documents: NDArray[np.int64] | None = None
+        self.groups: NDArray[np.int32] | None = None
+        self.group_names: tuple[str, ...] = ()
+        if "origins" in meta:
+            self.documents, groups = (read_array(path / name) for name in ORIGIN_FILES)
+            self.group_names = tuple(meta["origins"]["names"])
+            self.groups = groups if self.group_names else None
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Corpus:
@@ -95,7 +107,7 @@ class Corpus:
         folder = Path(path)
         with reading(f"The corpus store {folder}", remedy="Prepare the text again."):
             meta = _read_meta(folder)
-            for name in FILES:
+            for name in (*FILES, *(ORIGIN_FILES if "origins" in meta else ())):
                 _check_file(folder / name, meta["files"][name], verify=verify)
             try:
                 corpus = cls(folder, meta)
@@ -134,6 +146,22 @@ class Corpus:
             text += sentence
             position += len(sentence)
         return Paragraph(text, tuple(sentences))
+
+    def words_of_paragraphs(self) -> NDArray[np.int64]:
+        """[P] running words of every paragraph."""
+        words = np.diff(self.forms.word_offsets)
+        before = np.zeros(len(self.form_ids) + 1, dtype=np.int64)
+        np.cumsum(words[self.form_ids], out=before[1:])
+        counted: NDArray[np.int64] = np.diff(before[self.sentences[self.paragraphs]])
+        return counted
+
+    def words_by_group(self) -> list[int]:
+        """Running words of every group."""
+        if self.groups is None:
+            return []
+        grouped, words = self.groups >= 0, self.words_of_paragraphs()
+        totals = np.bincount(self.groups[grouped], words[grouped], minlength=len(self.group_names))
+        return [round(total) for total in totals.tolist()]
 
     def word_slots(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The words of the sentences from ``first`` up to ``last``, in reading order.
@@ -177,6 +205,9 @@ class Corpus:
         for name, length in found.items():
             if length != counts[name]:
                 raise _broken(self.path, f"{length} {name}, expected {counts[name]}")
+        for origins in (self.documents, self.groups):
+            if origins is not None and len(origins) != len(self):
+                raise _broken(self.path, f"documents or groups of {len(origins)} paragraphs, expected {len(self)}")
         for name, (end, expected) in ends.items():
             if end != expected:
                 raise _broken(self.path / name, f"its last offset is {end}, expected {expected}")
@@ -228,10 +259,17 @@ def is_store(path: str | Path) -> bool:
 
 
 def write_meta(
-    store: Path, *, settings: dict[str, Any], counts: dict[str, int], glued: int, sources: list[str]
+    store: Path,
+    *,
+    settings: dict[str, Any],
+    counts: dict[str, int],
+    glued: int,
+    sources: list[str],
+    origins: dict[str, Any] | None = None,
 ) -> None:
     """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
-    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in FILES}
+    names = (*FILES, *(ORIGIN_FILES if origins is not None else ()))
+    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names}
     meta = {
         "schema": SCHEMA,
         "hash": _content_hash(settings, files),
@@ -240,6 +278,7 @@ def write_meta(
         "glued": glued,
         "files": files,
         "sources": sources,
+        **({} if origins is None else {"origins": origins}),
     }
     (store / META_FILE).write_text(json.dumps(signed(meta), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -257,7 +296,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     try:
         meta: dict[str, Any] = json.loads(path.read_bytes())
         schema, has_checksum = meta["schema"], CHECKSUM in meta
-        complete = set(FILES) <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
+        needed = {*FILES, *(ORIGIN_FILES if "origins" in meta else ())}
+        complete = needed <= set(meta["files"]) and {"hash", "counts", "glued", "settings"} <= set(meta)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _broken(path, f"{type(error).__name__}: {error}") from error
     if schema not in READ_SCHEMAS:
@@ -265,7 +305,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     if not complete or has_checksum != (schema == SCHEMA):
         raise _broken(path, "entries are missing")
     try:
-        meta = unsigned(meta)
+        meta = unsigned(meta) if has_checksum else meta
     except DataError as error:
         raise _broken(path, str(error)) from None
     if meta["hash"] != _content_hash(meta["settings"], meta["files"]):

@@ -10,6 +10,7 @@ from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.methods import METHODS
 from wordstill.methods.base import Length
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.methods.specification import MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
@@ -44,6 +45,8 @@ class DistillConfig(Config):
     epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: Annotated[int, SEEDS] = 0
+    occurrences: OccurrenceConfig | None = None
+    """Which occurrences are kept beside the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
 
     def __post_init__(self) -> None:
@@ -64,4 +67,6 @@ class DistillConfig(Config):
         specs = resolve_specs(self.requests, METHODS, teacher.depth)
         for spec in specs:
             spec.kind.check(spec.config, teacher.width)
+        if self.occurrences is not None:
+            self.occurrences.at_depth(teacher.depth)
         return specs

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from wordstill.core.files import atomic_folder, refuse_foreign
+from wordstill.core.files import refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import (
     CHECKPOINT,
@@ -21,6 +21,7 @@ from wordstill.core.resume import (
     write_record,
 )
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
+from wordstill.corpus.occurrence_choice import choose_occurrences
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
@@ -29,20 +30,16 @@ from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine, Progress
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.results import REPLACEABLE, write_artifacts
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT, CARD, CONFIG, MAPS, SUBWORDS, TENSORS, WORDS
 from wordstill.methods import Method, RunContext
-from wordstill.methods.specification import MethodSpec
+from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
-SUMS = "sums.safetensors"
-"""The sums behind a table, kept on request, so that text can be added to it later."""
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, *MAPS, SUMS, "evaluation.json"}
-"""Files of a result; a folder with any other file is never overwritten."""
 Inputs = str | Path | Sequence[str | Path]
 
 
@@ -65,6 +62,7 @@ def distill(
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
+    occurrences: int | OccurrenceConfig | None = None,
     config: DistillConfig | None = None,
     resume: bool | None = None,
     overwrite: bool = False,
@@ -94,6 +92,8 @@ def distill(
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
+        occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
+            `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
         overwrite: Replace an existing result, and throw away a stopped run.
@@ -134,6 +134,7 @@ def distill(
         read=read,
         epochs=epochs,
         seed=seed,
+        occurrences=OccurrenceConfig(occurrences) if isinstance(occurrences, int) else occurrences,
     )
     target = None if out is None else Path(out)
     if target is not None:
@@ -218,8 +219,9 @@ class Plan:
     vocabulary: Vocabulary
     recipe: Recipe
     engine: Engine
-    specs: Sequence[MethodSpec]
     context: RunContext
+    make: Callable[[RunContext], dict[str, Method]]
+    """The methods, before they have seen anything."""
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
@@ -228,15 +230,20 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            return {label: self.finish(label, method, done) for label, method in engine.methods.items()}
+            return self.finish(engine.methods, done)
 
     def build(self, device: torch.device | None = None) -> dict[str, Method]:
         """New methods that have seen nothing, on the teacher's device or on another one."""
-        context = self.context if device is None else replace(self.context, device=device)
-        return {spec.label: spec.build(context) for spec in self.specs}
+        return self.make(self.context if device is None else replace(self.context, device=device))
 
-    def finish(self, label: str, method: Method, done: Progress) -> WordVectors:
-        """The table of a method, with its provenance."""
+    def finish(self, methods: Mapping[str, Method], done: Progress) -> dict[str, WordVectors]:
+        """The tables of methods that have seen everything, with their provenance."""
+        tables = {label: self._finish(label, method, done) for label, method in methods.items() if method.makes_table}
+        for method in methods.values():
+            method.attach(tables.values())
+        return tables
+
+    def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
         chosen = method.report()
         development = {**(self.recipe.development or {}), **chosen} if chosen else None
         facts = self.recipe.provenance(label) | {"cut_sentences": done.cut, "development": development}
@@ -309,8 +316,18 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
         recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by
+            corpus,
+            teacher,
+            vocabulary,
+            specs,
+            batches,
+            config.seed,
+            config.epochs,
+            config.length,
+            chosen_by,
+            None if kept is None else kept.facts(),
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -325,31 +342,21 @@ def make_plan(
             keeps_best=early_stopping is not None,
             length=config.length,
         )
-        methods = {spec.label: spec.build(context) for spec in specs}
+        chosen = None
+        if kept is not None:
+            chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
+
+        def make(context: RunContext) -> dict[str, Method]:
+            methods: dict[str, Method] = {spec.label: spec.build(context) for spec in specs}
+            if kept is not None and chosen is not None:
+                methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
+            return methods
+
+        methods = make(context)
         stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine, specs, context)
-
-
-def write_artifacts(
-    tables: Mapping[str, WordVectors],
-    out: Path,
-    *,
-    overwrite: bool = False,
-    beside: Callable[[str, Path], None] | None = None,
-) -> None:
-    """Write one table as ``out``, or several into folders of it; all of them or none.
-
-    What else belongs to a table is put into its folder by ``beside``, which gets label and folder.
-    """
-    with atomic_folder(out, overwrite=overwrite) as folder:
-        for label, table in tables.items():
-            place = folder if len(tables) == 1 else folder / label
-            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            table.save(place, ARTIFACT.name, overwrite=True)
-            if beside is not None:
-                beside(label, place)
+    return Plan(corpus, vocabulary, recipe, engine, context, make)
 
 
 PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {

@@ -128,7 +128,8 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
     teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods.values()
     steps = [_probe(teacher, stage, limit / len(stages), 1 if stage.isolated else share) for stage in stages]
     reading, start = _peak_memory(), time.monotonic()
-    tables = [method.finish() for method in methods]
+    tables = [method.finish() for method in methods if method.makes_table]
+    beside = sum(method.memory() for method in methods if not method.makes_table)
     finishing = time.monotonic() - start
     finished, rows = _peak_memory(), len(plan.vocabulary)
     checkpoint = sum(method.memory_after(round(plan.corpus.n_words / share)) for method in methods)
@@ -141,7 +142,7 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
         steps=(*steps, Step("finish", finishing, finishing)),
         memory=reading + more if reading else None,
         device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
-        artifact=sum(rows * (4 * table.dim + 8) + word_bytes for table in tables),
+        artifact=sum(rows * (4 * table.dim + 8) + word_bytes + beside for table in tables),
         checkpoint=checkpoint,
     )
 

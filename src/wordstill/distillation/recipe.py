@@ -32,6 +32,8 @@ class Recipe:
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
+    occurrences: dict[str, Any] | None = None
+    """Which occurrences are kept beside the tables; None keeps none."""
 
     @classmethod
     def resolve(
@@ -45,6 +47,7 @@ class Recipe:
         epochs: int = 1,
         lengths: str = "raw",
         development: dict[str, Any] | None = None,
+        occurrences: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
@@ -58,6 +61,7 @@ class Recipe:
             lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
+            occurrences=occurrences,
         )
 
     def to_json(self) -> str:

@@ -8,6 +8,8 @@
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
     subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), or the
                           arrays of `NgramVectors`; kind and settings are metadata
+    occurrences.safetensors  a sample of the words' occurrences, if one was kept: the arrays of `Occurrences`; the
+                          layer is metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
@@ -41,10 +43,11 @@ from wordstill.formats.record import json_text, parse_object, provenance_text, r
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
 from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
+from wordstill.vectors.occurrences import Occurrences
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
-SUBWORDS = "subwords.safetensors"
+SUBWORDS, OCCURRENCES = "subwords.safetensors", "occurrences.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
     "fasttext": NgramTable,
     "ngrams": NgramVectors,
@@ -78,10 +81,10 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     for name in (CONFIG, *HASHED):
         _must_be_there(path / name)
     config = _config(path / CONFIG)
-    if SUBWORDS in config["sha256"]:
-        _must_be_there(path / SUBWORDS)
+    for name in {SUBWORDS, OCCURRENCES} & config["sha256"].keys():
+        _must_be_there(path / name)
     if verify:
-        _verify(path, config)
+        _verify(path, config, (*HASHED, SUBWORDS, OCCURRENCES))
     matrix, counts = _arrays(path / TENSORS, config)
     subwords = _read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
     data = (path / WORDS).read_bytes()
@@ -95,12 +98,14 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
         except WordstillError as error:
             raise FormatError(f"{path}: {error}") from None
         table.verify_on_use(partial(_verify, path, config))
-        return table
-    table = make_table(
-        path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
-    )
-    if not recorded:
-        options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
+    else:
+        table = make_table(
+            path / WORDS, words, matrix, options, first_line=1, counts=counts, provenance=provenance, subwords=subwords
+        )
+        if not recorded:
+            options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
+    if OCCURRENCES in config["sha256"]:
+        table.occurrences = _read_occurrences(path / OCCURRENCES, config)
     return table
 
 
@@ -125,7 +130,8 @@ def recognizes(path: Path) -> bool:
 
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
-        others := {entry.name for entry in path.iterdir()} - {TENSORS, WORDS, SUBWORDS, CONFIG, CARD, *MAPS}
+        others := {entry.name for entry in path.iterdir()}
+        - {TENSORS, WORDS, SUBWORDS, OCCURRENCES, CONFIG, CARD, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")
@@ -138,6 +144,9 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
         write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
         (folder / WORDS).write_bytes(words)
         _write_subwords(folder, vectors)
+        if vectors.occurrences is not None:
+            layer = {"layer": str(vectors.occurrences.layer)}
+            write_tensors(folder / OCCURRENCES, vectors.occurrences.arrays, layer)
         config = {
             "format": "wordstill",
             "schema": SCHEMAS[dtype],
@@ -173,8 +182,8 @@ def _must_be_there(path: Path) -> None:
         raise FormatError(f"{path} is missing; the folder is not a whole table of vectors.")
 
 
-def _verify(path: Path, config: dict[str, Any]) -> None:
-    for name in sorted({*HASHED, *config["sha256"]} & {*HASHED, SUBWORDS}):
+def _verify(path: Path, config: dict[str, Any], names: tuple[str, ...] = (*HASHED, SUBWORDS)) -> None:
+    for name in sorted(({*HASHED} | config["sha256"].keys()) & {*names}):
         with reading(path / name, FormatError):
             if sha256_of(path / name) != config["sha256"].get(name):
                 raise _changed(path / name, config)
@@ -251,6 +260,20 @@ def _write_subwords(folder: Path, vectors: WordVectors) -> None:
             metadata = {"kind": kind, "settings": json.dumps(settings, sort_keys=True)}
             tensors = {name: value for name, value in parts.items() if name in SUBWORD_ARRAYS}
             write_tensors(folder / SUBWORDS, tensors, metadata)
+
+
+def _read_occurrences(path: Path, config: dict[str, Any]) -> Occurrences:
+    """Memory-map the states; the file is compared with its SHA-256 when they are used."""
+    tensors, metadata = map_tensors(path)
+    layer = metadata.get("layer", "")
+    try:
+        if not (layer.isdecimal() and layer.isascii() and len(layer) < 6):
+            raise UsageError(f"The layer is {layer!r}, expected a number.")
+        occurrences = Occurrences.from_arrays(tensors, int(layer))
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
+    occurrences.verify_on_use(partial(_verify, path.parent, config, (OCCURRENCES,)))
+    return occurrences
 
 
 def _read_subwords(path: Path, dim: int) -> SubwordVectors:

@@ -206,7 +206,7 @@ def _read(path: Path) -> Block:
         text = path.read_bytes()
         first, *lines = text.decode().split("\n")
         dropped = unsigned(json.loads(first))
-        if SUM in dropped and dropped.pop(SUM) != hashlib.sha256(text.partition(b"\n")[2]).hexdigest():
+        if dropped.pop(SUM) != hashlib.sha256(text.partition(b"\n")[2]).hexdigest():
             raise DataError(f"{path} is damaged: its SHA-256 is not the recorded one. {START_ANEW.capitalize()}.")
         return [line for line in lines if line], dropped
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -65,6 +65,7 @@ class Method(Configurable, ABC):
 
     Attributes:
         reads_text: Whether it observes running text.
+        makes_table: Whether it has a table to finish; otherwise what it keeps is attached to the others' tables.
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
@@ -73,6 +74,7 @@ class Method(Configurable, ABC):
     """
 
     reads_text: ClassVar[bool] = True
+    makes_table: ClassVar[bool] = True
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
     purpose: ClassVar[str] = ""
@@ -114,6 +116,9 @@ class Method(Configurable, ABC):
     @abstractmethod
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The table of vectors, with its provenance. Words without any evidence are left out."""
+
+    def attach(self, tables: Iterable[WordVectors]) -> None:
+        """Give the finished tables of a run what is kept beside them; nothing by default."""
 
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
         """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.

@@ -93,7 +93,7 @@ class Pipeline:
             if metadata.get("format") != KIND:
                 raise FormatError(f"{path} does not hold fitted transforms.")
             chain = _chain(path, metadata.get(CHAIN, ""))
-            read_checked(path, ("format", CHAIN))
+            read_checked(path)
         steps = []
         for number, entry in enumerate(chain):
             step = _known(path, entry)

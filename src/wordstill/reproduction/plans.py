@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from wordstill.baselines import BASELINES
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluation.report.published import PAPERS, PublishedRow, published_table
 from wordstill.teacher.batch import Unit
@@ -28,6 +29,11 @@ class System:
     """Of a spec with several layers, which of them stands in the row."""
     source: str | None = None
     """Of a retrofitted system, the spec that it starts from."""
+
+    @property
+    def needs_trees(self) -> bool:
+        """Whether it is trained on a parsed text."""
+        return self.made == "trained" and BASELINES[self.spec.partition(":")[0]].needs_trees
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,9 @@ _STATIC = (
     System("GloVe", "glove", "trained"),
     System("fastText", "fasttext", "trained"),
 )
+_DEPS = System("Deps", "deps", "trained")
+_SYNGCN = System("SynGCN", "syngcn", "trained")
+_CONTEXT_LSTM = System("ContextLSTM", "context2vec", "trained")
 _WANG = (
     System("BERT + skip-gram", "bert-skipgram:preset=paper"),
     System("BERT + skip-gram", "bert-skipgram:preset=paper-held"),
@@ -148,10 +157,16 @@ _PLANS = (
     _wang(
         2,
         WANG_SETS,
-        (*_STATIC, System("BERT-base, token table", "token-table"), System("BERT, averaged", "ase"), *_WANG),
-        lacks="Deps and SynGCN need a parsed text",
+        (
+            *_STATIC,
+            _DEPS,
+            System("BERT-base, token table", "token-table"),
+            System("BERT, averaged", "ase"),
+            _SYNGCN,
+            *_WANG,
+        ),
     ),
-    _wang(3, ("conll2000",), (*_STATIC[::2], *_WANG), protocol="default", task="ncrfpp", lacks=_NOT_PUBLIC),
+    _wang(3, ("conll2000",), (*_STATIC[::2], _SYNGCN, *_WANG), protocol="default", task="ncrfpp", lacks=_NOT_PUBLIC),
     _context(
         1,
         CONTEXT_SETS,
@@ -159,25 +174,35 @@ _PLANS = (
             *_STATIC[:1],
             System("skip-gram, context vectors", "skipgram:side=contexts", "trained"),
             *_STATIC[1:],
+            _DEPS,
             System("{parent}, token table", "token-table"),
             System("{parent}, isolated words", "decontextual"),
             System("{parent}, averaged", "ase"),
+            _CONTEXT_LSTM,
+            _SYNGCN,
             *_WANG,
             System("Context-to-Vec", _CONTEXT),
             *_RETROFITTED,
         ),
-        lacks="Deps and SynGCN need a parsed text",
     ),
     _context(
         2,
         ("ap", "battig", "esslli-2c"),
-        (*_STATIC, System("{parent}, averaged", "ase"), *_WANG, System("Context-to-Vec", _CONTEXT), *_RETROFITTED),
+        (
+            *_STATIC,
+            _DEPS,
+            System("{parent}, averaged", "ase"),
+            _SYNGCN,
+            *_WANG,
+            System("Context-to-Vec", _CONTEXT),
+            *_RETROFITTED,
+        ),
         lacks="ESSLLI-2b was not found",
     ),
     _context(
         3,
         ("conll2000",),
-        (*_STATIC[::2], System("{parent}, averaged", "ase"), *_WANG, System("Context-to-Vec", _CONTEXT)),
+        (*_STATIC[::2], System("{parent}, averaged", "ase"), _SYNGCN, *_WANG, System("Context-to-Vec", _CONTEXT)),
         protocol="default",
         task="ncrfpp",
         lacks=_NOT_PUBLIC,

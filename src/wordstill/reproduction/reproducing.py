@@ -48,6 +48,8 @@ class ReproduceConfig(Config):
     """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
     workers: Annotated[int, Range(1, 1_024)] = 1
     """Threads of skip-gram and its kin; with several, results differ from run to run."""
+    trees: tuple[str, ...] = ()
+    """CoNLL-U files with the dependency trees of the text; without them, systems that need trees are not made."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,11 @@ class _Maker:
     ) -> None:
         self.plan, self.corpus, self.folder, self.config = plan, corpus, folder, config
         self.progress, self.say = progress, say
-        self.systems = [system for system in plan.systems if config.baselines or system.made != "trained"]
+        self.systems = [
+            system
+            for system in plan.systems
+            if (config.baselines or system.made != "trained") and (config.trees or not system.needs_trees)
+        ]
 
     def tables(self, seed: int) -> dict[str, WordVectors]:
         """Every table of one seed by the name that `label_of` gives its system; a layer has its number behind it."""
@@ -190,8 +196,9 @@ class _Maker:
         for unit, specs in distilled_specs(self.plan).items():
             wanted = [spec for spec in specs if seed == 0 or _draws(spec)]
             made |= {f"{unit} {label}": table for label, table in self._distilled(unit, wanted, seed).items()}
-        baselines = [system.spec for system in self.systems if system.made == "trained"]
-        made |= self._trained(list(dict.fromkeys(baselines)), seed)
+        for folder, parsed in (("trained", False), ("trained-on-trees", True)):
+            own = [system for system in self.systems if system.made == "trained" and system.needs_trees == parsed]
+            made |= self._trained(folder, list(dict.fromkeys(system.spec for system in own)), seed)
         for system in self.systems:
             if system.made == "retrofitted" and system.source is not None:
                 source = made.get(label_of(replace(system, spec=system.source, made="distilled")))
@@ -209,16 +216,16 @@ class _Maker:
         self.say(f"distilling {', '.join(specs)} (reading {unit}s, seed {seed})")
         return distill([self.corpus.path], target, config=settings, progress=self.progress)
 
-    def _trained(self, specs: list[str], seed: int) -> dict[str, WordVectors]:
+    def _trained(self, folder: str, specs: list[str], seed: int) -> dict[str, WordVectors]:
         if not specs:
             return {}
-        target = self.folder / f"trained{'' if seed == 0 else f'-seed-{seed}'}"
+        target = self.folder / f"{folder}{'' if seed == 0 else f'-seed-{seed}'}"
         if target.exists():
             return self._found(target, [spec.label for spec in read_baselines(specs)], None)
         self.say(f"training {', '.join(specs)} (seed {seed})")
         training = Training(seed, self.config.workers, self.config.teacher.device, self.progress)
         vocabulary = VocabularyConfig(min_count=self.plan.min_count, max_size=self.plan.max_size)
-        settings = TrainConfig(methods=tuple(specs), vocabulary=vocabulary, training=training)
+        settings = TrainConfig(methods=tuple(specs), vocabulary=vocabulary, training=training, trees=self.config.trees)
         return train([self.corpus.path], target, config=settings)
 
     def _retrofitted(self, spec: str, source: WordVectors) -> WordVectors:

@@ -19,7 +19,8 @@ from wordstill.core.resume import working_folder
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import REPLACEABLE, SUMS, load, make_plan, write_artifacts
+from wordstill.distillation.distilling import load, make_plan
+from wordstill.distillation.results import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.sentence_regression import MOST_WORDS, Bags
@@ -143,9 +144,9 @@ def _change(
     ) as work:
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         plan = make_plan(teacher, corpus, config, vocabulary=kept.vocabulary)
-        (spec,) = plan.specs
+        (label,) = plan.recipe.methods
         plan = replace(plan, context=replace(plan.context, isolated=kept.method.run.unseen))
-        refuse_different(kept.facts, str(table), plan.recipe.provenance(spec.label), "the new text")
+        refuse_different(kept.facts, str(table), plan.recipe.provenance(label), "the new text")
         totals = run_shards(
             plan, config, ScaleConfig(keep_sums=True), work.path, ExitStack(), text_only=True, progress=progress
         )

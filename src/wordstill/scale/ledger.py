@@ -128,10 +128,11 @@ class Ledger:
         self.folder.remove(f"{HELD}/{claim.name}")
         return counts
 
-    def reopen(self, shard: int) -> None:
+    def reopen(self, shard: int, reason: str) -> None:
         """Let a shard be read again, because its part is damaged."""
         if name := self.done.pop(shard):
             self.folder.remove(name)
+        self._note_failure(shard, reason)
         self.folder.remove(f"{DONE}/{shard}")
 
     def leave_out(self, shard: int, reason: str) -> None:
@@ -140,8 +141,7 @@ class Ledger:
 
     def fail(self, claim: Claim, reason: str) -> None:
         """Note that an attempt failed; the shard can be taken again."""
-        record = json.dumps({"by": self.me, "reason": reason}).encode()
-        self.folder.create(f"{FAILED}/{claim.shard}.{secrets.token_hex(8)}", record)
+        self._note_failure(claim.shard, reason)
         self.folder.remove(f"{HELD}/{claim.name}")
 
     def failures(self) -> dict[int, list[str]]:
@@ -169,6 +169,10 @@ class Ledger:
         for name in self.folder.names(PARTS):
             if int(name.rpartition("/")[2].partition(".")[0]) < before:
                 self.folder.remove(name)
+
+    def _note_failure(self, shard: int, reason: str) -> None:
+        record = json.dumps({"by": self.me, "reason": reason}).encode()
+        self.folder.create(f"{FAILED}/{shard}.{secrets.token_hex(8)}", record)
 
     def _finish(self, shard: int, record: dict[str, Any]) -> bool:
         first = self.folder.create(f"{DONE}/{shard}", json.dumps(record).encode())

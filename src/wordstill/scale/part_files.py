@@ -58,7 +58,7 @@ class Part:
             DataError: The file is damaged.
         """
         with reading(path, remedy="Start again with --overwrite."):
-            arrays, metadata = read_checked(path, ())
+            arrays, metadata = read_checked(path)
             try:
                 cut, facts = int(metadata["cut"]), json.loads(metadata["facts"])
             except (KeyError, ValueError) as error:

@@ -15,10 +15,9 @@ from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, 
 from wordstill.core.settings import Config, Range
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import REPLACEABLE, SUMS, Plan, load, make_plan, write_artifacts
-from wordstill.distillation.engine import Progress
+from wordstill.distillation.distilling import Plan, load, make_plan
+from wordstill.distillation.results import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError
-from wordstill.methods import Method
 from wordstill.scale.driver import Driver
 from wordstill.scale.kept_sums import KeptSums
 from wordstill.scale.ledger import Ledger
@@ -29,7 +28,7 @@ from wordstill.scale.shared_folder import LocalFolder
 from wordstill.scale.totals import Totals
 from wordstill.vectors import WordVectors
 
-LEDGER, COMMAND = "shards", "distill in shards"
+LEDGER, COMMAND, LEFT_OUT = "shards", "distill in shards", "left_out_shards"
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,7 @@ def distill_in_shards(
         with TemporaryDirectory(dir=work.path) as folder:
             for label, sums in kept.items():
                 sums.write(Path(folder) / label)
-            methods, done = totals.finished()
-            tables = _finished(plan, methods, done, left_out)
+            tables = _finished(plan, totals, left_out)
 
             def beside(label: str, place: Path) -> None:
                 if label in kept:
@@ -191,23 +189,18 @@ def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:
 
 
 def _sums_of(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, KeptSums]:
-    facts = {label: _facts(plan, label, left_out) for label in totals.methods}
-    return {label: KeptSums(facts[label], method, totals.cut) for label, method in totals.methods.items()}
-
-
-def _facts(plan: Plan, label: str, left_out: list[int]) -> dict[str, Any]:
-    facts = plan.recipe.provenance(label)
-    return facts if not left_out else {**facts, "left_out_shards": left_out}
-
-
-def _finished(plan: Plan, methods: dict[str, Method], done: Progress, left_out: list[int]) -> dict[str, WordVectors]:
-    tables = {label: plan.finish(label, method, done) for label, method in methods.items()}
-    if not left_out:
-        return tables
+    methods = {label: method for label, method in totals.methods.items() if method.makes_table}
+    noted = {LEFT_OUT: left_out} if left_out else {}
     return {
-        label: table.replace(provenance={**table.provenance, "left_out_shards": left_out})
-        for label, table in tables.items()
+        label: KeptSums(plan.recipe.provenance(label) | noted, method, totals.cut) for label, method in methods.items()
     }
+
+
+def _finished(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, WordVectors]:
+    tables = plan.finish(*totals.finished())
+    for table in tables.values() if left_out else ():
+        table.provenance = {**table.provenance, LEFT_OUT: left_out}
+    return tables
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import torch
 
 from wordstill.distillation.distilling import Plan
 from wordstill.distillation.engine import Progress
-from wordstill.errors import DataError
+from wordstill.errors import DataError, in_one_line
 from wordstill.methods import Method
 from wordstill.scale.ledger import Ledger
 from wordstill.scale.part_files import Part
@@ -48,8 +48,8 @@ class Totals:
                 try:
                     part, _ = Part.read(path)
                     part.load_into(self._incoming)
-                except (DataError, OSError):
-                    self.ledger.reopen(self.next)
+                except (DataError, OSError) as error:
+                    self.ledger.reopen(self.next, in_one_line(error))
                     return
                 for label, method in self.methods.items():
                     method.merge(self._incoming[label])

@@ -62,6 +62,8 @@ class Batch:
     """[B] what each text is: the number of its paragraph in the corpus, or of its word in the word list."""
     n_truncated: int = 0
     """How many sentences were longer than the teacher's limit and lost their end."""
+    source_sentences: Ints | None = None
+    """[B] number of each text's first sentence in the corpus; None for anything but running text."""
 
     @property
     def lengths(self) -> Ints:
@@ -69,7 +71,8 @@ class Batch:
         return np.diff(self.text_offsets)
 
 
-FIELDS = tuple(field.name for field in fields(Batch) if field.name not in ("n_words", "source_ids", "n_truncated"))
+ON_HOST = ("n_words", "source_ids", "n_truncated", "source_sentences")
+FIELDS = tuple(field.name for field in fields(Batch) if field.name not in ON_HOST)
 """What a device has of a batch."""
 
 
@@ -81,6 +84,7 @@ class DeviceBatch:
     n_words: int
     n_truncated: int
     source_ids: Ints
+    source_sentences: Ints | None
     max_subword: int
     """No subword has a higher id."""
     arriving_word_ids: Tensor
@@ -149,6 +153,7 @@ class DeviceLoader:
             batch.n_words,
             batch.n_truncated,
             batch.source_ids,
+            batch.source_sentences,
             int(batch.subwords.max(initial=0)),
             torch.from_numpy(batch.word_ids),
             **dict(zip((*FIELDS, "known"), torch.split(sent, sizes))),
@@ -170,6 +175,7 @@ def made_on_device(batch: Batch, lengths: Ints, max_subword: int, stream: Any) -
         batch.n_words,
         batch.n_truncated,
         batch.source_ids,
+        batch.source_sentences,
         max_subword,
         arriving,
         **tensors,

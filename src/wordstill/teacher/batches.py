@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -164,7 +165,8 @@ class TextBatches(ResumableBatches):
             return made_on_device(batch, lengths, forms.max_subword, forms.arrays.stream)
 
     def _assembled(self, table: SubwordTable, texts: Ints) -> Batch:
-        return self.assembler.assemble(table, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2])
+        batch = self.assembler.assemble(table, self.ids_of_slots[table.word_slots], source_ids=texts[:, 2])
+        return replace(batch, source_sentences=texts[:, 0])
 
 
 class WordListBatches(ResumableBatches):

@@ -149,7 +149,7 @@ class TeacherBackoff:
         _, metadata = map_tensors(path)
         if metadata.get("format") != KIND:
             raise FormatError(f"{path} holds no words read by a teacher; name another file for them.")
-        tensors, metadata = read_checked(path, ("format", "identity", "words", "unread"))
+        tensors, metadata = read_checked(path)
         if json.loads(metadata["identity"]) != self._identity():
             return
         words, unread = json.loads(metadata["words"]), json.loads(metadata["unread"])

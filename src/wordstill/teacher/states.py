@@ -118,6 +118,27 @@ class WordStates:
         after = place(torch.cat([every + 1, batch.phrase_end]))
         return torch.cat([values, values.new_zeros(1, values.shape[1])]), (before, after)
 
+    def places(self, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Where chosen words of running text [n] stand: sentence of the corpus, number in it, words of the phrase.
+
+        Raises:
+            ValueError: The batch is not running text.
+        """
+        batch, n_words = self.batch, self.batch.n_words
+        if batch.source_sentences is None:
+            raise ValueError("Only words of running text have a place in the corpus.")
+        first_word = torch.cat([torch.arange(n_words, device=self.device), batch.phrase_start])[chosen]
+        sizes = torch.cat(
+            [torch.ones(n_words, dtype=torch.int64, device=self.device), batch.phrase_end - batch.phrase_start]
+        )
+        sentence = self.word_sentence[chosen]
+        text = batch.sentence_text[sentence]
+        # Sentences of a text follow each other, here as in the corpus; so do the words of a sentence.
+        before = torch.searchsorted(batch.sentence_text, text)
+        number = self.to_device(batch.source_sentences)[text] + sentence - before
+        position = first_word - torch.searchsorted(self.word_sentence[:n_words].contiguous(), sentence)
+        return number, position, sizes[chosen]
+
     def _means(self, layer: int) -> RangeMeans:
         # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.
         if self._pool is None or self._pool[0] != layer:

@@ -117,7 +117,7 @@ class KeptSubwords:
         if not self.path.exists():
             return None
         try:
-            arrays, facts = read_checked(self.path, ())
+            arrays, facts = read_checked(self.path)
             chunk = _FormChunk(**arrays)
         except (DataError, OSError, TypeError, ValueError):
             return None

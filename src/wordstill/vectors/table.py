@@ -23,6 +23,7 @@ from wordstill.vectors.sentence_words import TextTokenizer
 
 if TYPE_CHECKING:
     from wordstill.explore.notebook import Notebook
+    from wordstill.vectors.occurrences import Occurrences
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -67,6 +68,7 @@ class WordVectors:
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
         self.tokenizer: TextTokenizer | None = tokenizer
+        self.occurrences: Occurrences | None = None
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
         self._verify: Callable[[], None] | None = None
@@ -232,8 +234,7 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
-    _repr_html_ = table_html
-    get_vector, distance = gensim_names.get_vector, gensim_names.distance
+    _repr_html_, get_vector, distance = table_html, gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
 

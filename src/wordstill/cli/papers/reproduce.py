@@ -16,7 +16,7 @@ from wordstill.cli.printing import time_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
-    from wordstill.reproduction import Reproduction, Row, TablePlan
+    from wordstill.reproduction import ReproduceConfig, Reproduction, Row, TablePlan
 
 EXAMPLES = """\
 wordstill reproduce --list
@@ -41,6 +41,14 @@ def command(
     baselines: Annotated[bool, flag("Train the systems without a model too.", "--baselines/--no-baselines")] = True,
     lexicon: Annotated[str, option("NAME|FILE", "The lexicon of retrofitting.")] = "ppdb-xl",
     workers: Annotated[int, option("N", "Threads of skip-gram and its kin.", min=1)] = 1,
+    trees: Annotated[
+        list[str] | None,
+        option(
+            "FILE",
+            "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which are not made "
+            "without them; may be repeated.",
+        ),
+    ] = None,
     dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
     progress: options.ShowProgress = None,
     list_tables: Annotated[bool, flag("List the tables and stop.", "--list")] = False,
@@ -65,11 +73,11 @@ def command(
     from wordstill.teacher import TeacherConfig
 
     model = TeacherConfig(teacher or plan.teacher, device, dtype)
-    config = ReproduceConfig(model, seeds, baselines, lexicon, workers)
+    config = ReproduceConfig(model, seeds, baselines, lexicon, workers, tuple(trees or ()))
     show = options.wants_progress(progress)
     inputs = cast("list[str | Path]", text)
     corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
-    _show_plan(plan, model.name, seeds)
+    _show_plan(plan, model.name, config)
     if corpus.meta["settings"]["filter"] != plan.text:
         warn(f"{corpus.path} was prepared with the filter {corpus.meta['settings']['filter']}, not {plan.text}.")
     seconds = expected_seconds(plan, corpus, config)
@@ -91,12 +99,17 @@ def _list() -> None:
         typer.echo(f"{name:<24}  {PAPERS[name.partition(':')[0]]}")
 
 
-def _show_plan(plan: TablePlan, teacher: str, seeds: int) -> None:
+def _show_plan(plan: TablePlan, teacher: str, config: ReproduceConfig) -> None:
     size = "all words" if plan.max_size is None else f"at most {plan.max_size:,} words"
     typer.echo(f"{plan.name}: teacher {teacher}, text filter {plan.text}, {size} seen {plan.min_count} times or more,")
-    typer.echo(f"  protocol {plan.protocol}, seeds {seeds}, sets {', '.join(plan.sets)}")
+    typer.echo(f"  protocol {plan.protocol}, seeds {config.seeds}, sets {', '.join(plan.sets)}")
+    untreed = [system.spec for system in plan.systems if system.needs_trees and not config.trees]
     for system in plan.systems:
+        if system.spec in untreed:
+            continue
         typer.echo(f"  {system.made} {system.source + ' + ' if system.source else ''}{system.spec} ({system.unit})")
+    if untreed and config.baselines:
+        typer.echo(f"  Not made: {' and '.join(untreed)}, which need a parsed text (--trees).")
     if plan.lacks:
         typer.echo(f"  Not made: {plan.lacks}.")
 

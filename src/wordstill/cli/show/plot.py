@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordstill.cli.open_tables import open_tables, table_paths
-from wordstill.cli.options import Overwrite, argument, option, refuse_report
+from wordstill.cli.options import Overwrite, argument, option, refuse_report, words_or_file
 from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def command(
     opened = open_tables(tables)
     name, table = _first(opened, kind)
     if kind == "map":
-        lists = [_words(words)] if words else []
+        lists = [words_or_file(words)] if words else []
         path = dict(zip(opened, table_paths(tables)))[name]
         figure = figures.map_figure(table, path, lists=lists, layout=layout, labels=labels, seed=seed)
     elif kind == "relation":
@@ -65,7 +65,7 @@ def command(
     elif kind == "heat":
         if words is None:
             raise UsageError("A heat map needs words: --words king,queen,river")
-        figure = figures.heat_figure(table, _words(words))
+        figure = figures.heat_figure(table, words_or_file(words))
     elif kind == "change":
         figure = figures.change_figure(opened, seed=seed)
     else:
@@ -79,14 +79,6 @@ def _first(opened: dict[str, WordVectors], kind: str) -> tuple[str, WordVectors]
     if kind in ("map", "relation", "heat") and len(opened) > 1:
         raise UsageError(f"{kind} shows one table, got {', '.join(opened)}. Name one of them.")
     return next(iter(opened.items()))
-
-
-def _words(text: str) -> list[str]:
-    from wordstill.core.text_io import read_word_list
-
-    if Path(text).is_file():
-        return list(read_word_list(Path(text)))
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -1,0 +1,193 @@
+"""Word lists that grow: ranked candidates from seed words, accepted or refused one by one.
+
+``centroid`` ranks words by the cosine with the mean of the accepted words (seeds among them) less a part of the mean of
+the refused ones (Rocchio 1971), ``maximum`` by the largest cosine with an accepted word less the same part of the
+largest with a refused one: the first keeps to one topic, the second follows each seed. The decisions are a file of
+lines ``y``, ``n`` or ``?``, a tab and a word, which is all the state there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_file
+from wordstill.core.guard import reading
+from wordstill.core.text_io import numbered_lines
+from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.vectors.oov import UnknownWord
+from wordstill.vectors.search import unit_rows
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+Ranking = Literal["centroid", "maximum"]
+AWAY = 0.25
+"""How much refused words count, next to accepted ones."""
+MARKS = {"y": True, "n": False, "?": None}
+HEAD = "# y, n or ?\tword\tscore\n"
+
+
+class Candidate(NamedTuple):
+    """A word that may belong to the list."""
+
+    word: str
+    score: float
+    near: str
+    """The accepted word that is nearest to it."""
+
+
+class Decision(NamedTuple):
+    """What was decided about a word."""
+
+    accepted: bool | None
+    """None where it is still open."""
+    score: float | None = None
+    """When it was ranked."""
+
+
+class Expansion:
+    """Seeds and decisions over a table, and the ranking that follows from them.
+
+    Args:
+        table: Seeds are looked up as a table looks up words; at least one must be there.
+        seeds: Words to start from.
+        ranking: ``centroid`` or ``maximum``.
+        decisions: Earlier ones, by word.
+        away: How much refused words count.
+    """
+
+    def __init__(
+        self,
+        table: WordVectors,
+        seeds: Sequence[str],
+        ranking: Ranking = "centroid",
+        decisions: Mapping[str, Decision] | None = None,
+        away: float = AWAY,
+    ) -> None:
+        if ranking not in get_args(Ranking):
+            raise unknown_name("ranking", ranking, get_args(Ranking))
+        if not seeds:
+            raise UsageError(
+                "There are no seed words. Name some, with commas between, or a file with one on each line."
+            )
+        self.table, self.ranking, self.away = table, ranking, away
+        self.seeds = tuple(dict.fromkeys(seeds))
+        self.decisions: dict[str, Decision] = dict(decisions or {})
+        self.unknown = tuple(word for word, row in zip(self.seeds, table.find(self.seeds)) if row is None)
+        if len(self.unknown) == len(self.seeds):
+            raise UnknownWord(self.seeds[0], table.words)
+        self._unusable = np.array([_unusable(word) for word in table.words], dtype=np.bool_)
+        # Filled on the first use, so that decisions can be read and written without a search.
+        self._nearness: dict[bool, NDArray[np.float32]] = {}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The list: seeds, then the accepted words in the order of the decisions."""
+        accepted = (word for word, decision in self.decisions.items() if decision.accepted)
+        return tuple(dict.fromkeys((*self.seeds, *accepted)))
+
+    def decide(self, word: str, accepted: bool, score: float | None = None) -> None:
+        """Accept or refuse a word; a later decision replaces an earlier one."""
+        before = self.decisions.pop(word, Decision(None))
+        self.decisions[word] = Decision(accepted, score)
+        if before.accepted is not None:
+            self._nearness.clear()
+        if (side := self._nearness.get(accepted)) is not None:
+            self._bring_near(side, self._rows([word]))
+
+    def undo(self) -> str | None:
+        """Take the last decision back, and give its word; None if there is none."""
+        made = [word for word, decision in self.decisions.items() if decision.accepted is not None]
+        if not made:
+            return None
+        del self.decisions[made[-1]]
+        self._nearness.clear()
+        return made[-1]
+
+    def candidates(self, topn: int = 20) -> list[Candidate]:
+        """The best-ranked words that are neither seeds nor decided."""
+        accepted, refused = self._sides()
+        scores = self._by_centroid(accepted, refused) if self.ranking == "centroid" else self._by_maximum()
+        scores[[*accepted, *refused]] = -np.inf
+        scores[self._unusable] = -np.inf
+        order = np.argsort(-scores, kind="stable")[:topn]
+        order = order[scores[order] > -np.inf]
+        nearest = self.table.unit[order] @ self.table.unit[accepted].T
+        return [
+            Candidate(self.table.words[row], float(scores[row]), self.table.words[accepted[int(place)]])
+            for row, place in zip(order.tolist(), nearest.argmax(axis=1))
+        ]
+
+    def _sides(self) -> tuple[list[int], list[int]]:
+        refused = [word for word, decision in self.decisions.items() if decision.accepted is False]
+        return self._rows(self.words), self._rows(refused)
+
+    def _rows(self, words: Iterable[str]) -> list[int]:
+        return [row for row in self.table.find(list(words)) if isinstance(row, int)]
+
+    def _bring_near(self, side: NDArray[np.float32], rows: Sequence[int]) -> None:
+        """Raise the largest cosine of each word to that with these rows."""
+        for row in rows:
+            # One at a time: the last digits of a product depend on its shape, and a resumed run must rank the same.
+            np.maximum(side, self.table.unit @ self.table.unit[row], out=side)
+
+    def _by_centroid(self, accepted: list[int], refused: list[int]) -> NDArray[np.float32]:
+        unit = self.table.unit
+        center = unit[accepted].mean(axis=0, dtype=np.float64)
+        if refused:
+            center = center - self.away * unit[refused].mean(axis=0, dtype=np.float64)
+        scores: NDArray[np.float32] = unit @ unit_rows(center[None])[0]
+        return scores
+
+    def _by_maximum(self) -> NDArray[np.float32]:
+        for side, rows in zip((True, False), self._sides()):
+            if side not in self._nearness:
+                self._nearness[side] = np.full(len(self.table), -1 if side else 0, dtype=np.float32)
+                self._bring_near(self._nearness[side], rows)
+        away: NDArray[np.float32] = np.float32(self.away) * self._nearness[False]
+        return self._nearness[True] - away
+
+
+def read_decisions(path: Path) -> dict[str, Decision]:
+    """The decisions of a file, by word; of several about a word, the last."""
+    found: dict[str, Decision] = {}
+    with reading(path):
+        for number, line in numbered_lines(path):
+            if not line.strip() or line.startswith("#"):
+                continue
+            mark, *rest = line.split("\t")
+            if mark.strip() not in MARKS or not rest or not rest[0].strip():
+                raise DataError(f"{path}:{number}: expected y, n or ?, a tab and a word, but got {line[:80]!r}.")
+            found.pop(rest[0].strip(), None)
+            found[rest[0].strip()] = Decision(MARKS[mark.strip()], _score(rest[1:], f"{path}:{number}"))
+    return found
+
+
+def write_decisions(path: Path, decisions: Mapping[str, Decision]) -> None:
+    """Write decisions, whole or not at all."""
+    marks = {value: mark for mark, value in MARKS.items()}
+    lines = [
+        "\t".join([marks[decision.accepted], word, *([] if decision.score is None else [f"{decision.score:.4f}"])])
+        for word, decision in decisions.items()
+    ]
+    with atomic_file(path) as handle:
+        handle.write("".join([HEAD, *(f"{line}\n" for line in lines)]).encode())
+
+
+def _score(fields: Sequence[str], place: str) -> float | None:
+    if not fields or not fields[0].strip():
+        return None
+    try:
+        return float(fields[0])
+    except ValueError:
+        raise DataError(f"{place}: expected a score after the word, but got {fields[0]!r}.") from None
+
+
+def _unusable(word: str) -> bool:
+    """Whether a word cannot stand on a line of the file."""
+    return word != word.strip() or not word or any(mark in word for mark in "\t\n\r")

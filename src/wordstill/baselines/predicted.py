@@ -1,0 +1,80 @@
+"""The table of what is predicted: its negatives, its loss by a query, and its step."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordstill.baselines.sent2vec import row_shares
+from wordstill.methods.learning.objectives import pairwise
+from wordstill.methods.learning.rows import RowOptimizer, RowTable
+
+
+class PredictedTable:
+    r"""Rows that queries predict by negative sampling.
+
+    .. math:: \ell(q, t) = \log(1 + e^{-q \cdot u_t}) + \sum_{n \sim \mathrm{noise}, n \ne t} \log(1 + e^{q \cdot u_n})
+
+    Args:
+        counts: How often each row is a target [R]; negatives are drawn by a power of it.
+        dim: Size of a row; rows begin at zero.
+        noise_power: That power.
+        negatives: Negatives for each target.
+        optimizer: How rows are updated.
+        generator: Draws the negatives; the table is on its device.
+    """
+
+    def __init__(
+        self,
+        counts: NDArray[np.int64],
+        dim: int,
+        noise_power: float,
+        negatives: int,
+        optimizer: RowOptimizer,
+        generator: torch.Generator,
+    ) -> None:
+        self.table = RowTable(torch.zeros(len(counts), dim, device=generator.device), optimizer)
+        self.negatives, self.generator = negatives, generator
+        # Rows that are never a target are never drawn.
+        noise = np.where(counts > 0, counts.astype(np.float64) ** noise_power, 0.0)
+        self._cumulative = torch.from_numpy(np.cumsum(noise) / max(float(noise.sum()), 1e-300)).to(generator.device)
+
+    def draw(self, targets: int) -> Tensor:
+        """Negatives of some targets [T, N]."""
+        shape = (targets, self.negatives)
+        points = torch.rand(shape, dtype=torch.float64, device=self.generator.device, generator=self.generator)
+        # The last bound can fall short of 1 by rounding.
+        return torch.searchsorted(self._cumulative, points, right=True).clamp_(max=len(self._cumulative) - 1)
+
+    def learn(
+        self,
+        queries: Tensor,
+        targets: Tensor,
+        negatives: Tensor,
+        rate: float,
+        *,
+        scale: float = 1.0,
+        row_limit: float | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Update the rows, and return the summed loss and its gradients by the queries [T, dim].
+
+        Args:
+            queries: [T, dim].
+            targets: The row that each predicts [T].
+            negatives: Rows that it does not [T, N].
+            rate: The learning rate.
+            scale: Factor of the gradients, those of queries too.
+            row_limit: A row that is named more often steps by so many mean gradients.
+        """
+        slots = torch.cat([targets[:, None], negatives], dim=1)
+        scores = self.table.scores(queries, slots)
+        drawn = (negatives != targets[:, None]).to(scores.dtype)
+        found = pairwise(scores[:, :1], scores[:, 1:], torch.ones_like(scores[:, :1]), drawn)
+        coefficients = scale * torch.cat([found.positive, found.negative], dim=1)
+        gradients = self.table.query_gradients(slots, coefficients)
+        if row_limit is not None:
+            coefficients = coefficients * row_shares(slots, row_limit)
+        self.table.step(queries, slots, coefficients, rate)
+        return found.total, gradients
