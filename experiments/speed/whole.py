@@ -34,6 +34,7 @@ FIXED = ("loading the teacher", "all else", "starting Python")
 """Stages that do not grow with the text."""
 STAGE = re.compile(r"^  (.+?) {2,}(\d+\.\d+) s +\d+\.\d%$", re.MULTILINE)
 NOTE = re.compile(r"^  precision +(.+)$", re.MULTILINE)
+PREPARED = re.compile(r"^  text +prepared in (\d+\.\d+) s", re.MULTILINE)
 PEER_WORDS = 200_000
 """About so many words are given to sentence-transformers on a GPU, and a tenth on a CPU."""
 
@@ -59,7 +60,8 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
     stages["starting Python"] = max(0.0, seconds - sum(stages.values()))
     corpus = prepare([text], folder / "store")
-    note = NOTE.search(told)
+    note, prepared = NOTE.search(told), PREPARED.search(told)
+    preparing = float(prepared.group(1)) if prepared else stages.get("preparing the text", 0.0)
     on_gpu = options.device != "cpu" and torch.cuda.is_available()
     return {
         "text": Path(text).name,
@@ -70,14 +72,21 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "words": corpus.n_words,
         "seconds": seconds,
         "stages": stages,
-        "wikipedia_seconds": wikipedia_seconds(stages, corpus.n_words),
+        "preparing_seconds": preparing,
+        "wikipedia_seconds": wikipedia_seconds(stages, preparing, corpus.n_words),
         "peers": peers(text, corpus, options, on_gpu=on_gpu),
     }
 
 
-def wikipedia_seconds(stages: dict[str, float], words: int) -> float:
-    """All stages for the words of the Wikipedia: those that grow with the text at the rate that was measured."""
-    return sum(spent if name in FIXED else spent * WIKIPEDIA / words for name, spent in stages.items())
+def wikipedia_seconds(stages: dict[str, float], preparing: float, words: int) -> float:
+    """All stages for the words of the Wikipedia: those that grow with the text at the rate that was measured.
+
+    The text is prepared while the teacher is loaded, so its stage is only the time that the run waited for it.
+    """
+    scale = WIKIPEDIA / words
+    others = {name: spent for name, spent in stages.items() if name != "preparing the text"}
+    waiting = max(0.0, preparing * scale - stages.get("loading the teacher", 0.0))
+    return waiting + sum(spent if name in FIXED else spent * scale for name, spent in others.items())
 
 
 def peers(text: Path, corpus: Corpus, options: argparse.Namespace, *, on_gpu: bool) -> dict[str, float]:

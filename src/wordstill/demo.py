@@ -39,17 +39,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m wordstill.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder for the results")
     parser.add_argument("--gensim", type=Path, metavar="WHEEL", help="take text and sets from this wheel of gensim")
+    parser.add_argument("--text", type=Path, help="read this text instead of the bundled excerpt")
     given = parser.parse_args()
     if given.gensim is not None and gensim_folder() is None:
         unpack_gensim(given.gensim)
-    run(given.out, Console())
+    run(given.out, Console(), given.text)
 
 
-def run(out: Path, console: Console) -> dict[str, WordVectors]:
+def run(out: Path, console: Console, text: Path | None = None) -> dict[str, WordVectors]:
     """Prepare the embedded text, distil the embedded teacher, evaluate, and say what to try next."""
     started = time.monotonic()
-    console.rule("1  prepare: an excerpt of the English Wikipedia")
-    corpus = prepare([embedded_text()], out / "store", overwrite=True, progress=True)
+    console.rule(f"1  prepare: {text or 'an excerpt of the English Wikipedia'}")
+    corpus = prepare([text or embedded_text()], out / "store", overwrite=True, progress=True)
     console.print(f"{len(corpus):,} paragraphs, {corpus.n_words:,} words -> {out / 'store'}")
 
     console.rule("2  distill: all-MiniLM-L6-v2, one pass for every method")

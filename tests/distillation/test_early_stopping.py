@@ -105,6 +105,7 @@ def test_the_result_says_by_what_it_was_chosen(corpus, teacher):
         "patience": 1,
         "kept_epoch": 2,
         "score": 0.7,
+        "curve": [(210, 0.5), (420, 0.7), (630, 0.6)],
     }
     assert tables["ase"].provenance["development"] is None
     plain = distilled(corpus, teacher, None)
@@ -154,3 +155,44 @@ def test_a_vocabulary_that_cannot_be_judged_is_refused_before_the_first_batch(co
 def test_patience_has_a_least_value():
     with pytest.raises(UsageError, match="at least 1 epoch; got 0"):
         EarlyStopping(lambda vectors: 0.0, 0)
+
+
+def test_scores_during_an_epoch_are_kept_as_a_curve(corpus, teacher, tmp_path):
+    config = replace(CONFIG, epochs=2)
+    judge = Judge(*(number / 100 for number in range(20)))
+    tables = distill_from_teacher(teacher, corpus, config=config, early_stopping=EarlyStopping(judge, 2, every=50))
+    label = next(name for name in tables if name.startswith("x2static"))
+    curve = tables[label].provenance["development"]["curve"]
+    words, scores = [words for words, _ in curve], [score for _, score in curve]
+    assert words == sorted(set(words)) and {210, 420} <= set(words) and len(words) > 4
+    assert all(after // 50 > before // 50 or after in (210, 420) for before, after in zip([0, *words], words))
+    # The last score of an epoch takes the place of one that came after the same words.
+    assert scores == sorted(scores) and tables[label].provenance["development"]["kept_epoch"] == 2
+    plain = distill_from_teacher(teacher, corpus, config=config, early_stopping=EarlyStopping(Judge(0.1, 0.2), 2))
+    assert np.array_equal(plain[label].matrix, tables[label].matrix)
+
+
+def test_a_resumed_run_remembers_its_curve(corpus, teacher, tmp_path):
+    scores = [number / 100 for number in range(40)]
+
+    def curve(judge: Judge, work: Path | None = None, resume: bool = False) -> list[tuple[int, float]]:
+        found = distill_from_teacher(
+            teacher,
+            corpus,
+            config=replace(CONFIG, epochs=1),
+            work=work,
+            resume=resume,
+            early_stopping=EarlyStopping(judge, 1, every=30),
+        )
+        label = next(name for name in found if name.startswith("x2static"))
+        return found[label].provenance["development"]["curve"]
+
+    whole = curve(Judge(*scores))
+    with pytest.raises(Interrupted):
+        curve(Judge(*scores, stop_at=2), tmp_path)
+    assert curve(Judge(*scores[2:]), tmp_path, resume=True) == whole
+
+
+def test_words_between_scores_have_a_least_value():
+    with pytest.raises(UsageError, match="at least 1 word; got 0"):
+        EarlyStopping(lambda vectors: 0.0, every=0)

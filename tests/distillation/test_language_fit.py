@@ -79,5 +79,10 @@ def test_so_are_characters_that_it_cannot_read(tokenizer):
         )
 
 
+@pytest.mark.parametrize("words", [ENGLISH, GERMAN])
+def test_a_tokenizer_of_single_letters_tells_nothing(tiny_teacher, words):
+    warn_if_unknown_language(tiny_teacher("elmo"), vocabulary(words))
+
+
 def test_a_few_words_tell_nothing(tokenizer):
     warn_if_unknown_language(teacher(tokenizer), vocabulary(GERMAN[:100]))

@@ -11,7 +11,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation import Evaluation, Protocol, evaluate
 from wordstill.evaluation.report.tables import layer_rows
 from wordstill.evaluation.result import TableFacts
-from wordstill.evaluation.studies import layer_study, learning_curves
+from wordstill.evaluation.studies import layer_study, learning_curves, training_curves
 from wordstill.vectors import WordVectors
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -158,6 +158,36 @@ def test_a_point_of_several_seeds_is_their_mean(sets):
     evaluation = evaluate(tables, sets[:1])
     ((_, ((_, first), _)),) = learning_curves(evaluation, sets[0])
     assert first == pytest.approx(np.mean([evaluation.scores[f"1000-{seed}"][sets[0]].value for seed in range(3)]))
+
+
+def test_curves_over_a_setting(sets):
+    tables = {
+        f"{window}-{words}": table(1 / window, words=words, window=window, objective="pairwise", seed=window)
+        for window in (1, 3, 8)
+        for words in (1_000, 2_000)
+    }
+    evaluation = evaluate(tables, sets[:1])
+    lines = learning_curves(evaluation, sets[0], "window")
+    assert [line.label for line in lines] == ["ase.v1, words 1000", "ase.v1, words 2000"]
+    assert [[place for place, _ in line.points] for line in lines] == [[1, 3, 8], [1, 3, 8]]
+    assert learning_curves(evaluation, sets[0], "objective") == []
+    assert learning_curves(evaluation, sets[0], "no such setting") == []
+
+
+def test_curves_are_on_the_items_that_every_table_has(sets):
+    small = table(0.5, words=1_000, seed=1).subset(WORDS[:40])
+    large = table(0.5, words=2_000, seed=2)
+    ((_, ((_, first), (_, second))),) = learning_curves(evaluate({"small": small, "large": large}, sets[:1]), sets[0])
+    alike = evaluate({"small": small, "large": large.subset(WORDS[:40])}, sets[:1])
+    assert (first, second) == pytest.approx(tuple(alike.scores[name][sets[0]].value for name in ("small", "large")))
+    assert second != pytest.approx(evaluate(large, sets[:1]).scores["vectors"][sets[0]].value)
+
+
+def test_curves_of_trainings_are_those_that_tables_record():
+    scored = WordVectors(
+        ["a"], np.ones((1, 2), dtype=np.float32), provenance={"development": {"curve": [[100, 20.0], [200, 25.5]]}}
+    )
+    assert training_curves({"scored": scored, "plain": table(0)}) == [("scored", ((100.0, 20.0), (200.0, 25.5)))]
 
 
 @pytest.mark.parametrize("facts", [{"teacher": "roberta"}, {"unit": "sentence"}, {"context": "max"}, {"words": 99}])

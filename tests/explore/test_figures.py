@@ -62,6 +62,30 @@ def test_relations_by_name_and_by_pairs(tables):
         figures.relation_figure(tables["first"], "capital")
 
 
+@pytest.mark.parametrize("projection", ["pca", "tsne"])
+def test_a_relation_in_space_has_every_word_and_a_frame(tables, projection):
+    svg = figures.relation_figure(tables["first"], "gender", projection, dimensions=3)
+    root = ElementTree.fromstring(svg)
+    shown = texts(svg)
+    assert {"king", "queen"} <= set(shown)
+    pairs = len(shown) // 2
+    assert len([node for node in root.iter() if node.tag.endswith("line")]) == 12 + pairs
+    width, height = map(float, root.get("viewBox").split()[2:])
+    for node in root.iter():
+        if node.tag.endswith("circle"):
+            assert 0 < float(node.get("cx")) < width and 0 < float(node.get("cy")) < height
+    with pytest.raises(UsageError, match="2 or 3 dimensions, got 4"):
+        figures.relation_figure(tables["first"], "gender", dimensions=4)
+
+
+def test_a_curve_of_a_training(tables):
+    first = tables["first"]
+    first = first.replace(provenance={"development": {"curve": [[1000, 10.0], [2000, 30.0]]}})
+    assert "trained" in texts(figures.training_figure({"trained": first}))
+    with pytest.raises(DataError, match="No table has two scores of its training: first"):
+        figures.training_figure({"first": tables["first"]})
+
+
 def test_files_are_what_their_suffix_says(tables, tmp_path):
     svg = figures.heat_figure(tables["first"], ["river", "lake"])
     figures.save_figure(svg, tmp_path / "figure.svg")

@@ -87,7 +87,8 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
 
 
 def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_text, tmp_path):
-    few = replace(plan, systems=(*SYSTEMS[:1], System("skip-gram", "deps:dim=4,epochs=1,min_context_count=1", "trained")))
+    deps = System("skip-gram", "deps:dim=4,epochs=1,min_context_count=1", "trained")
+    few = replace(plan, systems=(*SYSTEMS[:1], deps))
     config = replace(config, seeds=1)
     assert len(reproduce(few, [short_text], tmp_path / "out", config).rows) == 1
     parsed = tmp_path / "parsed.conllu"

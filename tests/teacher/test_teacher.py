@@ -14,7 +14,7 @@ from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, 
 
 KINDS = [
     "bert-uncased", "bert-cased", "roberta", "gpt2", "modernbert", "llama3", "llama2", "xlmr", "t5", "albert",
-    "xlnet", "longformer",
+    "xlnet", "longformer", "elmo",
 ]  # fmt: skip
 PARAGRAPHS = (
     "The old still stands in the small house. Nobody has moved it since 1923!",
@@ -93,7 +93,7 @@ def test_batches_of_any_size_give_the_same(kind, corpus, vocabulary, tiny_teache
 def test_what_a_teacher_says_of_itself(kind, tiny_teacher, tiny_model):
     teacher = tiny_teacher(kind)
     assert (teacher.depth, teacher.width, teacher.dtype) == (3, 32, torch.float32)
-    assert teacher.limit == (512 if kind in ("t5", "xlnet") else 128)
+    assert teacher.limit == {"t5": 512, "xlnet": 512, "elmo": 2048}.get(kind, 128)
     assert teacher.parameters == sum(weight.numel() for weight in tiny_model(kind).parameters())
     assert teacher.device == torch.device("cpu")
 

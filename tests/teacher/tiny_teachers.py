@@ -13,6 +13,8 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import bfloat16_is_safe
+from wordstill.teacher.elmo.bilm import ElmoConfig, ElmoModel
+from wordstill.teacher.elmo.characters import make_tokenizer as elmo_tokenizer
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)
@@ -185,6 +187,10 @@ def _xlnet() -> tuple[Tokenizer, dict[str, str]]:
     return _unigram([*specials.values()], normalizers.NFKC(), pre_tokenizers.Metaspace(), "$A <sep> <cls>"), specials
 
 
+def _elmo() -> tuple[Tokenizer, dict[str, str]]:
+    return elmo_tokenizer().backend_tokenizer, {"bos_token": "<S>", "eos_token": "</S>", "pad_token": "<pad>"}
+
+
 TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {
     "bert-uncased": lambda: _bert(lowercase=True),
     "bert-cased": lambda: _bert(lowercase=False),
@@ -201,6 +207,7 @@ TOKENIZERS: dict[str, Callable[[], tuple[Tokenizer, dict[str, str]]]] = {
     "albert": _albert,
     "xlnet": _xlnet,
     "longformer": lambda: _roberta(prefix=False, trim=True),
+    "elmo": _elmo,
 }
 
 SIZES = {
@@ -270,6 +277,13 @@ def _longformer_model(size: int, pad: int) -> Any:
     return transformers.LongformerModel(config)
 
 
+def _elmo_model(size: int, pad: int) -> Any:
+    config = ElmoConfig(
+        ((1, 4), (2, 8), (3, 8)), character_dim=5, max_characters=12, projection_dim=16, cell_dim=24, layers=3
+    )
+    return ElmoModel(config)
+
+
 MODELS: dict[str, Callable[[int, Any], Any]] = {
     "bert-uncased": _bert_model,
     "bert-cased": _bert_model,
@@ -286,4 +300,5 @@ MODELS: dict[str, Callable[[int, Any], Any]] = {
     "albert": _albert_model,
     "xlnet": _xlnet_model,
     "longformer": _longformer_model,
+    "elmo": _elmo_model,
 }

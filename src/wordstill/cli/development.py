@@ -21,16 +21,18 @@ MOST_OF_A_TEST_SET = 0.75
 """One half may serve for choosing, if results are then reported on the other."""
 
 
-def read_development(path: Path | None, patience: int | None = None) -> EarlyStopping | None:
+def read_development(path: Path | None, patience: int | None = None, every: int | None = None) -> EarlyStopping | None:
     """Word pairs with judgements, as early stopping by Spearman's correlation; None without a file.
 
     Raises:
-        UsageError: The file is a set that results are reported for, or there is patience without a file.
+        UsageError: The file is a set that results are reported for, or there is another setting without a file.
         DataError: The file cannot be read, or too few of its words are in a table to judge it.
     """
     if path is None:
         if patience is not None:
             raise UsageError("--patience needs --development with a file of word pairs.")
+        if every is not None:
+            raise UsageError("--score-every needs --development with a file of word pairs.")
         return None
     from wordstill.distillation.early_stopping import EarlyStopping
     from wordstill.evaluation import SimilarityTask
@@ -52,7 +54,7 @@ def read_development(path: Path | None, patience: int | None = None) -> EarlySto
         score_table(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
 
     source = {"file": path.name, "sha256": task.dataset.sha256}
-    return EarlyStopping(score_table, 1 if patience is None else patience, source, check_words)
+    return EarlyStopping(score_table, 1 if patience is None else patience, source, check_words, every)
 
 
 def _refuse_published_files(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
     from wordstill.methods.occurrence_states import OccurrenceConfig
+    from wordstill.vectors import WordVectors
 
 
 EXAMPLES = """\
 wordstill distill corpus.txt --out vectors
 wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
 wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
+wordstill distill store --method ase --snapshots 1M,3M,10M --out sizes
 wordstill distill store --occurrences 50 --out vectors
 wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
@@ -136,6 +138,21 @@ def command(
             "N", "With --development: stop after N epochs without improvement; by default 1.", panel=LEARNING, min=1
         ),
     ] = None,
+    score_every: Annotated[
+        str | None,
+        option(
+            "WORDS",
+            "With --development: also score so often during an epoch, as in 500k; the scores are kept with the table, "
+            "and wordstill plot training draws them.",
+            panel=LEARNING,
+        ),
+    ] = None,
+    snapshots: Annotated[
+        str | None,
+        option(
+            "SIZES", "Also keep the tables after so many words of the text, from the same pass: 1M,3M,10M.", panel=RUN
+        ),
+    ] = None,
     resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
     checkpoint_minutes: Annotated[
         float, option("N", "Minutes between checkpoints; 0 saves one after every batch.", panel=RUN, min=0)
@@ -151,11 +168,12 @@ def command(
 
     INPUT is a prepared text, or any other text, which is prepared first.
 
-    With one method DIR is the table of vectors; with several it holds a folder for each. The same command
-    resumes a run that was stopped.
+    With one method DIR is the table of vectors; with several, or with snapshots, it holds a folder for each. The
+    same command resumes a run that was stopped.
     """
     with needs_models("wordstill distill"):
         from wordstill.distillation import DistillConfig
+        from wordstill.distillation.snapshots import read_sizes
     config = DistillConfig(
         methods=tuple(method or ["still"]),
         teacher=teacher.config(),
@@ -167,12 +185,13 @@ def command(
         batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
+        snapshots=() if snapshots is None else read_sizes(snapshots),
         occurrences=kept.config(),
         checkpoint_seconds=60 * checkpoint_minutes,
     )
     options.output_folder(out)
     _warn_of_idle_settings(config)
-    early_stopping = read_development(development, patience)
+    early_stopping = read_development(development, patience, _one_size(score_every))
     in_shards = scale.config()
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
@@ -210,8 +229,23 @@ def command(
     if profiler is not None:
         show_profile(profiler, seconds)
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
-    known = {label: purposes.get(table.provenance["method"]["name"]) for label, table in tables.items()}
+    known = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in known.items() if purpose})
+
+
+def _one_size(text: str | None) -> int | None:
+    from wordstill.distillation.snapshots import read_sizes
+
+    if text is None:
+        return None
+    if len(sizes := read_sizes(text)) > 1:
+        raise UsageError(f"--score-every is one number of words, as in 500k; got {text!r}.")
+    return sizes[0]
+
+
+def _whole_labels(tables: Mapping[str, WordVectors]) -> list[str]:
+    """The tables of the whole text, without the snapshots."""
+    return [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
 
 
 def _warn_of_idle_settings(config: DistillConfig) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from wordstill.evaluation import Evaluation
-    from wordstill.evaluation.report.plots import Projection
+    from wordstill.evaluation.report.relation_points import Projection
     from wordstill.vectors import WordVectors
 
 RULES, REPORTS = "Rules", "Reports"
@@ -62,7 +62,7 @@ class ReportOptions:
     def check(self, tables: Mapping[str, WordVectors]) -> None:
         """Refuse what the page could not show."""
         from wordstill.evaluation.comparison import absent_everywhere
-        from wordstill.evaluation.report.plots import check_projection
+        from wordstill.evaluation.report.relation_points import check_projection
 
         if self.html is None and self.words:
             raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")

@@ -24,7 +24,7 @@ from wordstill.corpus.shards import Shard
 from wordstill.errors import DataError, WordstillError
 
 PART_ENTRIES = 1 << 18
-"""Forms of all shards together that are merged at once, about."""
+"""Forms of all shards together that are merged at once, at most, about."""
 MAX_FORMS = 1 << 32
 BUFFERED_IDS = 1 << 24
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
@@ -32,11 +32,11 @@ RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 def merge_shards(
-    shards: Sequence[Shard], store: Path, segmenter: Segmenter, run_all: RunAll, part_entries: int = PART_ENTRIES
+    shards: Sequence[Shard], store: Path, segmenter: Segmenter, run_all: RunAll, parts: int = 1
 ) -> tuple[int, int]:
     """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
     folder, runs = shards[0].folder, [RunIndex(shard.forms) for shard in shards]
-    ranges = key_ranges(runs, part_entries)
+    ranges = key_ranges(runs, parts)
     for _ in run_all(PartMaker(folder, runs, segmenter), ranges):
         pass
     maps = _IdMaps(shards)
@@ -59,10 +59,10 @@ class KeyRange:
     high: bytes | None
 
 
-def key_ranges(runs: Sequence[RunIndex], part_entries: int = PART_ENTRIES) -> list[KeyRange]:
-    """Ranges that hold about so many entries of all runs together, and every form once."""
+def key_ranges(runs: Sequence[RunIndex], parts: int = 1) -> list[KeyRange]:
+    """At least about ``parts`` ranges, each with as many entries of all runs together; every form is in one."""
     keys = sorted(chain.from_iterable(run.keys for run in runs))
-    cuts = sorted(set(keys[:: max(1, part_entries // CHUNK_ENTRIES)][1:]))
+    cuts = sorted(set(keys[:: max(1, min(PART_ENTRIES // CHUNK_ENTRIES, len(keys) // parts))][1:]))
     bounds = [b"", *cuts, None]
     return [KeyRange(index, low or b"", high) for index, (low, high) in enumerate(pairwise(bounds))]
 

@@ -85,15 +85,20 @@ class PhraseTable:
 
 
 def count_phrases(
-    corpus: Corpus, word_ids: NDArray[np.int32], table: PhraseTable, scan_forms: int = SCAN_FORMS
+    corpus: Corpus,
+    word_ids: NDArray[np.int32],
+    table: PhraseTable,
+    scan_forms: int = SCAN_FORMS,
+    *,
+    sentences: NDArray[np.int64] | None = None,
 ) -> dict[int, tuple[int, str]]:
     """Count of every phrase that occurs, and its most frequent spelling.
 
     ``word_ids`` has the id of every word of every form, -1 for unknown words [N]; ``scan_forms`` forms of the text
-    are scanned at once.
+    are scanned at once; ``sentences`` are the offsets of those to look at, by default of all.
     """
     spellings: dict[int, Counter[str]] = {}
-    for first, last in sentence_ranges(corpus.sentences, scan_forms):
+    for first, last in sentence_ranges(corpus.sentences if sentences is None else sentences, scan_forms):
         slots, sentence_of_word = corpus.word_slots(first, last)
         phrases, starts, ends = table.find(word_ids[slots], sentence_of_word)
         for length in np.unique(ends - starts):

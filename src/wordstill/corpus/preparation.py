@@ -37,6 +37,8 @@ LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
 BLOCKS = 64
 """Text is cut into about so many blocks, unless these would be too small or too large: enough to keep many
 processes busy to the end, and few enough that each has much of the vocabulary."""
+PARTS_PER_WORKER = 4
+"""Parts that the merge is cut into, so that no process is left with the last one for long."""
 PARENT_POLL_SECONDS = 1.0
 STORE = "store"
 
@@ -117,7 +119,7 @@ def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progre
     if is_one_store(paths):
         return Corpus.open(paths[0], verify=True)
     store = work / STORE
-    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)})
+    note_text(paths, config, work)
     if not store.exists():
         return prepare(paths, store, config, progress=progress)
     if STANDARD_INPUT in map(str, paths):
@@ -126,6 +128,11 @@ def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progre
             f"-, or {START_ANEW}."
         )
     return Corpus.open(store, verify=True)
+
+
+def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path) -> None:
+    """Record what text a run is about, or refuse another one than a stopped run had."""
+    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)})
 
 
 def as_list(inputs: Inputs) -> list[str | Path]:
@@ -246,7 +253,7 @@ def _write_store(
     def run_all(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
         return in_processes(work, tasks, min(workers, len(tasks)), folder / "shards")
 
-    forms, words = merge_shards(shards, store, segmenter, run_all)
+    forms, words = merge_shards(shards, store, segmenter, run_all, workers * PARTS_PER_WORKER)
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
     counts = {**total, "forms": forms, "words": words}
@@ -331,10 +338,10 @@ def _start_worker(
     # A forked process has the parent's end, too, and would keep its own lifeline open.
     far_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent, lifeline), daemon=True).start()
+    threading.Thread(target=end_with, args=(parent, lifeline), daemon=True).start()
 
 
-def _end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
+def end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
     """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
     while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,7 +77,8 @@ class Vocabulary:
                 phrases[tuple(ids)] = self._ids[required.key]
         self.phrases = PhraseTable(phrases)
         self._cached_ids: tuple[Corpus, NDArray[np.int32]] | None = None
-        self._running_words = int(self.counts.sum() - self.counts[list(phrases.values())].sum())
+        self._phrase_ids = list(phrases.values())
+        self._running_words = int(self.counts.sum() - self.counts[self._phrase_ids].sum())
 
     @classmethod
     def build(
@@ -97,6 +99,19 @@ class Vocabulary:
     def read_word_list(path: str | Path) -> tuple[str, ...]:
         """The words or phrases of a UTF-8 file with one on each line; empty lines are skipped."""
         return tuple(" ".join(word.split()) for word in read_word_list(Path(path)))
+
+    def counted(self, counts: NDArray[np.int64]) -> Vocabulary:
+        """The same words with other counts, such as those of a part of the text [V]."""
+        other = copy.copy(self)
+        other.counts = counts
+        other._running_words = int(counts.sum() - counts[self._phrase_ids].sum())
+        return other
+
+    def required(self) -> NDArray[np.bool_]:
+        """Which words get a vector however rare they are [V]."""
+        asked = np.zeros(len(self), dtype=np.bool_)
+        asked[[self._ids[word.key] for word in _required(self.config, self._segmenter)]] = True
+        return asked
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import PrepareConfig, VocabularyConfig
+from wordstill.errors import UsageError
 from wordstill.methods import METHODS
 from wordstill.methods.base import Length
 from wordstill.methods.occurrence_states import OccurrenceConfig
@@ -45,13 +47,21 @@ class DistillConfig(Config):
     epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: Annotated[int, SEEDS] = 0
+    snapshots: tuple[int, ...] = ()
+    """Words of the text after which a table of every method is kept beside the last one, ascending."""
     occurrences: OccurrenceConfig | None = None
     """Which occurrences are kept beside the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.requests
+        requests = self.requests
+        if not self.snapshots:
+            return
+        if self.epochs > 1:
+            raise UsageError(f"Snapshots are taken while the text is read once; got epochs={self.epochs}.")
+        if not any(request.kind.reads_text for request in requests):
+            raise UsageError(f"Snapshots are of text that is read, and {', '.join(self.methods)} reads none.")
 
     @cached_property
     def requests(self) -> list[MethodRequest]:
@@ -70,3 +80,41 @@ class DistillConfig(Config):
         if self.occurrences is not None:
             self.occurrences.at_depth(teacher.depth)
         return specs
+
+
+PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
+    "teacher": (TeacherConfig, {"teacher": "name", "device": "device", "dtype": "dtype"}),
+    "vocabulary": (
+        VocabularyConfig,
+        {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
+    ),
+    "prepare": (
+        PrepareConfig,
+        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
+    ),
+}
+"""Which arguments of `distill` belong to which part of the config, and what they are called there."""
+
+
+def one_config(config: DistillConfig | None, **settings: Any) -> DistillConfig:
+    """All settings, from a config or from single ones; both are refused."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if config is not None:
+        if given:
+            raise UsageError(
+                f"{' and '.join(f'{name}=' for name in given)} cannot be combined with config=, which has its own. "
+                "Set it in the DistillConfig, or omit config=."
+            )
+        return config
+    for name in ("methods", "words"):
+        if isinstance(given.get(name), str):
+            given[name] = (given[name],)
+        elif name in given:
+            given[name] = tuple(given[name])
+    if "teacher" in given:
+        given["teacher"] = str(given["teacher"])
+    parts: dict[str, Any] = {
+        part: kind(**{inner: given.pop(name) for name, inner in names.items() if name in given})
+        for part, (kind, names) in PARTS.items()
+    }
+    return DistillConfig(**parts | given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,27 @@ from wordstill.core.resume import (
     working_folder,
     write_record,
 )
-from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
+from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.occurrence_choice import choose_occurrences
-from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare, refuse_stores
+from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
-from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.background import preparing
+from wordstill.distillation.config import DistillConfig, one_config
 from wordstill.distillation.early_stopping import EarlyStopping
-from wordstill.distillation.engine import Engine, Progress
+from wordstill.distillation.engine import Engine
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.results import REPLACEABLE, write_artifacts
+from wordstill.distillation.results import REPLACEABLE, place_of, write_artifacts
+from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
+from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import Method, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
+from wordstill.teacher.device import to_arrays
 from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
@@ -75,8 +80,8 @@ def distill(
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
         out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with
-            several it has a folder for each. Until it is complete, the work is in ``OUT.partial``, and a run
-            that was stopped continues from there.
+            several, or with snapshots, it has a folder for each table. Until it is complete, the work is in
+            ``OUT.partial``, and a run that was stopped continues from there.
         methods: What to make, by default ``still``.
         teacher: A model's name or folder, by default the embedded one.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
@@ -117,7 +122,7 @@ def distill(
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", "vectors")["still"]  # doctest: +SKIP
     """
-    settings = _one_config(
+    settings = one_config(
         config,
         methods=methods,
         teacher=teacher,
@@ -149,18 +154,14 @@ def distill(
         loaded, corpus = load(
             inputs, settings, work.path, progress=progress, early_stopping=early_stopping, profiler=profiler
         )
-        tables = distill_from_teacher(
-            loaded,
-            corpus,
-            config=settings,
-            work=None if target is None else work.path,
-            resume=True,
-            progress=progress,
-            early_stopping=early_stopping,
-            profiler=profiler,
-        )
+        plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
+        tables = plan.run(resume=True, progress=progress)
         if target is not None:
-            write_artifacts(tables, target, overwrite=work.overwrite)
+            attention = {label: to_arrays(method.attention()) for label, method in plan.engine.methods.items()}
+            write_artifacts(tables, target, attention, overwrite=work.overwrite)
+            for label in tables if settings.snapshots else ():
+                # Those taken on the way were read from the folder of the work.
+                tables[label] = WordVectors.load(place_of(label, tables, target), ARTIFACT.name)
     return tables
 
 
@@ -201,7 +202,7 @@ def distill_from_teacher(
         >>> teacher = Teacher.from_pretrained("bert-base-uncased")  # doctest: +SKIP
         >>> tables = distill_from_teacher(teacher, prepare("corpus.txt", "store"), "ase")  # doctest: +SKIP
     """
-    settings = _one_config(config, methods=methods)
+    settings = one_config(config, methods=methods)
     if settings.teacher not in (teacher.config, TeacherConfig()):
         raise UsageError(
             f"The teacher is {teacher.config}, but config names {settings.teacher}. Remove teacher= from the "
@@ -219,9 +220,16 @@ class Plan:
     vocabulary: Vocabulary
     recipe: Recipe
     engine: Engine
+    snapshots: Snapshots
     context: RunContext
     make: Callable[[RunContext], dict[str, Method]]
     """The methods, before they have seen anything."""
+
+    def __post_init__(self) -> None:
+        # The stages of the text are the last ones: one up to each snapshot, and one for the rest.
+        text = self.engine.stages[-len(self.snapshots.points) - 1 : -1]
+        for stage, point in zip(text, self.snapshots.points):
+            stage.on_end = partial(self._snapshot, point)
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
         """Read everything and finish every method."""
@@ -230,24 +238,34 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            return self.finish(engine.methods, done)
+            tables = self.finish(engine.methods, done.cut)
+            return tables | self.snapshots.tables([*tables])
 
     def build(self, device: torch.device | None = None) -> dict[str, Method]:
         """New methods that have seen nothing, on the teacher's device or on another one."""
         return self.make(self.context if device is None else replace(self.context, device=device))
 
-    def finish(self, methods: Mapping[str, Method], done: Progress) -> dict[str, WordVectors]:
+    def finish(self, methods: Mapping[str, Method], cut: int) -> dict[str, WordVectors]:
         """The tables of methods that have seen everything, with their provenance."""
-        tables = {label: self._finish(label, method, done) for label, method in methods.items() if method.makes_table}
+        tables = {label: self._finish(label, method, cut) for label, method in methods.items() if method.makes_table}
         for method in methods.values():
             method.attach(tables.values())
         return tables
 
-    def _finish(self, label: str, method: Method, done: Progress) -> WordVectors:
+    def _snapshot(self, point: Point, cut: int) -> None:
+        with self.engine.profiler.part("snapshots"):
+            methods = {label: method for label, method in self.engine.methods.items() if method.makes_table}
+            self.snapshots.take(
+                point, methods, {label: self._facts(label, each, cut) for label, each in methods.items()}
+            )
+
+    def _facts(self, label: str, method: Method, cut: int) -> dict[str, Any]:
         chosen = method.report()
         development = {**(self.recipe.development or {}), **chosen} if chosen else None
-        facts = self.recipe.provenance(label) | {"cut_sentences": done.cut, "development": development}
-        table = method.finish(facts)
+        return self.recipe.provenance(label) | {"cut_sentences": cut, "development": development}
+
+    def _finish(self, label: str, method: Method, cut: int) -> WordVectors:
+        table = method.finish(self._facts(label, method, cut))
         if not len(table):
             name = self.engine.teacher.config.name
             reason = method.why_empty() or f"the tokenizer of {name} gives no subwords for them."
@@ -266,7 +284,7 @@ def load(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> tuple[Teacher, Corpus]:
-    """Load the teacher, and open the store or prepare the text in a folder, after refusing what cannot be."""
+    """Load the teacher while the text is prepared in a folder, or open the store, after refusing what cannot be."""
     if early_stopping is not None:
         early_stopping.validate(config)
     paths = as_list(inputs)
@@ -275,12 +293,16 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with profiler.part("loading the teacher"):
-        teacher = load_teacher(config.teacher, work)
-    profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
-    config.specs(teacher)
-    with profiler.part("preparing the text"):
-        return teacher, open_or_prepare(paths, config.prepare, work, progress=progress)
+    with preparing(paths, config.prepare, work, progress=progress) as text:
+        with profiler.part("loading the teacher"):
+            teacher = load_teacher(config.teacher, work)
+        profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
+        config.specs(teacher)
+        with profiler.part("preparing the text"):
+            corpus = text.wait()
+    if text.seconds is not None:
+        profiler.notes["text"] = f"prepared in {text.seconds:.1f} s, beginning before the teacher was loaded"
+    return teacher, corpus
 
 
 def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
@@ -316,6 +338,7 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
         kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
         recipe = Recipe.resolve(
             corpus,
@@ -327,6 +350,7 @@ def make_plan(
             config.epochs,
             config.length,
             chosen_by,
+            tuple(point.asked for point in snapshots.points),
             None if kept is None else kept.facts(),
         )
         if early_stopping is not None:
@@ -340,6 +364,7 @@ def make_plan(
             words=corpus.n_words,
             epochs=config.epochs,
             keeps_best=early_stopping is not None,
+            scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
         )
         chosen = None
@@ -353,45 +378,9 @@ def make_plan(
             return methods
 
         methods = make(context)
-        stages = make_stages(teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping)
+        stages = make_stages(
+            teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
+        )
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine, context, make)
-
-
-PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
-    "teacher": (TeacherConfig, {"teacher": "name", "device": "device", "dtype": "dtype"}),
-    "vocabulary": (
-        VocabularyConfig,
-        {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
-    ),
-    "prepare": (
-        PrepareConfig,
-        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
-    ),
-}
-"""Which arguments of `distill` belong to which part of the config, and what they are called there."""
-
-
-def _one_config(config: DistillConfig | None, **settings: Any) -> DistillConfig:
-    """All settings, from a config or from single ones; both are refused."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    if config is not None:
-        if given:
-            raise UsageError(
-                f"{' and '.join(f'{name}=' for name in given)} cannot be combined with config=, which has its own. "
-                "Set it in the DistillConfig, or omit config=."
-            )
-        return config
-    for name in ("methods", "words"):
-        if isinstance(given.get(name), str):
-            given[name] = (given[name],)
-        elif name in given:
-            given[name] = tuple(given[name])
-    if "teacher" in given:
-        given["teacher"] = str(given["teacher"])
-    parts: dict[str, Any] = {
-        part: kind(**{inner: given.pop(name) for name, inner in names.items() if name in given})
-        for part, (kind, names) in PARTS.items()
-    }
-    return DistillConfig(**parts | given)
+    return Plan(corpus, vocabulary, recipe, engine, snapshots, context, make)

@@ -72,6 +72,7 @@ class Engine:
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
+                self.stages[number].on_end(progress.cut)
                 last = self.stages[number].should_stop()
                 after = len(self.stages) if last else number + 1
                 progress = replace(progress, stage=after, position=(0, 0), words=0)
@@ -102,6 +103,7 @@ class Engine:
                     words=progress.words + batch.n_words,
                     cut=progress.cut + batch.n_truncated,
                 )
+                stage.on_words(progress.words - batch.n_words, progress.words)
                 bar.update(batch.n_words)
                 shown = self._show_status(stage, bar, shown) if show else shown
                 if stop.is_set() or time.monotonic() - saved >= self.every:

@@ -32,6 +32,8 @@ class Recipe:
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
+    snapshots: tuple[int, ...] = ()
+    """Words after which reading pauses for a table, which changes the order of reading."""
     occurrences: dict[str, Any] | None = None
     """Which occurrences are kept beside the tables; None keeps none."""
 
@@ -47,6 +49,7 @@ class Recipe:
         epochs: int = 1,
         lengths: str = "raw",
         development: dict[str, Any] | None = None,
+        snapshots: tuple[int, ...] = (),
         occurrences: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
@@ -61,6 +64,7 @@ class Recipe:
             lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
             development=development,
+            snapshots=snapshots,
             occurrences=occurrences,
         )
 
@@ -72,7 +76,7 @@ class Recipe:
         """What the artefact of one method says of itself."""
         facts = asdict(self)
         facts["method"] = facts.pop("methods")[label]
-        return facts
+        return facts if self.snapshots else {key: value for key, value in facts.items() if key != "snapshots"}
 
 
 def _teacher_facts(teacher: Teacher) -> dict[str, Any]:

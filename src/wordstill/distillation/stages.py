@@ -52,6 +52,10 @@ class Stage:
     """How many words they hold, for the time left."""
     should_stop: Callable[[], bool] = lambda: False
     """Early stopping: asked when the stage is done, and True skips the stages after it."""
+    on_words: Callable[[int, int], None] = lambda before, after: None
+    """Called after every batch, with the words of the stage that were read before and after it."""
+    on_end: Callable[[int], None] = lambda cut: None
+    """Called when the stage is done, with the number of sentences cut so far."""
 
     def __post_init__(self) -> None:
         self.layers = tuple(sorted({layer for method in self.methods for layer in method.layers}))
@@ -74,8 +78,12 @@ def make_stages(
     batches: BatchConfig,
     config: DistillConfig,
     early_stopping: EarlyStopping | None = None,
+    pauses: Sequence[tuple[int, int]] = (),
 ) -> list[Stage]:
-    """Isolated words, the text once for every method that reads it, and again for those that learn."""
+    """Isolated words, the text once for every method that reads it, and again for those that learn.
+
+    With ``pauses``, after so many paragraphs and words, the text has a stage up to each, and one for the rest.
+    """
     stages = []
     isolating = [method for method in methods if len(method.isolated_words())]
     if isolating:
@@ -91,15 +99,23 @@ def make_stages(
     arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
-        text = TextBatches(corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window)
-        stage = Stage(
-            f"text, epoch {epoch}" if config.epochs > 1 else "text",
-            text,
-            readers if epoch == 1 else learners,
-            isolated=False,
-            words=corpus.n_words,
-        )
+        title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
+        start, read = 0, 0
+        for end, until in (*pauses, (len(corpus), corpus.n_words)):
+            part = start, end
+            text = TextBatches(
+                corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window, part
+            )
+            observing = readers if epoch == 1 else learners
+            stages.append(Stage(title, text, observing, isolated=False, words=until - read))
+            if early_stopping is not None and learners:
+                stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
+            start, read = end, until
         if early_stopping is not None and learners:
-            stage.should_stop = partial(early_stopping.should_stop, learners, epoch)
-        stages.append(stage)
+            stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
+
+
+def _counted_on(early_stopping: EarlyStopping, learners: Sequence[Method], start: int) -> Callable[[int, int], None]:
+    """Scoring during a stage, with words counted from the beginning of the run."""
+    return lambda before, after: early_stopping.score_during(learners, start + before, start + after)

@@ -59,12 +59,19 @@ class TableFacts(NamedTuple):
             {name: value for name, value in method.items() if name not in ("name", "layer")},
         )
 
-    @property
-    def series(self) -> str | None:
-        """What tables have in common that differ in layer and text only; None for one of unknown origin."""
-        if self.method is None:
-            return None
-        return json.dumps([self.method, self.teacher, self.unit, self.settings], sort_keys=True, default=str)
+    def place(self, over: str) -> float | None:
+        """Where the table stands on the axis of a study: words of its text, layer, or a number of its settings."""
+        value = {"words": self.corpus_words or None, "layer": self.layer, **self.settings}.get(over)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and self.method is not None else None  # type: ignore[arg-type]
+
+    def series(self, over: str) -> tuple[str, ...]:
+        """What tables of one study have in common: everything but what it is over."""
+        layer = None if over == "layer" else self.layer
+        words = None if over == "words" else self.corpus_words
+        settings = {name: value for name, value in self.settings.items() if name != over}
+        known = [self.method, self.teacher, self.unit, settings, layer, words]
+        return tuple(json.dumps(each, sort_keys=True, default=str) for each in known)
 
 
 @dataclass(frozen=True)

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError
-from wordstill.evaluation.score import ItemScores, points
+from wordstill.evaluation.score import FEWEST_COMPARED, ItemScores, Score, points
 
 if TYPE_CHECKING:
     from wordstill.evaluation.result import Evaluation, TableFacts
+    from wordstill.vectors import WordVectors
 
+WORDS, LAYER = "words", "layer"
 FEWEST_LAYERS = 2
 FEWEST_SIZES = 2
 
 
 class Curve(NamedTuple):
-    """The scores of one method, with one teacher and one choice of settings, over the size of its text."""
+    """The scores of one method over the size of its text, or over one of its settings."""
 
     label: str
     points: tuple[tuple[float, float], ...]
-    """Words of the text and score."""
+    """Words of the text, or value of the setting, and score."""
 
 
 @dataclass(frozen=True)
@@ -91,51 +93,93 @@ def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
         return None
 
 
-def learning_curves(evaluation: Evaluation, name: str) -> list[Curve]:
-    """Scores on one set over the size of the text, a curve for each method, teacher, layer and choice of settings.
+def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> list[Curve]:
+    """Scores on one set over the size of the text or a setting, one curve for whatever else tables differ in.
 
-    Where several tables differ in nothing else, such as those of several seeds, it is the mean of their scores.
+    Where several tables differ in nothing, such as those of several seeds, it is the mean of their scores. All
+    scores are on the items that every table of the curves has, if they are enough for a score: tables of more text
+    have more words, and would be asked for rarer ones.
+
+    Args:
+        evaluation: Of tables that tell their origin.
+        name: The set.
+        over: ``words`` of the text, ``layer``, or a number among the method's settings, such as ``window``.
     """
-    spots: dict[tuple[str, int | None], dict[int, list[float]]] = {}
-    origins: dict[tuple[str, int | None], TableFacts] = {}
+    spots: dict[tuple[str, ...], dict[float, list[Score]]] = {}
+    origins: dict[tuple[str, ...], TableFacts] = {}
     for table, facts in evaluation.facts.items():
-        score = evaluation.scores[table].get(name)
-        if score is None or score.value is None or not facts.corpus_words or facts.series is None:
+        score, place = evaluation.scores[table].get(name), facts.place(over)
+        if score is None or score.value is None or place is None:
             continue
-        key = (facts.series, facts.layer)
+        key = facts.series(over)
         origins.setdefault(key, facts)
-        spots.setdefault(key, {}).setdefault(facts.corpus_words, []).append(score.value)
-    drawn = {key: sizes for key, sizes in spots.items() if len(sizes) >= FEWEST_SIZES}
-    labels = _labels([origins[key] for key in drawn])
+        spots.setdefault(key, {}).setdefault(place, []).append(score)
+    drawn = {key: places for key, places in spots.items() if len(places) >= FEWEST_SIZES}
+    values = _on_shared_items([score for places in drawn.values() for scores in places.values() for score in scores])
+    labels = _labels([origins[key] for key in drawn], over)
     return [
-        Curve(label, tuple((float(size), float(np.mean(values))) for size, values in sorted(sizes.items())))
-        for label, sizes in zip(labels, drawn.values())
+        Curve(
+            label,
+            tuple(
+                (place, float(np.mean([values[id(score)] for score in scores])))
+                for place, scores in sorted(places.items())
+            ),
+        )
+        for label, places in zip(labels, drawn.values())
     ]
 
 
-def _labels(tables: Sequence[TableFacts]) -> list[str]:
+def training_curves(tables: Mapping[str, WordVectors]) -> list[Curve]:
+    """Scores on development data during training, as tables that were trained with them record them."""
+    curves = []
+    for name, table in tables.items():
+        development = table.provenance.get("development")
+        scored = development.get("curve") if isinstance(development, Mapping) else None
+        if isinstance(scored, list) and len(scored) >= FEWEST_SIZES:
+            curves.append(Curve(name, tuple((float(words), float(score)) for words, score in scored)))
+    return curves
+
+
+def _on_shared_items(scores: Sequence[Score]) -> dict[int, float]:
+    """The value of each score, by its identity, on the items that all have; their own where these are too few."""
+    own = {id(score): score.value for score in scores if score.value is not None}
+    items = [score.items for score in scores]
+    if any(each is None for each in items) or len({len(each.predicted) for each in items if each is not None}) != 1:
+        return own
+    shared = np.logical_and.reduce([each.scored for each in items if each is not None])
+    values = {id(score): points(score.items.only(shared).value()) for score in scores if score.items is not None}
+    if shared.sum() < FEWEST_COMPARED or any(value is None for value in values.values()):
+        return own
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _labels(tables: Sequence[TableFacts], over: str) -> list[str]:
     """The method of each, with whatever else differs between them."""
-    described = [
+    described: list[dict[str, Any]] = [
         {"method": facts.method, "teacher": facts.teacher, "layer": facts.layer, "unit": facts.unit, **facts.settings}
         for facts in tables
     ]
+    for facts, known in zip(tables, described):
+        known.pop(over, None)
+        if over != WORDS and len({each.corpus_words for each in tables}) > 1:
+            known["words"] = facts.corpus_words
     labels = []
     for own in described:
         others = [other for other in described if other["method"] == own["method"]]
         shown = {name: value for name, value in own.items() if any(other.get(name) != value for other in others)}
         # A number alone would not say that it is a layer; a teacher's name needs no explanation.
         parts = [str(value) if name in ("teacher", "unit") else f"{name} {value}" for name, value in shown.items()]
-        layer = [] if own["layer"] is None or "layer" in shown else [f"layer {own['layer']}"]
+        layer = [] if own.get("layer") is None or "layer" in shown else [f"layer {own['layer']}"]
         labels.append(", ".join([str(own["method"]), *layer, *parts]))
     return labels
 
 
 def _layers(evaluation: Evaluation) -> dict[str, int]:
     """The layer of each table of the method, teacher, settings and text that have the most layers."""
-    studies: dict[tuple[str, int | None], dict[str, int]] = {}
+    studies: dict[tuple[str, ...], dict[str, int]] = {}
     for name, facts in evaluation.facts.items():
-        if facts.layer is not None and facts.series is not None:
-            studies.setdefault((facts.series, facts.corpus_words), {})[name] = facts.layer
+        if facts.layer is not None and facts.method is not None:
+            studies.setdefault(facts.series(LAYER), {})[name] = facts.layer
     return max(studies.values(), key=lambda layers: len(set(layers.values())), default={})
 
 

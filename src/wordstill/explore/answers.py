@@ -8,8 +8,8 @@ import numpy as np
 
 from wordstill.errors import UsageError, WordstillError, unknown_name
 from wordstill.evaluation.comparison import absent_everywhere, agreement
-from wordstill.evaluation.report.plots import relation_points
 from wordstill.evaluation.report.published import published_for
+from wordstill.evaluation.report.relation_points import relation_points
 from wordstill.evaluation.report.tables import title
 from wordstill.explore.layout import available_methods, check_method
 from wordstill.explore.library import Library, LoadedTable

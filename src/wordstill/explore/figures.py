@@ -1,4 +1,4 @@
-"""Figures for papers, as SVG and PNG: map, relation, curve, heat map, change."""
+"""Figures for papers, as SVG and PNG: map, relation, curves, heat map, attention, change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,23 @@ from wordstill.core.files import atomic_file
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.comparison import agreement
 from wordstill.evaluation.report import plots
-from wordstill.evaluation.report.plots import RELATIONS, Bar, Pairs, Point, Projection
-from wordstill.evaluation.studies import learning_curves
+from wordstill.evaluation.report.plots import Bar
+from wordstill.evaluation.report.relation_points import (
+    FEWEST_PAIRS,
+    RELATIONS,
+    Pairs,
+    Point,
+    Projection,
+    on_plane,
+    relation_places,
+)
+from wordstill.evaluation.studies import WORDS, learning_curves, training_curves
 from wordstill.evaluation.suite import evaluate
 from wordstill.explore.layout import MapMaker, WordMap, check_method
 from wordstill.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from wordstill.explore.sentence_attention import Attention
 
 PIXELS_PER_UNIT = 2
 SUFFIXES = (".svg", ".png")
@@ -56,17 +69,19 @@ def map_figure(
 
 
 def relation_figure(
-    vectors: WordVectors, relation: str | Pairs, projection: Projection = "pca", *, seed: int = 0
+    vectors: WordVectors, relation: str | Pairs, projection: Projection = "pca", *, dimensions: int = 2, seed: int = 0
 ) -> str:
-    """Pairs of words in one relation, by its name or as pairs, on a plane."""
+    """Pairs of words in one relation, by its name or as pairs, on a plane or in space."""
+    if dimensions not in (2, 3):
+        raise UsageError(f"A relation is drawn in 2 or 3 dimensions, got {dimensions}.")
     if isinstance(relation, str):
         if relation not in RELATIONS:
             raise unknown_name("relation", relation, RELATIONS)
         relation = RELATIONS[relation]
-    points = plots.relation_points(vectors, relation, projection, seed=seed)
-    if not points:
-        raise DataError(f"The table has fewer than {plots.FEWEST_PAIRS} of the {len(relation)} pairs; name others.")
-    return plots.scatter(points)
+    known, places = relation_places(vectors, relation, projection, dimensions, seed=seed)
+    if not known:
+        raise DataError(f"The table has fewer than {FEWEST_PAIRS} of the {len(relation)} pairs; name others.")
+    return plots.scatter_3d(known, places) if dimensions == 3 else plots.scatter(on_plane(known, places))
 
 
 def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
@@ -75,6 +90,11 @@ def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
         raise UsageError(f"A heat map needs two words or more, got {len(words)}.")
     unit = np.stack([vectors.unit[vectors.index(word)] for word in words])
     return plots.heat_map(words, (unit @ unit.T).astype(np.float64))
+
+
+def attention_figure(attention: Attention) -> str:
+    """The weights that a word gives its neighbors, a row for each word."""
+    return plots.heat_map(attention.words, attention.weights)
 
 
 def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, topn: int = 10, seed: int = 0) -> str:
@@ -86,15 +106,27 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
     return plots.bars(bars, [plots.colour(0)])
 
 
-def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, seed: int = 0) -> str:
-    """The score on one set over the size of the text that tables were made from."""
-    curves = learning_curves(evaluate(tables, [dataset], "default", seed), dataset)
+def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:
+    """The score on one set over the size of the text that tables were made from, or over one of their settings."""
+    curves = learning_curves(evaluate(tables, [dataset], "default", seed), dataset, over)
+    if not curves:
+        what = "sizes of text" if over == WORDS else f"values of {over}"
+        raise DataError(
+            f"A curve needs tables of one method that differ in nothing but {what}, two or more, with a score on "
+            f"{dataset}; got {', '.join(tables)}."
+        )
+    return plots.curves(curves, logarithmic=over == WORDS)
+
+
+def training_figure(tables: Mapping[str, WordVectors]) -> str:
+    """The scores on development data during training, over the words read."""
+    curves = training_curves(tables)
     if not curves:
         raise DataError(
-            f"A curve needs tables of one method over two sizes of text or more, with a score on {dataset}; "
-            f"got {', '.join(tables)}."
+            f"No table has two scores of its training: {', '.join(tables)}. They are kept with wordstill distill "
+            "--development FILE --score-every WORDS."
         )
-    return plots.curves(curves)
+    return plots.curves(curves, logarithmic=False)
 
 
 def save_figure(svg: str, path: Path) -> None:

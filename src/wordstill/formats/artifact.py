@@ -61,6 +61,8 @@ SCHEMAS = {"float32": 1, "float16": 1, "int8": 1, "pq": 2}
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
 MAPS = ("map-tsne.safetensors", "map-umap.safetensors")
 """Maps that `wordstill explore` keeps in the folder; they go with the table when it is replaced."""
+ATTENTION = "attention.safetensors"
+"""The projection of a method that learnt attention, for `wordstill plot attention`; it goes with the table too."""
 HASHED = (TENSORS, WORDS)
 
 ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
@@ -131,7 +133,7 @@ def recognizes(path: Path) -> bool:
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
         others := {entry.name for entry in path.iterdir()}
-        - {TENSORS, WORDS, SUBWORDS, OCCURRENCES, CONFIG, CARD, *MAPS}
+        - {TENSORS, WORDS, SUBWORDS, OCCURRENCES, CONFIG, CARD, ATTENTION, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -45,15 +45,22 @@ class RunContext:
     """How often it will be read."""
     keeps_best: bool = False
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
+    scored: int = 0
+    """How often they are scored in all, after epochs and between."""
     length: Length = "raw"
     """What the lengths of rows say."""
-    isolated: NDArray[np.int64] | None = None
-    """Words that were read in isolation before text was added to the run; None takes those that never occur."""
+
+    whole: RunContext | None = None
+    """The run that a snapshot is taken of; None for a run itself."""
 
     @cached_property
     def unseen(self) -> NDArray[np.int64]:
-        """Ids of the words of the vocabulary that never occur in the text."""
-        return np.flatnonzero(self.vocabulary.counts == 0) if self.isolated is None else self.isolated
+        """Ids of the words of the vocabulary that never occur in the text, also not after a snapshot."""
+        return np.flatnonzero(self.vocabulary.counts == 0) if self.whole is None else self.whole.unseen
+
+    def so_far(self, counts: NDArray[np.int64], words: int) -> RunContext:
+        """The run when so many words are read, and words of the vocabulary have occurred so often [V]."""
+        return replace(self, vocabulary=self.vocabulary.counted(counts), words=words, whole=self)
 
 
 class Method(Configurable, ABC):
@@ -117,6 +124,10 @@ class Method(Configurable, ABC):
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The table of vectors, with its provenance. Words without any evidence are left out."""
 
+    def attention(self) -> dict[str, Tensor]:
+        """What is written beside the table so that the attention of a sentence can be shown; nothing by default."""
+        return {}
+
     def attach(self, tables: Iterable[WordVectors]) -> None:
         """Give the finished tables of a run what is kept beside them; nothing by default."""
 
@@ -126,6 +137,13 @@ class Method(Configurable, ABC):
         Called only if the method learns; True if the best table is ``patience`` epochs old.
         """
         raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
+
+    def score_now(self, score: Callable[[WordVectors], float]) -> float:
+        """Score the table as it is in the middle of an epoch, for the curve of the training, and note it there.
+
+        Called only if the method learns.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_now")
 
     def report(self) -> dict[str, Any]:
         """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""

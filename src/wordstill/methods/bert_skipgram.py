@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from wordstill.methods.learning.window_learner import PRINTED, WindowConfig, WindowLearner
@@ -53,3 +54,21 @@ class BertSkipgram(WindowLearner):
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
         """The centre's own state."""
         return self.whitened(states.words(self.config.layer)[centers])
+
+    def attention(self) -> dict[str, Tensor]:
+        """Projection and offset, :math:`u = A h + b`, and what the rows were before their lengths were set.
+
+        A row of the table, made one long, times its length, plus the center, is the vector v of the equations.
+        Nothing where attention was not learnt, or where early stopping has kept the table of an earlier epoch.
+        """
+        projection, vectors = self.projection.weights, self.vectors()
+        kept = self.best is None or torch.equal(self.best.weights, vectors)
+        if not kept or not self.config.objective.startswith("attended"):
+            return {}
+        offset = torch.zeros(len(projection), device=projection.device)
+        if self.whitener is not None:
+            projection = projection @ self.whitener.map
+            offset = -projection @ self.whitener.mean
+        lengths = torch.linalg.vector_norm(vectors[self.positives.counts > 0], dim=1)
+        center = self.rows.weights[0] - vectors[0]
+        return {"projection": projection, "offset": offset, "lengths": lengths, "center": center}

@@ -145,7 +145,7 @@ def _change(
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         plan = make_plan(teacher, corpus, config, vocabulary=kept.vocabulary)
         (label,) = plan.recipe.methods
-        plan = replace(plan, context=replace(plan.context, isolated=kept.method.run.unseen))
+        plan = replace(plan, context=replace(plan.context, whole=kept.method.run.whole))
         refuse_different(kept.facts, str(table), plan.recipe.provenance(label), "the new text")
         totals = run_shards(
             plan, config, ScaleConfig(keep_sums=True), work.path, ExitStack(), text_only=True, progress=progress

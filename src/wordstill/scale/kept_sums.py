@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -91,16 +91,12 @@ class KeptSums:
 
     def with_counts(self, change: NDArray[np.int64], facts: Mapping[str, Any], cut: int) -> KeptSums:
         """The same sums after text was added or taken away: other counts of words, and other provenance."""
-        old = self.vocabulary
-        counts = (old.counts + change).tolist()
-        if min(counts, default=0) < 0:
-            word = old.keys[int(np.argmin(counts))]
+        counts = self.vocabulary.counts + change
+        if counts.min(initial=0) < 0:
+            word = self.vocabulary.keys[int(np.argmin(counts))]
             raise DataError(f"the word {word!r} would be taken away more often than it occurs")
-        entries = [Entry(*entry) for entry in zip(old.keys, counts, old.surfaces)]
-        segmenter = recorded_segmenter(self.facts["corpus"]["settings"]["segmenter"])
-        vocabulary = Vocabulary(entries, old.config, segmenter)
-        unseen = self.method.run.unseen
-        self.method.run = replace(self.method.run, vocabulary=vocabulary, isolated=unseen)
+        first = self.method.run.whole or self.method.run
+        self.method.run = first.so_far(counts, facts["corpus"]["words"])
         return KeptSums(dict(facts), self.method, cut)
 
     def finish(self) -> WordVectors:
@@ -158,8 +154,11 @@ def _method(facts: Mapping[str, Any], vocabulary: Vocabulary, isolated: NDArray[
     kinds = {kind.name: kind for kind in METHODS.values()}
     if name not in kinds:
         raise DataError(f"The sums are those of {name}, which this version of wordstill does not have.")
+    # Which words were read in isolation was decided by the text that the table began with.
+    at_first = np.ones(len(vocabulary), dtype=np.int64)
+    at_first[isolated] = 0
     context = RunContext(
-        vocabulary,
+        vocabulary.counted(at_first),
         facts["teacher"]["width"],
         facts["teacher"]["layers"],
         torch.device("cpu"),
@@ -167,9 +166,9 @@ def _method(facts: Mapping[str, Any], vocabulary: Vocabulary, isolated: NDArray[
         words=facts["corpus"]["words"],
         epochs=facts["epochs"],
         length=facts["lengths"],
-        isolated=np.array(isolated),
     )
-    return kinds[name](kinds[name].config_type(**settings), context)
+    run = context.so_far(vocabulary.counts, context.words)
+    return kinds[name](kinds[name].config_type(**settings), run)
 
 
 def _in_rows_of_all(state: Arrays, method: Method) -> Arrays:

@@ -160,11 +160,13 @@ def run_shards(
 
 
 def refuse_learners(config: DistillConfig) -> None:
-    """Refuse methods whose steps depend on each other.
+    """Refuse methods whose steps depend on each other, and tables of a text that is not wholly read.
 
     Raises:
         UsageError: One was asked for.
     """
+    if config.snapshots:
+        raise UsageError("Snapshots are taken while one process reads the text in order. Leave out --workers.")
     if learners := [request.label for request in config.requests if request.kind.learns]:
         raise UsageError(
             f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "
@@ -197,7 +199,7 @@ def _sums_of(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, KeptS
 
 
 def _finished(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, WordVectors]:
-    tables = plan.finish(*totals.finished())
+    tables = plan.finish(totals.finished(), totals.cut)
     for table in tables.values() if left_out else ():
         table.provenance = {**table.provenance, LEFT_OUT: left_out}
     return tables

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from wordstill.distillation.distilling import Plan
-from wordstill.distillation.engine import Progress
 from wordstill.errors import DataError, in_one_line
 from wordstill.methods import Method
 from wordstill.scale.ledger import Ledger
@@ -58,14 +57,14 @@ class Totals:
             self.next += 1
             self._save_if_worth()
 
-    def finished(self) -> tuple[dict[str, Method], Progress]:
+    def finished(self) -> dict[str, Method]:
         """The methods as `Plan.finish` takes them: in float32, on the teacher's device."""
         for method in self.methods.values():
             method.narrow()
         if self.plan.engine.teacher.device.type != "cpu":
             Part.of(self.methods).load_into(self.plan.engine.methods)
             self.methods = dict(self.plan.engine.methods)
-        return self.methods, Progress(cut=self.cut)
+        return self.methods
 
     def _save_if_worth(self) -> None:
         size = sum(method.memory() for method in self.methods.values())

@@ -44,14 +44,16 @@ class ResumableBatches(ABC):
     Attributes:
         order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
         builders: Threads that make batches ahead of the reader.
+        first: Number of the item that reading begins with.
     """
 
     order: int | None = None
     builders: int = 1
+    first: int = 0
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are."""
+        """How many items there are, with those before the first."""
 
     @abstractmethod
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
@@ -79,7 +81,7 @@ class ResumableBatches(ABC):
 
     def starts(self) -> list[int]:
         """First items of all windows in reading order."""
-        starts, item = [], 0
+        starts, item = [], self.first
         while item < len(self):
             starts.append(item)
             item = self._window_end(item)
@@ -104,6 +106,7 @@ class TextBatches(ResumableBatches):
         order: Seed of a random order of reading; None reads from beginning to end.
         arrays: Where batches are made, see `batch_arrays`.
         window_forms: Forms of a window, which is planned as a whole; None suits the budget.
+        paragraphs: The first paragraph and the one after the last; None reads all.
     """
 
     def __init__(
@@ -116,8 +119,10 @@ class TextBatches(ResumableBatches):
         order: int | None = None,
         arrays: HostArrays = HOST,
         window_forms: int | None = None,
+        paragraphs: tuple[int, int] | None = None,
     ) -> None:
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
+        self.first, self.end = paragraphs or (0, len(corpus))
         self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW[config.packed] * config.budget)
         self.forms = _FormsOnDevice(source, tokenizer, arrays) if isinstance(arrays, DeviceArrays) else None
         self.builders = BUILDERS if config.budget >= LARGE_BUDGET and self.forms is None else 1
@@ -130,8 +135,8 @@ class TextBatches(ResumableBatches):
             (self.ids_of_slots,) = arrays.send(ids)
 
     def __len__(self) -> int:
-        """How many paragraphs there are."""
-        return len(self.corpus)
+        """The paragraph after the last that is read."""
+        return self.end
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         stop = self._window_end(start)
@@ -150,7 +155,7 @@ class TextBatches(ResumableBatches):
         wanted = sentences[paragraphs[start]] + self.window_forms
         sentence = int(np.searchsorted(sentences, wanted, side="right")) - 1
         paragraph = int(np.searchsorted(paragraphs, sentence, side="right")) - 1
-        return min(max(paragraph, start + 1), len(self.corpus))
+        return min(max(paragraph, start + 1), self.end)
 
     def _measure(self, texts: Ints) -> Ints:
         return self.source.read(texts).text_lengths

@@ -58,6 +58,10 @@ class Forward:
         """
         if INPUT_EMBEDDINGS not in layers:
             return self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, layers)
+        if getattr(self.model, "embeds_alone", False):
+            wanted = {layer: max(layer, 0) for layer in layers}
+            states = self(batch, tuple(sorted(set(wanted.values()))))
+            return {layer: states[number] for layer, number in wanted.items()}
         rest = tuple(layer for layer in layers if layer != INPUT_EMBEDDINGS)
         found = self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, rest) if rest else {}
         return {INPUT_EMBEDDINGS: self._input_embeddings(batch.subwords), **found}

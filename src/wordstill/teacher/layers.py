@@ -16,7 +16,8 @@ from torch.utils.hooks import RemovableHandle
 from wordstill.errors import TeacherError, UsageError
 
 INPUT_EMBEDDINGS = -1
-"""Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from."""
+"""Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from. Where the model
+has none (``embeds_alone``), it is layer 0."""
 
 
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:

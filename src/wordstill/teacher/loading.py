@@ -15,6 +15,7 @@ import torch
 from wordstill.core.files import sha256_of
 from wordstill.core.guard import ByUser
 from wordstill.errors import MissingExtra, TeacherError, UsageError, in_one_line
+from wordstill.teacher.elmo.elmo_files import is_elmo, load_elmo
 from wordstill.vectors import WordVectors
 
 NAME = "all-MiniLM-L6-v2"
@@ -45,6 +46,8 @@ def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> t
     name = str(name)
     folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
     if folder.is_dir():
+        if kind == "teacher" and is_elmo(folder):
+            return load_elmo(folder)
         return _load(str(folder), name, kind, online=False)
     if folder.is_file() or name.startswith((".", "/", "~")):
         what = "is a file" if folder.is_file() else "does not exist"

@@ -36,7 +36,8 @@ class TeacherConfig:
     """Which model, and how it is run."""
 
     name: str = "all-MiniLM-L6-v2"
-    """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded."""
+    """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded. A folder with ELMo's
+    ``options.json`` and ``weights.hdf5`` is one too."""
     device: str = "auto"
     dtype: str = "auto"
     """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
@@ -181,7 +182,7 @@ class Teacher:
         wanted = self.config.attention
         if wanted not in ATTENTIONS:
             raise unknown_name("attention", wanted, ATTENTIONS)
-        if wanted == "padded":
+        if wanted == "padded" or (wanted == "auto" and not getattr(self.model, "attends", True)):
             return
         reason = pack_if_same(self.forward, self._probe(), self.limit, self.device)
         if reason is None:

@@ -135,14 +135,14 @@ class SubwordTokenizer:
 
 
 def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
-    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512.
+    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512 unless it says so.
 
     Raises:
         UsageError: What was asked for is more than the model has positions, or leaves no room for text.
     """
-    positions = _positions(model)
+    positions, usual = _positions(model), getattr(model, "usual_limit", USUAL_LIMIT)
     if wanted is None:
-        limit = min(tokenizer.max_length, positions or USUAL_LIMIT, USUAL_LIMIT)
+        limit = min(tokenizer.max_length, positions or usual, usual)
     elif positions is not None and wanted > positions:
         raise UsageError(
             f"max_length {wanted} is more than the {positions} positions of {tokenizer.name}. "

@@ -9,10 +9,10 @@ import typer
 
 from wordstill.cli.open_tables import open_tables, table_paths
 from wordstill.cli.options import Overwrite, argument, option, refuse_report, words_or_file
-from wordstill.errors import UsageError, unknown_name
+from wordstill.errors import DataError, UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from wordstill.evaluation.report.plots import Projection
+    from wordstill.evaluation.report.relation_points import Projection
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
@@ -21,9 +21,14 @@ wordstill plot relation vectors --relation capital --out capital.png
 wordstill plot relation vectors --pairs man:woman,king:queen,son:daughter --out pairs.svg
 wordstill plot heat vectors --words king,queen,river,lake --out heat.svg
 wordstill plot change 1900s 2000s --out change.svg
-wordstill plot curve small medium large --set simlex999 --out curve.svg"""
+wordstill plot relation vectors --pairs pairs.tsv --projection tsne --dimensions 3 --out space.svg
+wordstill plot curve sizes --set simlex999 --out curve.svg
+wordstill plot curve windows --set simlex999 --over window --out windows.svg
+wordstill plot training attended pairwise --out training.svg
+wordstill plot attention vectors --sentence "The king spoke to his people." --out attention.svg"""
 
-KINDS = ("map", "relation", "heat", "change", "curve")
+KINDS = ("map", "relation", "heat", "change", "curve", "training", "attention")
+ONE_TABLE = ("map", "relation", "heat", "attention")
 
 
 def command(
@@ -36,16 +41,29 @@ def command(
     relation: Annotated[
         str, option("NAME", "Of relation: gender, capital or comparative, or your own pairs with --pairs.")
     ] = "gender",
-    pairs: Annotated[str | None, option("PAIRS", "Of relation: man:woman,king:queen, three pairs or more.")] = None,
+    pairs: Annotated[
+        str | None,
+        option(
+            "PAIRS|FILE", "Of relation: man:woman,king:queen, or a file with two words on each line; three or more."
+        ),
+    ] = None,
     projection: Annotated[str, option("NAME", "Of relation: pca or tsne.")] = "pca",
+    dimensions: Annotated[int, option("N", "Of relation: 2 for a plane, 3 for space.", min=2, max=3)] = 2,
     layout: Annotated[str, option("NAME", "Of map: tsne, umap or pca.")] = "tsne",
     labels: Annotated[int, option("N", "Of map: labels at most.", min=0)] = 90,
     dataset: Annotated[str, option("NAME", "Of curve: the set that is scored.", "--set")] = "simlex999",
+    over: Annotated[
+        str, option("NAME", "Of curve: words of the text, layer, or a setting of the method, such as window or dim.")
+    ] = "words",
+    sentence: Annotated[str | None, option("TEXT", "Of attention: the sentence.")] = None,
+    teacher: Annotated[
+        str | None, option("NAME|FOLDER", "Of attention: the model, where it is not at the place the table names.")
+    ] = None,
     seed: Annotated[int, option("N", "Seed.", min=0)] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw a figure for a paper: a map, a relation, a heat map, change between tables, a learning curve."""
-    from wordstill.evaluation.report.plots import check_projection
+    """Draw a figure for a paper: a map, a relation, a heat map, change between tables, curves, attention."""
+    from wordstill.evaluation.report.relation_points import check_projection
     from wordstill.explore import figures
 
     if kind not in KINDS:
@@ -61,27 +79,51 @@ def command(
         figure = figures.map_figure(table, path, lists=lists, layout=layout, labels=labels, seed=seed)
     elif kind == "relation":
         chosen = _pairs(pairs) if pairs else relation
-        figure = figures.relation_figure(table, chosen, cast("Projection", projection), seed=seed)
+        chosen_projection = cast("Projection", projection)
+        figure = figures.relation_figure(table, chosen, chosen_projection, dimensions=dimensions, seed=seed)
     elif kind == "heat":
         if words is None:
             raise UsageError("A heat map needs words: --words king,queen,river")
         figure = figures.heat_figure(table, words_or_file(words))
     elif kind == "change":
         figure = figures.change_figure(opened, seed=seed)
+    elif kind == "training":
+        figure = figures.training_figure(opened)
+    elif kind == "attention":
+        if sentence is None:
+            raise UsageError('A figure of attention needs a sentence: --sentence "The king spoke to his people."')
+        figure = _attention(table, table_paths(tables)[0], sentence, teacher)
     else:
-        figure = figures.curve_figure(opened, dataset, seed=seed)
+        figure = figures.curve_figure(opened, dataset, over=over, seed=seed)
     figures.save_figure(figure, out)
     typer.echo(f"Written: {out}", err=True)
 
 
+def _attention(table: WordVectors, path: Path, sentence: str, teacher: str | None) -> str:
+    from wordstill.cli.failures import needs_models
+    from wordstill.explore.figures import attention_figure
+
+    with needs_models("wordstill plot attention"):
+        from wordstill.explore.sentence_attention import attend
+
+    return attention_figure(attend(table, path, sentence, teacher))
+
+
 def _first(opened: dict[str, WordVectors], kind: str) -> tuple[str, WordVectors]:
     """The one table of a figure that shows one."""
-    if kind in ("map", "relation", "heat") and len(opened) > 1:
+    if kind in ONE_TABLE and len(opened) > 1:
         raise UsageError(f"{kind} shows one table, got {', '.join(opened)}. Name one of them.")
     return next(iter(opened.items()))
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
+    from wordstill.core.text_io import read_word_list
+
+    if Path(text).is_file():
+        lines = [line.split() for line in read_word_list(Path(text))]
+        if wrong := [line for line in lines if len(line) != 2]:
+            raise DataError(f"{text}: a line of pairs has two words, got {' '.join(wrong[0])!r}.")
+        return [(line[0], line[1]) for line in lines]
     split = [tuple(part.strip() for part in pair.split(":")) for pair in text.split(",") if pair.strip()]
     if any(len(pair) != 2 or not all(pair) for pair in split):
         raise UsageError(f"Pairs are written man:woman,king:queen, got {text!r}.")

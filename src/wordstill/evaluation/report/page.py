@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from wordstill.evaluation.comparison import Neighbors, neighbor_table
 from wordstill.evaluation.report import plots
-from wordstill.evaluation.report.plots import RELATIONS, Projection, relation_points
 from wordstill.evaluation.report.published import published_for
+from wordstill.evaluation.report.relation_points import RELATIONS, Projection, relation_points
 from wordstill.evaluation.report.tables import (
     NAMES,
     best_cells,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from wordstill.errors import MissingExtra, unknown_name
-from wordstill.evaluation.lookup import Lookup
-from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.report.relation_points import Point, check_projection, neighborhoods
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.studies import Curve
 
@@ -29,6 +26,9 @@ WIDE_LETTER = 8.0
 """How wide a letter is in a wide font."""
 LINE = 15.0
 """How high a label is."""
+TURN, TILT = 32.0, 24.0
+"""From where a figure in space is seen, in degrees."""
+ONE_THOUSAND = 1000
 DARK = 0.55
 """Share of a colour from which on text on it is white."""
 
@@ -41,14 +41,6 @@ class Bar(NamedTuple):
     low: float | None = None
     high: float | None = None
     published: bool = False
-
-
-class Point(NamedTuple):
-    """A labelled point of a map."""
-
-    label: str
-    x: float
-    y: float
 
 
 def colour(number: int) -> str:
@@ -86,25 +78,27 @@ def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> s
     return _svg(width, height, parts)
 
 
-def curves(lines: Sequence[Curve], *, width: int = 720, height: int = 320) -> str:
-    """Scores over corpus sizes, whose axis is logarithmic."""
-    xs = [math.log10(x) for line in lines for x, _ in line.points]
+def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720, height: int = 320) -> str:
+    """Scores over corpus sizes, whose axis is logarithmic, or over anything else."""
+    scale = math.log10 if logarithmic else float
+    xs = [scale(x) for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
     left, right, top, bottom = 50.0, width - 190.0, 14.0, height - 34.0
+    width = max(width, math.ceil(right + 50 + LETTER * max(len(line.label) for line in lines)))
     x_low, x_high = _spread(min(xs), max(xs), 0.2)
     y_low, y_high = _spread(min(ys), max(ys), 2.0)
 
     def place(x: float, y: float) -> tuple[float, float]:
-        across = left + (math.log10(x) - x_low) / (x_high - x_low) * (right - left)
+        across = left + (scale(x) - x_low) / (x_high - x_low) * (right - left)
         return across, bottom - (y - y_low) / (y_high - y_low) * (bottom - top)
 
     parts = [_line(left, bottom, right, bottom, GREY), _line(left, top, left, bottom, GREY)]
     for value in _round_values(y_low, y_high):
-        level = place(10**x_low, value)[1]
+        level = place(lines[0].points[0][0], value)[1]
         parts += [_line(left, level, right, level, "#eceff1"), _text(left - 6, level + 4, f"{value:g}", anchor="end")]
     free = left
     for x in sorted({x for line in lines for x, _ in line.points}):
-        across, label = place(x, y_low)[0], size_text(x)
+        across, label = place(x, y_low)[0], size_text(x) if x >= ONE_THOUSAND else f"{x:g}"
         if across - len(label) * LETTER / 2 >= free:
             parts.append(_text(across, bottom + 16, label, anchor="middle"))
             free = across + len(label) * LETTER / 2 + LETTER
@@ -137,6 +131,47 @@ def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: i
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
             parts.append(_text(x + 6, y + 4, point.label))
     return _svg(width, height, parts)
+
+
+def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats, *, width: int = 640, height: int = 520) -> str:
+    """Pairs of words in space, joined by lines, seen from above at an angle; the far ones are paler.
+
+    Args:
+        pairs: The words.
+        places: Of the words, pair by pair (words, 3).
+        width: In pixels.
+        height: In pixels.
+    """
+    low, high = places.min(axis=0), places.max(axis=0)
+    cube = (places - low) / np.maximum(high - low, 1e-9)
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=np.float64)
+    turned, frame = (_seen(each) for each in (cube, corners))
+    scale = min(width - 150, height - 60) / float(np.ptp(frame[:, :2], axis=0).max())
+    middle = (frame[:, :2].max(axis=0) + frame[:, :2].min(axis=0)) / 2
+
+    def place(point: Floats) -> tuple[float, float]:
+        return width / 2 - 20 + (point[0] - middle[0]) * scale, height / 2 - (point[1] - middle[1]) * scale
+
+    edges = [(a, b) for a in range(8) for b in range(a) if (a ^ b) in (1, 2, 4)]
+    parts = [_line(*place(frame[a]), *place(frame[b]), "#e3e7ea") for a, b in edges]
+    depth = (turned[:, 2] - turned[:, 2].min()) / max(float(np.ptp(turned[:, 2])), 1e-9)
+    for number in np.argsort(turned[::2, 2] + turned[1::2, 2]).tolist():
+        rows = 2 * number, 2 * number + 1
+        parts.append(_line(*place(turned[rows[0]]), *place(turned[rows[1]]), "#b0bec5"))
+        for side, row in enumerate(rows):
+            x, y = place(turned[row])
+            solid = 0.45 + 0.55 * float(depth[row])
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(side)}" fill-opacity="{solid:.2f}"/>')
+    words = [word for pair in pairs for word in pair]
+    return _svg(width, height, parts + _labels(words, [place(point) for point in turned]))
+
+
+def _seen(places: Floats) -> Floats:
+    """Places (n, 3) as they are seen: across, up, and towards the eye."""
+    turn, tilt = math.radians(TURN), math.radians(TILT)
+    x, y, z = (places - 0.5).T
+    across, away = math.cos(turn) * x - math.sin(turn) * y, math.sin(turn) * x + math.cos(turn) * y
+    return np.stack([across, math.cos(tilt) * z + math.sin(tilt) * away, math.sin(tilt) * z - math.cos(tilt) * away], 1)
 
 
 def word_map(
@@ -210,7 +245,7 @@ def group_map(
     check_projection("tsne")
     known = {name: [word for word in words if word in vectors] for name, words in groups.items()}
     words = [word for group in known.values() for word in group]
-    places = _neighbourhoods(vectors[words].astype(np.float64), seed)
+    places = neighborhoods(vectors[words].astype(np.float64), 2, seed)
     low, high = places.min(axis=0), places.max(axis=0)
     placed = ((places - low) / np.maximum(high - low, 1e-9) * [width - 120, height - 70] + [30, 24]).tolist()
     colours = [colour(number) for number, group in enumerate(known.values()) for _ in group]
@@ -282,103 +317,3 @@ def _line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float 
 def _text(x: float, y: float, text: str, anchor: str = "start", *, fill: str = "#202124", halo: bool = False) -> str:
     around = ' stroke="#ffffff" stroke-width="3" paint-order="stroke" stroke-linejoin="round"' if halo else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}"{around}>{escape(text)}</text>'
-
-
-Projection = Literal["pca", "tsne"]
-Pairs = Sequence[tuple[str, str]]
-
-FEWEST_PAIRS = 3
-PERPLEXITY = 5.0
-
-RELATIONS: Mapping[str, Pairs] = {
-    "gender": (
-        ("man", "woman"),
-        ("king", "queen"),
-        ("father", "mother"),
-        ("son", "daughter"),
-        ("brother", "sister"),
-        ("uncle", "aunt"),
-        ("husband", "wife"),
-        ("boy", "girl"),
-        ("actor", "actress"),
-        ("prince", "princess"),
-    ),
-    "capital": (
-        ("france", "paris"),
-        ("germany", "berlin"),
-        ("italy", "rome"),
-        ("spain", "madrid"),
-        ("japan", "tokyo"),
-        ("russia", "moscow"),
-        ("greece", "athens"),
-        ("poland", "warsaw"),
-    ),
-    "comparative": (
-        ("big", "bigger"),
-        ("small", "smaller"),
-        ("fast", "faster"),
-        ("slow", "slower"),
-        ("long", "longer"),
-        ("strong", "stronger"),
-        ("high", "higher"),
-        ("old", "older"),
-    ),
-}
-"""Pairs by relation; a new one is one row."""
-
-
-def relation_points(
-    vectors: WordVectors,
-    pairs: Pairs,
-    projection: Projection = "pca",
-    *,
-    protocol: str | Protocol = "default",
-    seed: int = 0,
-) -> list[tuple[Point, Point]]:
-    """The places of the pairs that the table has; none if it has fewer than three.
-
-    Args:
-        vectors: The table.
-        pairs: Words that stand in one relation.
-        projection: ``pca`` keeps parallel differences parallel; ``tsne`` shows neighbourhoods only.
-        protocol: How words are looked up.
-        seed: Of t-SNE.
-    """
-    check_projection(projection)
-    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol), split=True)
-    known = [pair for pair in pairs if found.known[found.numbers(pair)].all()]
-    if len(known) < FEWEST_PAIRS:
-        return []
-    words = [word for pair in known for word in pair]
-    rows = found.unit()[found.numbers(words)]
-    places = _principal(rows) if projection == "pca" else _neighbourhoods(rows, seed)
-    points = [Point(word, float(x), float(y)) for word, (x, y) in zip(words, places)]
-    return list(zip(points[::2], points[1::2]))
-
-
-def check_projection(name: str) -> None:
-    """Refuse a projection that does not exist, or that needs a package which is not installed."""
-    if name not in get_args(Projection):
-        raise unknown_name("projection", name, get_args(Projection))
-    if name == "tsne" and find_spec("sklearn") is None:
-        raise MissingExtra("scikit-learn", "eval", "A t-SNE plot")
-
-
-def _principal(rows: Floats) -> Floats:
-    """The first two principal components, each with its largest part positive; shape (words, 2)."""
-    centred = rows - rows.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    places = np.zeros((len(rows), 2))
-    kept = min(2, len(sizes))
-    places[:, :kept] = left[:, :kept] * sizes[:kept]
-    signs = np.sign(places[np.abs(places).argmax(axis=0), [0, 1]])
-    placed: Floats = places * np.where(signs == 0, 1.0, signs)
-    return placed
-
-
-def _neighbourhoods(rows: Floats, seed: int) -> Floats:
-    from sklearn.manifold import TSNE
-
-    perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
-    model = TSNE(n_components=2, perplexity=perplexity, init="pca", metric="cosine", random_state=seed)
-    return np.asarray(model.fit_transform(rows), dtype=np.float64)

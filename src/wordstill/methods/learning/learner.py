@@ -96,6 +96,7 @@ class Learner(Method):
         self.positives = Counts(len(run.vocabulary), run.device)
         self.parts = {"clock": self.clock, "positives": self.positives}
         self.best: Best | None = None
+        self.curve: ScoreCurve | None = None
         self.whitener: RunningWhitener | None = None
         self._monitor = NonFiniteMonitor[Moment]()
         self.loss, self._examples = torch.zeros((), dtype=torch.float64, device=run.device), 0
@@ -119,6 +120,7 @@ class Learner(Method):
         """A table of the vocabulary's words with the settings' optimiser."""
         if self.run.keeps_best:
             self.best = self.parts["best"] = Best(initial)
+            self.curve = self.parts["curve"] = ScoreCurve(self.run.scored)
         positives = (self.sampler.expected_positives * self.run.epochs).clamp(min=1)
         return RowTable(initial, RowOptimizer(self.config.optimiser), positives**-self.config.balance)
 
@@ -158,20 +160,27 @@ class Learner(Method):
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
         """Score the table as it is now, and keep it if it is the best; whether to stop."""
         assert self.best is not None, "the run said that there is no early stopping"
-        self.verify()
         stopping = Patience(patience, best=float(self.best.score), best_step=int(self.best.epoch))
-        value = score(self.table(self.vectors(), self.positives.counts > 0))
+        value = self.score_now(score)
         if stopping.update(value, epoch):
             self.best.weights.copy_(self.vectors())
             self.best.score.fill_(value)
             self.best.epoch.fill_(epoch)
         return stopping.should_stop
 
+    def score_now(self, score: Callable[[WordVectors], float]) -> float:
+        """Score the table as it is now, and note it in the curve."""
+        assert self.curve is not None, "the run said that there is no early stopping"
+        self.verify()
+        value = score(self.table(self.vectors(), self.positives.counts > 0))
+        self.curve.add(int(self.clock.counts[WORDS]), value)
+        return value
+
     def report(self) -> dict[str, Any]:
-        """The epoch of the best table and its score."""
-        if self.best is None:
+        """The epoch of the best table, its score, and the scores on the way with the words read before them."""
+        if self.best is None or self.curve is None:
             return {}
-        return {"kept_epoch": int(self.best.epoch), "score": float(self.best.score)}
+        return {"kept_epoch": int(self.best.epoch), "score": float(self.best.score), "curve": self.curve.points}
 
     def why_empty(self) -> str | None:
         """Subsampling may have left nothing to learn from."""
@@ -314,6 +323,28 @@ class Best(Unmergeable):
     def state_dict(self) -> dict[str, Tensor]:
         """The table, its score and its epoch."""
         return {"weights": self.weights, "score": self.score, "epoch": self.epoch}
+
+
+class ScoreCurve(Unmergeable):
+    """Scores during training, each with the words read before it; at most so many as are announced."""
+
+    def __init__(self, most: int) -> None:
+        self.scores = torch.full((most, 2), torch.nan, dtype=torch.float64)
+
+    def add(self, words: int, score: float) -> None:
+        """Note a score in the next free place; a second one after the same words takes the place of the first."""
+        known = self.points
+        place = len(known) - bool(known and known[-1][0] == words)
+        self.scores[place] = torch.tensor([words, score], dtype=torch.float64)
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        """Words and score of each."""
+        return [(int(words), score) for words, score in self.scores.tolist() if words == words]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The scores [most, 2]."""
+        return {"scores": self.scores}
 
 
 def mask_accidental_hits(weights: Tensor, negatives: Tensor, positives: Tensor) -> Tensor:

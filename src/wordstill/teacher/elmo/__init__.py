@@ -1,0 +1,1 @@
+"""ELMo as a teacher: characters, the bidirectional language model, and its published files."""

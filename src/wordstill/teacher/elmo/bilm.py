@@ -1,0 +1,242 @@
+"""ELMo's bidirectional language model: a convolution over characters, then LSTMs in both directions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+
+from wordstill.teacher.elmo.characters import CHARACTERS, PADDING, SUBWORDS, begins_token, character_of, characters_of
+
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+
+
+class ElmoConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+    """Sizes of an `ElmoModel`, by the names of ``options.json``."""
+
+    model_type = "elmo"
+
+    def __init__(
+        self,
+        filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
+        character_dim: int = 16,
+        max_characters: int = 50,
+        activation: str = "relu",
+        highways: int = 2,
+        projection_dim: int = 512,
+        cell_dim: int = 4096,
+        layers: int = 2,
+        cell_clip: float = 3.0,
+        projection_clip: float = 3.0,
+        skip_connections: bool = True,
+        **more: Any,
+    ) -> None:
+        self.filters, self.character_dim, self.max_characters = filters, character_dim, max_characters
+        self.activation, self.highways = activation, highways
+        self.projection_dim, self.cell_dim, self.num_hidden_layers = projection_dim, cell_dim, layers
+        self.cell_clip, self.projection_clip = cell_clip, projection_clip
+        self.skip_connections = skip_connections
+        self.hidden_size, self.vocab_size = 2 * projection_dim, SUBWORDS
+        super().__init__(**more)
+
+
+class Tokens(NamedTuple):
+    """Which subwords make up which tokens of padded texts. B texts, L subwords, W tokens at most."""
+
+    first: Tensor
+    """Index of the first subword of each token; 0 behind the last [B, W]."""
+    of_subword: Tensor
+    """The token of each subword [B, L]."""
+    lengths: Tensor
+    """Tokens of each text [B]."""
+
+    def gather(self, states: Tensor) -> Tensor:
+        """The state of each token [B, W, d], given those of subwords, which are alike in a token [B, L, d]."""
+        return states.gather(1, self.first[:, :, None].expand(-1, -1, states.shape[2]))
+
+    def spread(self, states: Tensor) -> Tensor:
+        """The state of the token of each subword [B, L, d]."""
+        return states.gather(1, self.of_subword[:, :, None].expand(-1, -1, states.shape[2]))
+
+
+class ElmoModel(PreTrainedModel):
+    r"""ELMo: layer 0 is the token by its characters, twice; layers 1 and 2 are those of the LSTMs, both directions.
+
+    Characters are embedded and convolved with filters of several widths, of which the maximum over places is taken;
+    highway layers and a projection follow. Each LSTM has a projection, and clips its cells and its output:
+
+    .. math::
+        c_t = \mathrm{clip}\big(\sigma(f_t + 1) c_{t-1} + \sigma(i_t) \tanh(j_t)\big), \qquad
+        h_t = \mathrm{clip}\big(P (\sigma(o_t) \tanh(c_t))\big)
+
+    From the second layer on, a layer's input is added to its output.
+
+    Paper: Peters et al. 2018, "Deep contextualized word representations".
+
+    Inputs: subwords as `make_tokenizer` gives them: bytes, so that every spelling is known. All bytes of a token have
+    the state of the token, so their mean is that state.
+    Cost: one step after the other along a text; a loop over tokens, on all texts of a batch at once.
+    Deviations: every text begins with empty cells. In the authors' program they are those at the end of the batch
+    before, so that states depend on what was read earlier.
+    """
+
+    config_class = ElmoConfig
+    base_model_prefix = "elmo"
+    main_input_name = "input_ids"
+    attends = False
+    """No attention, so there is nothing to pack."""
+    usual_limit = 2048
+    """Bytes, so a sentence of some 400 words."""
+    embeds_alone = True
+    """Layer 0 is made of the token's characters only, so it is the input table of an open vocabulary."""
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__(config)
+        # In front of all other lists of modules: layers are found as the first list of this length.
+        self.layers = nn.ModuleList(BidirectionalLayer(config, number) for number in range(config.num_hidden_layers))
+        self.embedder = CharacterEncoder(config)
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The characters by subword."""
+        return self.embedder.rows
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, output_hidden_states: bool = False, **_: Any
+    ) -> BaseModelOutput:
+        """States of all layers [B, L, 2 projections]."""
+        present = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        present = present & (input_ids != PADDING)
+        tokens, subwords, word = find_tokens(input_ids, present)
+        embedded = self.embedder(characters_of(subwords, word, int(tokens.lengths.sum()), self.config.max_characters))
+        places = torch.arange(tokens.first.shape[1], device=input_ids.device) < tokens.lengths[:, None]
+        padded = embedded.new_zeros(*places.shape, embedded.shape[1])
+        padded[places] = embedded
+        states = tokens.spread(torch.cat([padded, padded], dim=2))
+        found: list[Any] = [states]
+        for layer in self.layers:
+            states = layer(states, tokens)
+            found.append(states)
+        return BaseModelOutput(found[-1], tuple(found) if output_hidden_states else None)
+
+
+class CharacterEncoder(nn.Module):
+    """A vector for each token from its characters [N, characters]: [N, projection]."""
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__()
+        size = sum(count for _, count in config.filters)
+        self.characters = nn.Embedding(CHARACTERS, config.character_dim)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(config.character_dim, count, width) for width, count in config.filters
+        )
+        self.highways = nn.ModuleList(Highway(size) for _ in range(config.highways))
+        self.projection = nn.Linear(size, config.projection_dim)
+        self._activation = ACTIVATIONS[config.activation]
+        self.rows = SubwordRows(self.characters)
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """The vectors."""
+        given = self.characters(characters).transpose(1, 2)
+        states = torch.cat([self._activation(convolve(given).amax(dim=2)) for convolve in self.convolutions], dim=1)
+        for highway in self.highways:
+            states = highway(states)
+        projected: Tensor = self.projection(states)
+        return projected
+
+
+class SubwordRows(nn.Module):
+    """The table of characters, as a table of subwords."""
+
+    def __init__(self, characters: nn.Embedding) -> None:
+        super().__init__()
+        self.num_embeddings = SUBWORDS
+        # In a list, so that its weights are not counted twice.
+        self._characters = [characters]
+
+    @property
+    def weight(self) -> Tensor:
+        """[subwords, character_dim]."""
+        table = self._characters[0].weight
+        return table[character_of(torch.arange(SUBWORDS, device=table.device))]
+
+
+class Highway(nn.Module):
+    """A gate between a layer with ReLU and its input."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gate, self.transform = nn.Linear(size, size), nn.Linear(size, size)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """The same shape."""
+        gate = self.gate(states).sigmoid()
+        changed: Tensor = gate * self.transform(states).relu() + (1 - gate) * states
+        return changed
+
+
+class BidirectionalLayer(nn.Module):
+    """An LSTM in either direction over the tokens of a text."""
+
+    def __init__(self, config: ElmoConfig, number: int) -> None:
+        super().__init__()
+        self.forward_cell, self.backward_cell = ClippedCell(config), ClippedCell(config)
+        self._skips = config.skip_connections and number > 0
+
+    def forward(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
+        """States of subwords [B, L, 2 projections], given those of the layer below and their tokens."""
+        given = tokens.gather(hidden_states)
+        left, right = given.chunk(2, dim=2)
+        order = _mirrored(tokens.lengths, given.shape[1])[:, :, None].expand_as(right)
+        back = self.backward_cell(right.gather(1, order)).gather(1, order)
+        states = torch.cat([self.forward_cell(left), back], dim=2)
+        return tokens.spread(states + given if self._skips else states)
+
+
+class ClippedCell(nn.Module):
+    """An LSTM with a projection that clips its cells and its output."""
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__()
+        size, cells = config.projection_dim, config.cell_dim
+        self.from_input = nn.Linear(size, 4 * cells)
+        self.from_state = nn.Linear(size, 4 * cells, bias=False)
+        self.projection = nn.Linear(cells, size, bias=False)
+        self._cell_clip, self._clip = config.cell_clip, config.projection_clip
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The output at every step [B, W, projection], from inputs of that shape."""
+        given = self.from_input(inputs)
+        state = inputs.new_zeros(inputs.shape[0], inputs.shape[2])
+        cells = inputs.new_zeros(inputs.shape[0], given.shape[2] // 4)
+        outputs = []
+        for step in given.unbind(1):
+            entry, new, forget, out = (step + self.from_state(state)).chunk(4, dim=1)
+            cells = (forget + 1).sigmoid() * cells + entry.sigmoid() * new.tanh()
+            cells = cells.clamp(-self._cell_clip, self._cell_clip)
+            state = self.projection(out.sigmoid() * cells.tanh()).clamp(-self._clip, self._clip)
+            outputs.append(state)
+        return torch.stack(outputs, dim=1)
+
+
+def find_tokens(subwords: Tensor, present: Tensor) -> tuple[Tokens, Tensor, Tensor]:
+    """The tokens of padded texts [B, L], all subwords that are present [P], and the token of each, from 0 [P]."""
+    starts = begins_token(subwords) & present
+    # A text that is cut inside a token begins with the rest of it.
+    starts[:, 0] |= present[:, 0]
+    lengths = starts.sum(dim=1)
+    own = (starts.long().cumsum(dim=1) - 1).clamp(min=0)
+    first = torch.zeros(len(subwords), int(lengths.max()), dtype=torch.int64, device=subwords.device)
+    text, place = torch.nonzero(starts, as_tuple=True)
+    first[text, own[starts]] = place
+    word = own + (lengths.cumsum(0) - lengths)[:, None]
+    return Tokens(first, own, lengths), subwords[present], word[present]
+
+
+def _mirrored(lengths: Tensor, longest: int) -> Tensor:
+    """Index of the token as far from the end of its text as each from the beginning [B, W]."""
+    places = torch.arange(longest, device=lengths.device)
+    return torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
