@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import meaning, quality, safety, small, speed
+from experiments.pages import associations, meaning, quality, safety, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -24,6 +24,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "bounded-retrofit": small.bounded_retrofit,
     "small-tables": small.small_tables,
     "unseen-words": small.unseen_words,
+    "associations": associations.page,
     "meaning": meaning.page,
     "safety": safety.page,
     "speed": speed.page,

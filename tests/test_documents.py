@@ -22,7 +22,7 @@ def python_blocks(name):
 
 def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
     pages = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-    assert len(pages) == 7
+    assert len(pages) == 9
     for page in pages:
         cells = re.findall(r"```\{code-cell\} python\n(.*?)```", page.read_text(), flags=re.DOTALL)
         script = "\n".join(re.sub(r"^:tags:.*$", "", cell, flags=re.MULTILINE) for cell in cells)
@@ -33,7 +33,7 @@ def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
                 assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], page.name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/python.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/python.md", "docs/associations.md"])
 def test_python_examples_run(name, tmp_path):
     (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
     script = "\n".join(python_blocks(name))

@@ -163,7 +163,7 @@ export class LocalTables {
   sentences({ word, other = "", table, limit = 12, offset = 0 }) {
     const chosen = this.table(table);
     word = chosen.words[chosen.row(word)];
-    const reply = { word, other: other || null, total: 0, lines: [], together: [], alike: [], note: this.sentences_note };
+    const reply = { word, other: other || null, total: 0, lines: [], together: [], alike: [], by_states: false, note: this.sentences_note };
     if (!this.lines) return reply;
     const own = this.lines.places[word] ?? [];
     reply.total = this.lines.totals[word] ?? 0;

@@ -5,6 +5,8 @@ import { neighborList } from "./map/map-view.js";
 import { get } from "./state.js";
 
 const PAGE = 12;
+const BY_WORDS =
+  "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). Distil with --occurrences 50 to compare what the language model made of the two words.";
 
 export class WordView {
   constructor(api, contents) {
@@ -111,11 +113,11 @@ export class WordView {
       $("#lines"),
       found.note ? h("p", { class: "quiet" }, found.note) : null,
       h("p", {}, link({ other: "" }, { class: "button" }, `← All sentences with ${word}`)),
-      found.together.length ? [h("h3", {}, "With both words"), h("ul", { class: "prose" }, found.together.map((line) => h("li", {}, marked(line))))] : h("p", { class: "quiet" }, "No sentence has both words."),
+      found.together.length ? [h("h3", {}, "With both words"), h("ul", { class: "prose" }, found.together.map((line) => h("li", {}, marked(line))))] : found.note ? null : h("p", { class: "quiet" }, "No sentence has both words."),
       found.alike.length
         ? [
-            h("h3", {}, "Most alike sentences"),
-            h("p", { class: "quiet" }, "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). No language model reads them here."),
+            h("h3", {}, found.by_states ? "Most alike uses" : "Most alike sentences"),
+            h("p", { class: "quiet" }, found.by_states ? "One use of each word, paired by the cosine of what the language model made of the two words there." : BY_WORDS),
             h("ul", { class: "pairs" }, found.alike.map((pair) => h("li", {}, h("span", { class: "cosine" }, pair.likeness.toFixed(2)), h("p", {}, marked(pair.first)), h("p", {}, marked(pair.second))))),
           ]
         : null,

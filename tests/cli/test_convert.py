@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 
@@ -183,3 +184,53 @@ def test_words_that_are_not_there_are_skipped_and_reported(cli, here):
     assert ended.code == 0
     assert "1 of 2 words are not in the table, 'kings' first" in ended.err
     assert WordVectors.load(here / "less").words == ("king",)
+
+
+@pytest.fixture
+def near(tmp_path):
+    """A table with two pairs of near words."""
+    matrix = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0.1], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
+    table = WordVectors(["big", "large", "kafka", "rabbit,mq", "1984"], matrix)
+    table.save(tmp_path / "near")
+    return tmp_path / "near"
+
+
+def test_synonyms_with_a_review(cli, near, tmp_path):
+    out = tmp_path / "synonyms.txt"
+    done = cli("convert", near, out, "--to", "synonyms")
+    assert done.code == 0, done.err
+    assert "2 rules from 2 pairs" in done.out and "1 word without a letter" in done.out
+    assert [line for line in out.read_text().splitlines() if line[0] != "#"] == ["kafka, rabbit\\,mq", "big, large"]
+    review = tmp_path / "synonyms.txt.review.tsv"
+    review.write_text(review.read_text().replace("y\tbig", "n\tbig"))
+    again = cli("convert", near, out, "--to", "synonyms", "--reviewed", review, "--overwrite")
+    assert again.code == 0, again.err
+    assert "big" not in out.read_text()
+    assert "n\tbig\tlarge" in review.read_text()
+
+
+def test_synonyms_with_lexicons(cli, near, tmp_path):
+    (tmp_path / "synonyms.csv").write_text("big,great\nlarge,ample\n")
+    (tmp_path / "antonyms.csv").write_text('kafka,"rabbit,mq"\n')
+    lexicons = ("--lexicon", tmp_path / "synonyms.csv", "--antonyms", tmp_path / "antonyms.csv")
+    done = cli("convert", near, tmp_path / "set.json", "--to", "synonyms", *lexicons)
+    assert done.code == 0, done.err
+    assert "1 by relatives" in done.out and "1 by antonyms" in done.out
+    assert json.loads((tmp_path / "set.json").read_text()) == {"synonyms_set": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("out.txt", "--threshold", "0.7"), "--threshold is for --to synonyms only"),
+        (("out.txt", "--to", "synonyms", "--dtype", "f16"), "--dtype is for vectors"),
+        (("out.txt", "--to", "synonyms", "--threshold", "2"), "threshold must be above 0 and at most 1"),
+        (("near", "--to", "synonyms"), "exists already"),
+    ],
+)
+def test_synonyms_refuse(cli, near, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    done = cli("convert", near, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert not (tmp_path / "out.txt").exists()

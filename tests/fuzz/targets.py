@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 
 from wordstill import WordVectors, formats
+from wordstill.analysis.expansion import read_decisions
+from wordstill.analysis.ratings import read_ratings
+from wordstill.analysis.synonyms import read_review
+from wordstill.analysis.word_lists import read_tests
 from wordstill.core.resume import CheckpointFile, keep_record, read_record
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus import Corpus, PrepareConfig, prepare
@@ -141,6 +145,10 @@ def _use_subwords(path: Path) -> None:
         table.subwords.vector("kings")
 
 
+LISTS = b'[lists]\nx = "king queen"\na = ["river"]\nb = "house"\n[tests.t]\ntargets = ["x"]\nattributes = ["a", "b"]\n'
+LISTS_JSON = json.dumps(
+    {"lists": {"x": "king", "a": ["river"], "b": "house"}, "tests": {"t": {"targets": ["x"], "attributes": ["a", "b"]}}}
+).encode()
 FLORET = b"3 2 1 2 2 7 < >\n0 1 2\n1 3 4\n2 5 6\n"
 
 
@@ -270,6 +278,12 @@ def _targets() -> list[Target]:
         ),
         _file("fasttext.bin", _fasttext(), _use_subwords),
         _file("floret", FLORET, _use_subwords),
+        _file("tests.toml", LISTS, read_tests),
+        _file("tests.json", LISTS_JSON, read_tests),
+        _file("tests.txt", b"x: king, queen\na: river\nb: house, na\xc3\xafve\n", read_tests),
+        _file("ratings.csv", b'word,rating\nking,5.5\n"a, b",NA\nqueen,1e3\n', read_ratings),
+        _file("decisions.tsv", b"# head\ny\tking\t0.5\n?\tqueen\nn\triver\t-1\n", read_decisions),
+        _file("review.tsv", b"# head\ny\tking\tqueen\t0.5\t\tvectors\nn\ta\tb\n", read_review),
         _text("text.txt", TEXT.encode()),
         _text("text.txt.gz", gzip.compress(TEXT.encode(), mtime=0)),
         _text("text.txt.xz", lzma.compress(TEXT.encode())),

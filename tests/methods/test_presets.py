@@ -41,7 +41,8 @@ X2STATIC = {
     "balance": Row(1.0, 0.0),  # (p) one rate for all words
     "batch": Row(2048, 2048),  # (o) targets; the 128 of Table 1 are texts
     "averaged": Row("subwords", "words"),  # (p) Eq. 3 and 4 are over words
-    "leave_out": Row(False, False),  # (p) Eq. 3 and 4 have the target among its context
+    "leave_out": Row(False, False),
+    "masked": Row(0, 0),  # (p) Eq. 3 and 4 have the target among its context
     "whiten": Row(0.5, None),  # (p) contexts are as the teacher gives them
     "start": Row("zeros", "uniform"),  # (c) within 1 / width
 }

@@ -129,7 +129,7 @@ class _Counts(NamedTuple):
     b: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Cosines:
     cross: Floats
     """Targets and attributes, (targets, attributes)."""
@@ -223,7 +223,7 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Known:
     """The words of a list that a table has."""
 

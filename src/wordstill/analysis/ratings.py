@@ -48,7 +48,7 @@ RATING = Role(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ratings:
     """Words with one or more ratings."""
 

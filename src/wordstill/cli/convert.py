@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.analysis.synonym_export import SYNONYMS, SynonymOptions
 from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, shows_bar
 from wordstill.cli.printing import disk_size, show_facts, show_next, time_text
 
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 wordstill convert glove.840B.300d.txt vectors --top 400000 --dtype f16
 wordstill convert cc.de.300.bin oov.txt --words words.txt
-wordstill convert vectors vectors.kv --to gensim"""
+wordstill convert vectors vectors.kv --to gensim
+wordstill convert vectors synonyms.txt --to synonyms --lexicon ppdb-xl"""
 
 
 def command(
+    *,
     source: Annotated[Path, argument("IN", "A file or folder of word vectors.")],
     target: Annotated[Path, argument("OUT", "What to write.")],
     source_format: Annotated[str | None, option("NAME", "The format of IN; by default detected.", "--from")] = None,
@@ -30,7 +33,8 @@ def command(
         option(
             "NAME",
             "The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
-            "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2.",
+            "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2. synonyms writes no "
+            "vectors, but rules for Lucene, Solr and Elasticsearch.",
             "--to",
         ),
     ] = None,
@@ -53,6 +57,7 @@ def command(
             "--repair",
         ),
     ] = False,
+    synonyms: SynonymOptions,
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
@@ -62,13 +67,20 @@ def command(
     from wordstill.vectors.trim import trim
 
     # All that can be refused is refused before a large file is read.
-    writes = formats.check_target(target, target_format, overwrite=overwrite, dtype=dtype)
+    if target_format == SYNONYMS:
+        export = synonyms.open(target, dtype=dtype, overwrite=overwrite)
+    else:
+        synonyms.refuse()
+        writes = formats.check_target(target, target_format, overwrite=overwrite, dtype=dtype)
     listed = read_word_list(words) if words else None
     start = time.monotonic()
     table = formats.read(
         source, source_format, repair=repair, progress=shows_bar(progress), first=top if words is None else None
     )
     table = trim(table, top=top, dim=dim, words=listed)
+    if target_format == SYNONYMS:
+        export.write(table, source, progress=shows_bar(progress))
+        return
     formats.write(table, target, target_format, overwrite=overwrite, dtype=dtype)
     _report(table, target, writes, time.monotonic() - start)
 

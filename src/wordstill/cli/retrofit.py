@@ -92,7 +92,8 @@ def command(
     given = {name: value for name, value in settings.items() if value is not None}
     retrofitter(method, "", passes=passes, **given)
     known = Lexicon.union(
-        open_lexicon(_place(source), format=lexicon_format, relations=relations or ("synonyms",)) for source in lexicon
+        open_lexicon(lexicon_place(source), format=lexicon_format, relations=relations or ("synonyms",))
+        for source in lexicon
     )
     step = retrofitter(method, known, passes=passes, **given)
     further = None if antonyms is None else _counterfit(antonyms, margin, least_cosine)
@@ -105,7 +106,7 @@ def command(
     show_next(("compare", vectors, out), ("evaluate", out))
 
 
-def _place(source: str) -> str | Path:
+def lexicon_place(source: str) -> str | Path:
     """The file of a lexicon of the registry; anything else as it was given."""
     from wordstill.evaluation import DATASETS
     from wordstill.evaluation.data.locate import locate

@@ -77,6 +77,11 @@ class DistillConfig(Config):
         specs = resolve_specs(self.requests, METHODS, teacher.depth)
         for spec in specs:
             spec.kind.check(spec.config, teacher.width)
+            if getattr(spec.config, "masked", 0) and teacher.tokenizer.mask_id is None:
+                raise UsageError(
+                    f"{spec.label}: the teacher {teacher.config.name} has no mask token for the masked words. "
+                    "Set masked=0, or choose a masked language model with --teacher (teacher=)."
+                )
         if self.occurrences is not None:
             self.occurrences.at_depth(teacher.depth)
         return specs

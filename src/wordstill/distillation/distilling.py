@@ -226,9 +226,10 @@ class Plan:
     """The methods, before they have seen anything."""
 
     def __post_init__(self) -> None:
-        # The stages of the text are the last ones: one up to each snapshot, and one for the rest.
-        text = self.engine.stages[-len(self.snapshots.points) - 1 : -1]
-        for stage, point in zip(text, self.snapshots.points):
+        # As many stages up to each snapshot as for the rest: more than one where words are masked for a method.
+        text = [stage for stage in self.engine.stages if not stage.isolated]
+        size = max(1, len(text) // (len(self.snapshots.points) + 1))
+        for stage, point in zip(text[size - 1 :: size], self.snapshots.points):
             stage.on_end = partial(self._snapshot, point)
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
@@ -366,6 +367,7 @@ def make_plan(
             keeps_best=early_stopping is not None,
             scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
+            texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
         )
         chosen = None
         if kept is not None:

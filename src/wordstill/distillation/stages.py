@@ -25,6 +25,7 @@ from wordstill.teacher import (
     subword_source,
 )
 from wordstill.teacher.batches import batch_arrays
+from wordstill.teacher.masking import Masking
 
 Position = tuple[int, int]
 EPOCH_STRIDE = 1_000_003
@@ -100,20 +101,35 @@ def make_stages(
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
         title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
+        observing = readers if epoch == 1 else learners
+        plain = [method for method in observing if not method.masked_readings]
         start, read = 0, 0
         for end, until in (*pauses, (len(corpus), corpus.n_words)):
             part = start, end
-            text = TextBatches(
-                corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window, part
-            )
-            observing = readers if epoch == 1 else learners
-            stages.append(Stage(title, text, observing, isolated=False, words=until - read))
-            if early_stopping is not None and learners:
-                stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
+            if plain:
+                text = TextBatches(
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window, part
+                )
+                stages.append(Stage(title, text, plain, isolated=False, words=until - read))
+                if early_stopping is not None and learners:
+                    stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
+            for method, number in ((each, number) for each in learners for number in range(each.masked_readings)):
+                text = TextBatches(
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order and order + number, paragraphs=part,
+                    masking=_masking(teacher, method, number, (config.seed, epoch)),
+                )  # fmt: skip
+                shown = f"{title}, masked for {method.name.partition('.')[0]}, {number + 1} of {method.masked_readings}"
+                stages.append(Stage(shown, text, [method], isolated=False, words=until - read))
             start, read = end, until
         if early_stopping is not None and learners:
             stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
+
+
+def _masking(teacher: Teacher, method: Method, number: int, seed: tuple[int, ...]) -> Masking:
+    mask_id = teacher.tokenizer.mask_id
+    assert mask_id is not None, "such methods are refused for a teacher without a mask"
+    return Masking(mask_id, method.masked_keep, number, seed)
 
 
 def _counted_on(early_stopping: EarlyStopping, learners: Sequence[Method], start: int) -> Callable[[int, int], None]:

@@ -139,15 +139,22 @@ class Answers:
         concordance = self.library.concordance(loaded.name)
         if concordance is None:
             note = "Sentences need the prepared text: wordstill explore TABLE --text STORE (see wordstill prepare)."
-            return Sentences(word, other or None, 0, [], [], [], note)
+            return Sentences(word, other or None, 0, [], [], [], False, note)
         most = _bounded(limit, MOST_ANSWERS)
         total = concordance.count(word)
-        missing = None if total else "The word does not occur in this text."
         if not other:
-            return Sentences(word, None, total, concordance.lines(word, most, max(0, offset)), [], [], missing)
+            missing = None if total else f"{word} does not occur in this text."
+            return Sentences(word, None, total, concordance.lines(word, most, max(0, offset)), [], [], False, missing)
         other = loaded.vectors.words[_row(loaded, other)]
+        absent = [each for each in (word, other) if not concordance.count(each)]
+        missing = (
+            f"{' and '.join(absent)} {'do' if len(absent) > 1 else 'does'} not occur in this text." if absent else None
+        )
         together = concordance.together(word, other, most)
-        return Sentences(word, other, total, [], together, concordance.alike(word, other, most), missing)
+        alike = concordance.alike_by_states(word, other, most)
+        by_states = alike is not None
+        pairs = concordance.alike(word, other, most) if alike is None else alike
+        return Sentences(word, other, total, [], together, pairs, by_states, missing)
 
     def analogy(self, a: str, b: str, c: str, table: str = "", rule: str = "3cosadd", topn: int = 10) -> Ranked:
         """A is to b as c is to what."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wordstill.corpus.segment import WordSegmenter
 from wordstill.corpus.store import Corpus
 from wordstill.corpus.vocabulary import Entry, KeyRule, Vocabulary, VocabularyConfig, words_of
+from wordstill.vectors.occurrences import Occurrences, WordUses
 from wordstill.vectors.search import unit_rows
 from wordstill.vectors.sentences import sif_weights, word_frequencies
 from wordstill.vectors.table import WordVectors
@@ -38,12 +39,12 @@ class Line:
 
 @dataclass(frozen=True)
 class LinePair:
-    """An occurrence of each of two words, and how alike the other words of their sentences are."""
+    """An occurrence of each of two words, and how alike they are."""
 
     first: Line
     second: Line
     likeness: float
-    """Cosine of the sentences' means of word vectors, without the two words."""
+    """Cosine of the teacher's states of the two, or of their sentences' means of word vectors without them."""
 
 
 class Concordance:
@@ -84,19 +85,30 @@ class Concordance:
             return []
         without = [self.vectors.index(word) for word in (first, second) if word in self.vectors]
         means = [self._sentence_means(self._sentence_of(some), without) for some in places]
-        likeness = means[0] @ means[1].T
-        same = self._sentence_of(places[0])[:, None] == self._sentence_of(places[1])[None, :]
-        likeness[same] = -np.inf
-        pairs = []
-        for _ in range(min(limit, *likeness.shape)):
-            row, column = np.unravel_index(int(likeness.argmax()), likeness.shape)
-            best = float(likeness[row, column])
-            if best <= 0:
-                break
-            lines = self._line(int(places[0][row]), first), self._line(int(places[1][column]), second)
-            pairs.append(LinePair(*lines, best))
-            likeness[row], likeness[:, column] = -np.inf, -np.inf
-        return pairs
+        sentences = [self._sentence_of(some) for some in places]
+        return [
+            LinePair(self._line(int(places[0][row]), first), self._line(int(places[1][column]), second), likeness)
+            for row, column, likeness in _best_pairs(means[0] @ means[1].T, sentences[0], sentences[1], limit)
+        ]
+
+    @cached_property
+    def states(self) -> Occurrences | None:
+        """Occurrences of this text whose states were kept with the table."""
+        corpus, kept = self.vectors.provenance.get("corpus"), self.vectors.occurrences
+        same = isinstance(corpus, dict) and corpus.get("hash") == self.corpus.hash
+        return kept if same else None
+
+    def alike_by_states(self, first: str, second: str, limit: int) -> list[LinePair] | None:
+        """Pairs of occurrences whose states are nearest, each used once; None where no states were kept."""
+        kept = self.states
+        if kept is None or first not in kept or second not in kept:
+            return None
+        uses = [kept.of(word) for word in (first, second)]
+        likeness = unit_rows(uses[0].states) @ unit_rows(uses[1].states).T
+        pairs = _best_pairs(likeness, uses[0].sentences, uses[1].sentences, limit)
+        return [
+            LinePair(self._use_line(uses[0], row), self._use_line(uses[1], column), best) for row, column, best in pairs
+        ]
 
     def totals(self) -> Numbers:
         """[words] how often each word of the table occurs."""
@@ -113,18 +125,22 @@ class Concordance:
 
     def words_of_sentence(self, sentence: int) -> tuple[str, list[tuple[int, int, int]]]:
         """The text of a sentence, and the row, start and end of every word of the table in it."""
-        corpus, forms = self.corpus, self.corpus.forms
-        ids = corpus.form_ids[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist()
-        text, spans = "", []
-        for number in ids:
-            for slot in range(int(forms.word_offsets[number]), int(forms.word_offsets[number + 1])):
-                if (row := int(self._slot_ids[slot])) >= 0:
-                    start, end = int(forms.word_starts[slot]), int(forms.word_ends[slot])
-                    spans.append((row, len(text) + start, len(text) + end))
-            text += forms[number]
+        text, spans = self._slots_of_sentence(sentence)
         bare = text.lstrip(" ")
         cut = len(text) - len(bare)
-        return bare, [(row, start - cut, end - cut) for row, start, end in spans]
+        known = [(int(self._slot_ids[slot]), start - cut, end - cut) for slot, start, end in spans]
+        return bare, [span for span in known if span[0] >= 0]
+
+    def _slots_of_sentence(self, sentence: int) -> tuple[str, list[tuple[int, int, int]]]:
+        """The text of a sentence, and the slot, start and end of every word in it."""
+        corpus, forms = self.corpus, self.corpus.forms
+        text, spans = "", []
+        for number in corpus.form_ids[corpus.sentences[sentence] : corpus.sentences[sentence + 1]].tolist():
+            for slot in range(int(forms.word_offsets[number]), int(forms.word_offsets[number + 1])):
+                start, end = int(forms.word_starts[slot]), int(forms.word_ends[slot])
+                spans.append((slot, len(text) + start, len(text) + end))
+            text += forms[number]
+        return text, spans
 
     @cached_property
     def _slot_ids(self) -> NDArray[np.int32]:
@@ -173,6 +189,13 @@ class Concordance:
         left, inner, right = _inside(shown, word, self.key)
         return Line(sentence, _end(before + left), inner, _beginning(right + after))
 
+    def _use_line(self, uses: WordUses, number: int) -> Line:
+        """An occurrence by its sentence and the number of its word there."""
+        sentence, first = int(uses.sentences[number]), int(uses.positions[number])
+        text, spans = self._slots_of_sentence(sentence)
+        start, end = spans[first][1], spans[first + int(uses.sizes[number]) - 1][2]
+        return Line(sentence, _end(text[:start]), text[start:end], _beginning(text[end:]))
+
     def _sentence_means(self, sentences: Numbers, without: Sequence[int]) -> NDArray[np.float32]:
         """Unit means of the word vectors of sentences, rare words weighing more; (sentences, dim)."""
         means = np.zeros((len(sentences), self.vectors.dim), dtype=np.float32)
@@ -191,6 +214,20 @@ def _key_rule(vectors: WordVectors) -> KeyRule:
         return "lower" if vocabulary["key"] == "lower" else "none"
     some = vectors.words[:10_000]
     return "none" if any(word != word.lower() for word in some) else "lower"
+
+
+def _best_pairs(
+    likeness: NDArray[np.float32], first: Numbers, second: Numbers, limit: int
+) -> Iterator[tuple[int, int, float]]:
+    """Rows and columns of the largest positive numbers, each used once and none from the same sentence twice."""
+    likeness[first[:, None] == second[None, :]] = -np.inf
+    for _ in range(min(limit, *likeness.shape)):
+        row, column = (int(place) for place in np.unravel_index(int(likeness.argmax()), likeness.shape))
+        best = float(likeness[row, column])
+        if best <= 0:
+            return
+        yield row, column, best
+        likeness[row], likeness[:, column] = -np.inf, -np.inf
 
 
 def _spread(places: Numbers, limit: int, offset: int) -> Numbers:

@@ -110,7 +110,9 @@ class Sentences:
     together: list[Line]
     """Sentences with both words."""
     alike: list[LinePair]
-    """Pairs of sentences, one with each word, whose other words are most alike."""
+    """Pairs of sentences, one with each word, that are most alike."""
+    by_states: bool
+    """Whether the teacher's states of the two words were compared, or only the other words of the sentences."""
     note: str | None
     """What is missing, and how to get it."""
 

@@ -49,6 +49,8 @@ class RunContext:
     """How often they are scored in all, after epochs and between."""
     length: Length = "raw"
     """What the lengths of rows say."""
+    texts: int = 1
+    """How many texts the teacher reads each time: sentences or paragraphs."""
 
     whole: RunContext | None = None
     """The run that a snapshot is taken of; None for a run itself."""
@@ -72,6 +74,8 @@ class Method(Configurable, ABC):
 
     Attributes:
         reads_text: Whether it observes running text.
+        masked_readings: If not 0, it observes text with a masked word in each, so many times, and no other text.
+        masked_keep: Which words can be masked then: the probability for an occurrence of each [V].
         makes_table: Whether it has a table to finish; otherwise what it keeps is attached to the others' tables.
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
@@ -81,6 +85,8 @@ class Method(Configurable, ABC):
     """
 
     reads_text: ClassVar[bool] = True
+    masked_readings: int = 0
+    masked_keep: NDArray[np.float32]
     makes_table: ClassVar[bool] = True
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False

@@ -35,6 +35,9 @@ class X2StaticConfig(LearnerConfig):
     """Whether a context is the mean of a sentence's subwords or of its words."""
     leave_out: bool = False
     """Leave the target's own states out of its context."""
+    masked: Annotated[int, Range(0, 1_000)] = 0
+    """Let the teacher read each text so many times with one word masked, another one each time; these are the
+    targets. 0 reads the text once, with nothing masked, for all its targets."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.5
     """Centre contexts and multiply them by this power of their inverse covariance; none leaves them as they
     are."""
@@ -78,6 +81,10 @@ class X2Static(Learner):
     Inputs: running text. Words that never were a target are left out.
     Cost: for each target 1 + negatives rows are read and written; memory vocabulary x width float32, thrice
     that with Adam.
+    ``masked=n`` takes the better pair that section 3.1 names and rejects for its cost: the context of a target in
+    which the target is masked. It is sampled: n readings of the text, apart from that of other methods, give n
+    targets of each sentence (or paragraph); a sentence of k words would take k readings for all of them. Every
+    subword of the target is masked.
     Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
     `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
 
@@ -99,6 +106,11 @@ class X2Static(Learner):
 
     def __init__(self, config: X2StaticConfig, run: RunContext) -> None:
         super().__init__(config, run)
+        if config.masked:
+            self.masked_readings, self.masked_keep = config.masked, self.sampler.keep
+            # Of the targets that subsampling leaves, only so many of each text are learnt from.
+            left = float(self.sampler.expected_positives.sum())
+            self.sampler.expected_positives *= min(1.0, config.masked * run.texts / max(left, 1.0))
         initial = torch.zeros(len(run.vocabulary), run.width, device=run.device)
         if config.start == "uniform":
             initial.uniform_(-1 / run.width, 1 / run.width, generator=self._generator())
@@ -109,7 +121,9 @@ class X2Static(Learner):
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
-        targets = states.to_device(self._targets(states.batch.host_word_ids))
+        masked = states.batch.masked
+        chosen = self._targets(states.batch.host_word_ids) if masked is None else self.host_rng().permutation(masked)
+        targets = states.to_device(chosen)
         config = self.config
         self._whiten(states)
         contexts = sentence_contexts(states, targets, config.layer, config.averaged, leave_out=config.leave_out)

@@ -22,6 +22,10 @@ GPU_WINDOWS = 64
 262,144 words in about a minute."""
 
 
+MOST_SHARDS = 1024
+"""Of running text: a driver that adds up more parts than that would be slower than many GPUs."""
+
+
 @dataclass(frozen=True)
 class Shard(Config):
     """A range of windows of one stage. Batches are formed inside windows, so no shard shares one with another."""
@@ -68,7 +72,7 @@ def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool =
             raise UsageError("Only a text that is read from beginning to end can be read in shards.")
         edges = [*stage.batches.starts(), len(stage.batches)]
         words = _words_before(plan, stage.batches, edges)
-        step = _windows_in_shard(plan, stage.isolated, shard_words)
+        step = max(_windows_in_shard(plan, stage.isolated, shard_words), -(-(len(edges) - 1) // MOST_SHARDS))
         for first in range(0, len(edges) - 1, step):
             last = min(first + step, len(edges) - 1)
             size = int(words[last] - words[first])

@@ -87,7 +87,7 @@ def distill_in_shards(
     """
     target = Path(out)
     refuse_learners(config)
-    if scale.workers is not None:
+    if scale.workers is not None and scale.ray is None:
         refuse_too_many(scale.workers, usable_cores())
     config = with_shard_words(config, scale.shard_words)
     refuse_foreign(target, REPLACEABLE)
@@ -177,6 +177,10 @@ def refuse_learners(config: DistillConfig) -> None:
 def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger) -> Pool:
     teacher = plan.engine.teacher
     job = Job(plan.corpus.path.resolve(), config, teacher.choice.name, plan.recipe.to_json())
+    if scale.ray is not None:
+        from wordstill.scale.cluster import ClusterPool
+
+        return ClusterPool(job, scale.ray, ledger.folder, scale.workers)
     if scale.workers is None:
         return InlinePool(ShardReader.of(plan), ledger.folder)
     return ProcessPool(job, scale.workers, ledger.folder)

@@ -64,6 +64,8 @@ class Batch:
     """How many sentences were longer than the teacher's limit and lost their end."""
     source_sentences: Ints | None = None
     """[B] number of each text's first sentence in the corpus; None for anything but running text."""
+    masked: Ints | None = None
+    """[M] numbers of the words whose subwords were masked, at most one in a text; None where all can be read."""
 
     @property
     def lengths(self) -> Ints:
@@ -71,7 +73,7 @@ class Batch:
         return np.diff(self.text_offsets)
 
 
-ON_HOST = ("n_words", "source_ids", "n_truncated", "source_sentences")
+ON_HOST = ("n_words", "source_ids", "n_truncated", "source_sentences", "masked")
 FIELDS = tuple(field.name for field in fields(Batch) if field.name not in ON_HOST)
 """What a device has of a batch."""
 
@@ -104,6 +106,7 @@ class DeviceBatch:
     """[K] numbers of the words that are in the vocabulary."""
     arrival: Any = None
     """Event of the GPU when it is there."""
+    masked: Ints | None = None
 
     @property
     def device(self) -> torch.device:
@@ -158,6 +161,7 @@ class DeviceLoader:
             torch.from_numpy(batch.word_ids),
             **dict(zip((*FIELDS, "known"), torch.split(sent, sizes))),
             arrival=arrival,
+            masked=batch.masked,
         )
 
 

@@ -19,6 +19,7 @@ from wordstill.teacher.arrays import HOST, DeviceArrays, HostArrays
 from wordstill.teacher.assembly import Assembler
 from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch, made_on_device
 from wordstill.teacher.gathering import FormTable, Passage, SubwordTable
+from wordstill.teacher.masking import Masking
 from wordstill.teacher.planning import plan_batches, plan_texts
 from wordstill.teacher.subwords import FormSubwords, SubwordSource
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
@@ -107,6 +108,7 @@ class TextBatches(ResumableBatches):
         arrays: Where batches are made, see `batch_arrays`.
         window_forms: Forms of a window, which is planned as a whole; None suits the budget.
         paragraphs: The first paragraph and the one after the last; None reads all.
+        masking: Masks words of every batch, which must be made on the host; None masks none.
     """
 
     def __init__(
@@ -120,7 +122,9 @@ class TextBatches(ResumableBatches):
         arrays: HostArrays = HOST,
         window_forms: int | None = None,
         paragraphs: tuple[int, int] | None = None,
+        masking: Masking | None = None,
     ) -> None:
+        self.masking = masking
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
         self.first, self.end = paragraphs or (0, len(corpus))
         self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW[config.packed] * config.budget)
@@ -161,7 +165,8 @@ class TextBatches(ResumableBatches):
         return self.source.read(texts).text_lengths
 
     def _on_host(self, texts: Ints) -> Batch:
-        return self._assembled(self.source.read(texts[:, :2]), texts)
+        batch = self._assembled(self.source.read(texts[:, :2]), texts)
+        return batch if self.masking is None else self.masking(batch, int(texts[0, 0]))
 
     def _on_device(self, forms: _FormsOnDevice, passage: Passage, texts: Ints, totals: Ints) -> DeviceBatch:
         with forms.arrays.aside():

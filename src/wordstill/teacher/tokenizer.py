@@ -77,6 +77,7 @@ class SubwordTokenizer:
         suffix: Ids of those after it.
         pad_id: What fills the shorter texts of a batch.
         unknown_id: What stands for characters that it does not know, -1 if it knows all.
+        mask_id: What stands for a word that is hidden; None if it has no such token.
         max_length: Longest text that the tokenizer allows.
         definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
 
@@ -100,6 +101,7 @@ class SubwordTokenizer:
         self.backend = read_specials_as_text(plain)
         self.pad_id, self.max_length = int(tokenizer.pad_token_id or 0), int(tokenizer.model_max_length)
         self.unknown_id = -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
+        self.mask_id = None if tokenizer.mask_token_id is None else int(tokenizer.mask_token_id)
         self.prefix, self.suffix = specials_around(self.backend, name)
         self._space_ids = _space_ids(self.backend)
 

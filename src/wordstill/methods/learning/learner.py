@@ -105,7 +105,8 @@ class Learner(Method):
     @property
     def scheduled_rate(self) -> float:
         """The learning rate now: it falls linearly with the words read."""
-        done = min(1.0, int(self.clock.counts[WORDS]) / (self.run.epochs * self.run.words))
+        readings = self.run.epochs * max(1, self.masked_readings)
+        done = min(1.0, int(self.clock.counts[WORDS]) / (readings * self.run.words))
         return self.config.rate * (1 - (1 - self.config.final_rate) * done)
 
     @abstractmethod

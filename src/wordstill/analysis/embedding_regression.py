@@ -1,0 +1,220 @@
+"""Embedding regression: how a word's vector depends on fields of the documents it stands in.
+
+The rows are documents, or cells of documents with the same fields: a vector of the word in each, the mean over its
+uses, and how many uses that was. Weighted least squares gives one coefficient vector for each column of the design,
+B = (X' W X)^-1 X' W Y, and its length says how much the field moves the meaning (Rodriguez, Spirling and Stewart 2023,
+whose vectors are means of context vectors; any vectors of one space will do).
+
+Lengths are biased upwards, as any length of a noisy vector is. The jackknife over rows corrects that: of the squared
+length θ it takes n θ - (n - 1) mean θ(-i), where θ(-i) leaves row i out; leverages give every θ(-i) without a second
+regression. The standard error is the jackknife's too. The p-value permutes what is left of the vectors after the other
+columns were fitted (Freedman and Lane 1983).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wordstill.errors import DataError, UsageError
+from wordstill.evaluation.data.fields import finite_number
+from wordstill.evaluation.statistics import Floats, Interval, checked_seed
+
+INTERCEPT = "intercept"
+PERMUTATIONS = 1000
+BLOCK = 64
+NORMAL = 1.959963984540054
+"""The 97.5 % quantile of the normal distribution."""
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+FULL_LEVERAGE = 1 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A matrix of fields, one row for each document that has all of them."""
+
+    names: tuple[str, ...]
+    """Of the columns: ``intercept``, ``year`` for a number, ``party=Labour`` for a level of a category."""
+    matrix: Floats
+    """(rows, columns)"""
+    kept: tuple[int, ...]
+    """Which of the given documents the rows are; the others lack a field."""
+    references: Mapping[str, str] = field(default_factory=dict)
+    """By category: the level that the others are compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficient:
+    """How much one column moves the vector."""
+
+    name: str
+    norm: float
+    """Length of the coefficient, corrected for bias; 0 where noise alone would be as long."""
+    plain_norm: float
+    """Length without the correction."""
+    interval: Interval
+    """95 %, of the corrected length."""
+    p_value: float
+    vector: Floats = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingRegression:
+    """A word's vector as a function of fields."""
+
+    design: Design
+    coefficients: tuple[Coefficient, ...]
+    """Of every column but the intercept."""
+    intercept: Floats = field(repr=False)
+    rows: int
+    uses: float
+    """Sum of the weights."""
+
+    def predict(self, values: Mapping[str, Any]) -> Floats:
+        """The vector for given fields; columns are named as in the design, absent ones count as 0."""
+        for name in values:
+            if name not in self.design.names:
+                raise UsageError(f"There is no column {name!r}. Columns: {', '.join(self.design.names)}.")
+        moved = (float(values.get(one.name, 0)) * one.vector for one in self.coefficients)
+        predicted: Floats = self.intercept + sum(moved, np.zeros_like(self.intercept))
+        return predicted
+
+
+def make_design(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> Design:
+    """The design of some fields: a number is a column, a category a column for each level but its first.
+
+    Args:
+        documents: The fields of each, by name. A field is a number where every value is.
+        fields: Which to use.
+    """
+    if not fields:
+        raise UsageError("No field was named. Name at least one to regress on.")
+    for name in fields:
+        if not any(name in document for document in documents):
+            known = sorted({key for document in documents for key in document})
+            raise DataError(f"No document has the field {name!r}. Fields: {', '.join(map(repr, known)) or 'none'}.")
+    texts = [[_text(document.get(name)) for name in fields] for document in documents]
+    kept = tuple(row for row, values in enumerate(texts) if None not in values)
+    names, columns, references = [INTERCEPT], [np.ones(len(kept))], {}
+    for place, name in enumerate(fields):
+        values = [str(texts[row][place]) for row in kept]
+        if len(set(values)) < 2:
+            raise DataError(f"The field {name!r} has {len(set(values))} value(s) in the documents, expected 2 or more.")
+        numbers = [finite_number(value) for value in values]
+        if None not in numbers:
+            names.append(name)
+            columns.append(np.array(numbers, dtype=np.float64))
+            continue
+        first, *levels = sorted(set(values))
+        references[name] = first
+        for level in levels:
+            names.append(f"{name}={level}")
+            columns.append(np.array([float(value == level) for value in values]))
+    return Design(tuple(names), np.stack(columns, axis=1), kept, references)
+
+
+def embedding_regression(
+    vectors: Floats, design: Design, counts: Floats | None = None, *, permutations: int = PERMUTATIONS, seed: int = 0
+) -> EmbeddingRegression:
+    """Regress vectors on a design.
+
+    Args:
+        vectors: The word in each row of the design, (rows, dim).
+        design: See `make_design`.
+        counts: Uses in each row, above 0: the weights. None counts all rows the same.
+        permutations: For the p-values, (reached + 1) / (permutations + 1).
+        seed: Of the permutations.
+    """
+    weights = np.ones(len(vectors)) if counts is None else np.asarray(counts, dtype=np.float64)
+    fitted = _Fit.of(np.asarray(vectors, dtype=np.float64), design, weights)
+    random = np.random.default_rng(checked_seed(seed))
+    columns = range(1, len(design.names))
+    coefficients = tuple(_coefficient(fitted, design.names[column], column, permutations, random) for column in columns)
+    return EmbeddingRegression(design, coefficients, fitted.coefficients[0], len(vectors), float(weights.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    design: Floats
+    """Rows times the square root of their weight, (rows, columns)."""
+    vectors: Floats
+    """The same, (rows, dim)."""
+    inverse: Floats
+    """Pseudo-inverse of the design, (columns, rows)."""
+    coefficients: Floats
+    """(columns, dim)"""
+
+    @classmethod
+    def of(cls, vectors: Floats, design: Design, weights: Floats) -> _Fit:
+        rows, columns = design.matrix.shape
+        if vectors.ndim != 2 or len(vectors) != rows or weights.shape != (rows,):
+            raise UsageError(f"There are vectors of shape {vectors.shape} and {weights.shape} counts for {rows} rows.")
+        if not np.isfinite(vectors).all() or not (np.isfinite(weights) & (weights > 0)).all():
+            raise DataError("Vectors must be finite and counts above 0.")
+        if rows < columns + 2:
+            raise DataError(f"{rows} rows are too few for {columns} columns; expected {columns + 2} or more.")
+        root = np.sqrt(weights)[:, None]
+        scaled = design.matrix * root
+        if np.linalg.matrix_rank(scaled / np.linalg.norm(scaled, axis=0)) < columns:
+            raise DataError(
+                f"The columns {', '.join(design.names)} depend on each other, so that none has an effect of its own. "
+                "Leave out a field that follows from the others."
+            )
+        inverse: Floats = np.asarray(np.linalg.pinv(scaled), dtype=np.float64)
+        return cls(scaled, vectors * root, inverse, inverse @ (vectors * root))
+
+
+def _coefficient(fit: _Fit, name: str, column: int, permutations: int, random: np.random.Generator) -> Coefficient:
+    vector = fit.coefficients[column]
+    square = float(vector @ vector)
+    corrected, error = _jackknife(fit, column, square)
+    low, high = (math.sqrt(max(0.0, corrected + sign * NORMAL * error)) for sign in (-1, 1))
+    return Coefficient(
+        name,
+        math.sqrt(max(0.0, corrected)),
+        math.sqrt(square),
+        Interval(low, high),
+        _p_value(fit, column, square, permutations, random),
+        vector,
+    )
+
+
+def _jackknife(fit: _Fit, column: int, square: float) -> tuple[float, float]:
+    """The squared length of a coefficient without bias, and its standard error."""
+    residuals = fit.vectors - fit.design @ fit.coefficients
+    leverage = np.einsum("ij,ji->i", fit.design, fit.inverse)
+    free = leverage < FULL_LEVERAGE
+    if not free.all():
+        # A row that alone decides a coefficient cannot be left out.
+        raise DataError(f"{int((~free).sum())} row(s) alone decide a coefficient. Leave out fields with rare levels.")
+    steps = residuals * (fit.inverse[column] / (1 - leverage))[:, None]
+    without = ((fit.coefficients[column] - steps) ** 2).sum(axis=1)
+    rows = len(without)
+    corrected = rows * square - (rows - 1) * float(without.mean())
+    error = math.sqrt((rows - 1) / rows * float(((without - without.mean()) ** 2).sum()))
+    return corrected, error
+
+
+def _p_value(fit: _Fit, column: int, square: float, permutations: int, random: np.random.Generator) -> float:
+    """The share of permutations in which the coefficient is at least as long."""
+    others = np.delete(fit.design, column, axis=1)
+    left = fit.vectors - others @ (np.linalg.pinv(others) @ fit.vectors)
+    # What the other columns explain adds nothing to this coefficient, so only the rest is permuted.
+    row = fit.inverse[column]
+    reached = 0
+    for start in range(0, permutations, BLOCK):
+        shuffled = np.stack([row[random.permutation(len(row))] for _ in range(min(BLOCK, permutations - start))])
+        reached += int((((shuffled @ left) ** 2).sum(axis=1) >= square * (1 - 1e-12)).sum())
+    return (reached + 1) / (permutations + 1)
+
+
+def _text(value: Any) -> str | None:
+    """A field as text; None where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)) or isinstance(value, list | dict):
+        return None
+    text = str(value).strip()
+    return None if text.lower() in MISSING else text

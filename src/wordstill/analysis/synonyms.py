@@ -1,0 +1,235 @@
+"""Synonyms from a table, with everything that a reviewer needs: mutual neighbors, without opposites and mere relatives.
+
+A pair of words is a candidate if each is among the nearest of the other and their cosine reaches a threshold. A lexicon
+decides where it knows both words: pairs that it links stay, others are mere relatives. Opposites go by a lexicon of
+antonyms and by the directions that its pairs show (`wordstill.analysis.opposites`). Vectors decide about the rest,
+which is mostly names, inflected forms and the terms of the user's own field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.analysis.opposites import Opposites, Pairs, learn_opposites
+from wordstill.core.files import atomic_file
+from wordstill.core.guard import reading
+from wordstill.core.progress import count_bar
+from wordstill.core.text_io import numbered_lines
+from wordstill.errors import DataError, UsageError
+from wordstill.vectors.search import nearest
+
+if TYPE_CHECKING:
+    from wordstill.postprocess.retrofit import Lexicon
+    from wordstill.vectors import WordVectors
+
+THRESHOLD, NEIGHBORS = 0.6, 10
+STEM, SHORTEST_STEM = 0.6, 3
+"""Words are forms of one if they begin alike for so much of the longer one, and for so many letters."""
+HEAD = "# y or n\tword\tother\tcosine\topposite\treason\n"
+REVIEWED = "review"
+
+
+class Pair(NamedTuple):
+    """Two words that may be synonyms, and what became of them."""
+
+    word: str
+    other: str
+    cosine: float
+    kept: bool
+    reason: str
+    """``vectors``, ``lexicon`` or ``review``; ``antonyms``, ``opposite direction``, ``relatives``, ``same stem``."""
+    opposite: float | None = None
+    """The score along the directions of opposites, where they were learned."""
+
+
+@dataclass(frozen=True)
+class Synonyms:
+    """The pairs of a table, best first."""
+
+    pairs: tuple[Pair, ...]
+    skipped: int
+    """Words of the table without a letter, which search engines drop."""
+    opposites: Opposites | None = None
+    agreement: float | None = None
+    """Of the pairs whose words the lexicon both knows, the share that it links; None if it knows none."""
+
+    def kept(self) -> list[Pair]:
+        """The pairs to use."""
+        return [pair for pair in self.pairs if pair.kept]
+
+
+def find_synonyms(
+    table: WordVectors,
+    *,
+    threshold: float = THRESHOLD,
+    neighbors: int = NEIGHBORS,
+    lexicon: Lexicon | None = None,
+    relatives: Lexicon | None = None,
+    antonyms: Lexicon | None = None,
+    reviewed: Mapping[tuple[str, str], bool] | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Synonyms:
+    """Find the synonyms of a table.
+
+    Args:
+        table: Every word with a letter is compared with every other.
+        threshold: Least cosine of a pair.
+        neighbors: How many of the nearest words of each must have the other among them.
+        lexicon: Pairs of synonyms, such as a wordnet's.
+        relatives: Links of another kind, such as a wordnet's hypernyms: their words too are known to the lexicon.
+        antonyms: Pairs of opposites.
+        reviewed: Decisions of a reviewer, by pair in alphabetical order; they come before all else.
+        seed: Of the folds on which the bound for opposites is found.
+        progress: Show progress.
+    """
+    if not 0 < threshold <= 1 or neighbors < 1:
+        raise UsageError(f"threshold must be above 0 and at most 1, neighbors 1 or more; got {threshold}, {neighbors}.")
+    usable = np.array([_has_letter(word) for word in table.words], dtype=np.bool_)
+    pairs = _mutual(table, np.flatnonzero(usable), threshold, neighbors, progress=progress)
+    alike, apart = (_rows_of_links(table, links) for links in (lexicon, antonyms))
+    known = {row for part in (lexicon, relatives) if part is not None for row in _rows(table, part) if row is not None}
+    apart_set = set(map(tuple, apart.tolist()))
+    alike = np.array([pair for pair in alike.tolist() if tuple(pair) not in apart_set], dtype=np.int64).reshape(-1, 2)
+    opposites = learn_opposites(table.unit, apart, alike, seed)
+    rows = np.array([(one, other) for one, other, _ in pairs], dtype=np.int64).reshape(-1, 2)
+    scores = None if opposites is None else opposites.scores(table.unit, rows)
+    judge = _Judge(table, set(map(tuple, alike.tolist())), apart_set, known, reviewed or {})
+    found = []
+    for number, (one, other, cosine) in enumerate(pairs):
+        score = None if scores is None else float(scores[number])
+        beyond = score is not None and opposites is not None and score > opposites.bound
+        kept, reason = judge.decide(one, other, opposite=beyond)
+        first, second = sorted((table.words[one], table.words[other]))
+        found.append(Pair(first, second, cosine, kept, reason, score))
+    found.sort(key=lambda pair: (-pair.cosine, pair.word, pair.other))
+    judged = [(one, other) in judge.alike for one, other, _ in pairs if one in known and other in known]
+    agreement = float(np.mean(judged)) if judged else None
+    return Synonyms(tuple(found), int((~usable).sum()), opposites, agreement)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    table: WordVectors
+    alike: set[tuple[int, ...]]
+    apart: set[tuple[int, ...]]
+    known: set[int]
+    """Rows that the lexicon has."""
+    reviewed: Mapping[tuple[str, str], bool]
+
+    def decide(self, one: int, other: int, *, opposite: bool) -> tuple[bool, str]:
+        """Whether two rows, the smaller first, are synonyms, and why."""
+        first, second = sorted((self.table.words[one], self.table.words[other]))
+        if (first, second) in self.reviewed:
+            return self.reviewed[first, second], REVIEWED
+        if (one, other) in self.apart:
+            return False, "antonyms"
+        if (one, other) in self.alike:
+            return True, "lexicon"
+        if _same_stem(spoken(first).casefold(), spoken(second).casefold()):
+            return False, "same stem"
+        if opposite:
+            return False, "opposite direction"
+        if one in self.known and other in self.known:
+            return False, "relatives"
+        return True, "vectors"
+
+
+def spoken(word: str) -> str:
+    """A word as people type it: an underscore between words is a space."""
+    return " ".join(word.replace("_", " ").split())
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words look like forms of one, which search engines match by stemming."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
+    return one == other or common >= max(SHORTEST_STEM, STEM * max(len(one), len(other)))
+
+
+def write_review(path: Path, found: Synonyms) -> None:
+    """Write every pair with its decision and reason, tab-separated, for a reviewer."""
+    lines = (
+        "\t".join(
+            [
+                "y" if pair.kept else "n",
+                pair.word,
+                pair.other,
+                f"{pair.cosine:.4f}",
+                "" if pair.opposite is None else f"{pair.opposite:.4f}",
+                pair.reason,
+            ]
+        )
+        for pair in found.pairs
+    )
+    with atomic_file(path) as handle:
+        handle.write("".join([HEAD, *(f"{line}\n" for line in lines)]).encode())
+
+
+def read_review(path: Path) -> dict[tuple[str, str], bool]:
+    """The decisions of a file of `write_review`, changed by a reviewer, by pair in alphabetical order."""
+    found = {}
+    with reading(path):
+        for number, line in numbered_lines(path):
+            if not line.strip() or line.startswith("#"):
+                continue
+            mark, *words = (field.strip() for field in line.split("\t"))
+            if mark not in ("y", "n") or len(words) < 2 or not all(words[:2]):
+                raise DataError(f"{path}:{number}: expected y or n and two words between tabs, but got {line[:80]!r}.")
+            first, second = sorted(words[:2])
+            found[first, second] = mark == "y"
+    return found
+
+
+def _has_letter(word: str) -> bool:
+    # Tabs and line ends cannot stand in the files; an engine refuses a rule whose words its analyzer drops.
+    return any(character.isalpha() for character in word) and not any(mark in word for mark in "\t\n\r")
+
+
+def _mutual(
+    table: WordVectors, rows: NDArray[np.int64], threshold: float, neighbors: int, *, progress: bool
+) -> list[tuple[int, int, float]]:
+    """Pairs of rows, the smaller first, that are near enough and among the nearest of each other, with the cosine."""
+    unit = table.unit[rows]
+    near: dict[tuple[int, int], float] = {}
+    mutual = []
+    with count_bar("synonyms", len(rows), "words", show=progress) as bar:
+        own = [[number] for number in range(len(rows))]
+        for number, (others, scores) in enumerate(nearest(unit, unit, neighbors, own)):
+            for other, score in zip(others[scores >= threshold].tolist(), scores.tolist()):
+                if other > number:
+                    near[number, other] = score
+                elif (other, number) in near:
+                    mutual.append((int(rows[other]), int(rows[number]), near[other, number]))
+            bar.update()
+    return mutual
+
+
+def _rows_of_links(table: WordVectors, lexicon: Lexicon | None) -> Pairs:
+    """The links of a lexicon between words of the table, the smaller row first, each once."""
+    if lexicon is None:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def ends() -> Iterator[tuple[int, int]]:
+        for one, other in zip(lexicon.first.tolist(), lexicon.second.tolist()):
+            if (first := rows[one]) is not None and (second := rows[other]) is not None and first != second:
+                yield min(first, second), max(first, second)
+
+    rows = _rows(table, lexicon)
+    return np.array(sorted(set(ends())), dtype=np.int64).reshape(-1, 2)
+
+
+def _rows(table: WordVectors, lexicon: Lexicon) -> list[int | None]:
+    """The row of each word of a lexicon: as written, with underscores, or in lower case."""
+
+    def row(word: str) -> int | None:
+        forms = (word, word.replace(" ", "_"), word.lower())
+        return next((table.index(form) for form in forms if form in table), None)
+
+    return [row(word) for word in lexicon.words]
