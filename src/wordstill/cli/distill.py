@@ -32,6 +32,7 @@ EXAMPLES = """\
 wordstill distill corpus.txt --out vectors
 wordstill distill store --method still --method ase:layer=all --words my-words.txt --out vectors
 wordstill distill store --method x2static:preset=paper --epochs 2 --out vectors
+wordstill distill speeches.csv --group date --bins decade --out vectors
 wordstill distill store --method ase --snapshots 1M,3M,10M --out sizes
 wordstill distill store --occurrences 50 --out vectors
 wordstill distill store --teacher ./my-model --out vectors --dry-run"""
@@ -160,6 +161,23 @@ def command(
     profile: Annotated[
         bool, flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN)
     ] = False,
+    folds: Annotated[
+        int | None,
+        option(
+            "N",
+            "Also keep rows for N folds of documents, per group on average, for error bars and tests; by default 10 if "
+            "the text has groups, else 0.",
+            panel=options.GROUPS,
+            min=0,
+        ),
+    ] = None,
+    enough: Annotated[
+        int, option("N", "Words that occur this often have rows by fold.", panel=options.GROUPS, min=1)
+    ] = 20,
+    track: Annotated[
+        Path | None,
+        option("FILE", "Words, one per line: only these have rows by fold, however rare.", panel=options.GROUPS),
+    ] = None,
     kept: OccurrenceOptions,
     scale: ScaleOptions,
     text: options.TextOptions,
@@ -172,6 +190,7 @@ def command(
     same command resumes a run that was stopped.
     """
     with needs_models("wordstill distill"):
+        from wordstill.corpus import Vocabulary
         from wordstill.distillation import DistillConfig
         from wordstill.distillation.snapshots import read_sizes
     config = DistillConfig(
@@ -188,6 +207,9 @@ def command(
         snapshots=() if snapshots is None else read_sizes(snapshots),
         occurrences=kept.config(),
         checkpoint_seconds=60 * checkpoint_minutes,
+        folds=folds,
+        enough=enough,
+        track=Vocabulary.read_word_list(track) if track is not None else (),
     )
     options.output_folder(out)
     _warn_of_idle_settings(config)
@@ -268,10 +290,8 @@ def show_dry_run(
 
 
 def _show_recipe(recipe: Recipe) -> None:
-    from dataclasses import asdict
-
     typer.echo("Recipe")
-    for part, value in asdict(recipe).items():
+    for part, value in recipe.facts().items():
         if isinstance(value, dict):
             typer.echo(f" {part}")
             show_facts({name: _value(inner) for name, inner in value.items()})
@@ -298,6 +318,9 @@ def _show_estimate(estimate: Estimate) -> None:
         facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
     if estimate.device_memory is not None:
         facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
+    if estimate.cells:
+        place = "on disk" if estimate.cells_on_disk else "of that memory"
+        facts["folds"] = f"{estimate.cells:,} rows of words in folds, {size_text(estimate.cell_bytes)} {place}"
     facts["result"] = f"{least}{size_text(estimate.artifact)} on disk"
     kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
     facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wordstill.core.settings import Config
+from wordstill.corpus.division.grouping import Grouping
 from wordstill.corpus.filters import get_filter
-from wordstill.corpus.grouping import Grouping
 from wordstill.corpus.segmenters import SEGMENTERS
 from wordstill.errors import UsageError, unknown_name
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayWriter, RunIndex
-from wordstill.corpus.grouping import MOST_GROUPS, in_order
+from wordstill.corpus.division.grouping import MOST_GROUPS, in_order
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard
 from wordstill.errors import DataError, WordstillError

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
-from wordstill.core.settings import SEEDS, Config, Range
+from wordstill.core.settings import SEEDS, Config, Configured, Range, Spec, configure, field_kinds
 from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.errors import UsageError
-from wordstill.methods import METHODS
+from wordstill.methods import METHODS, Method
 from wordstill.methods.base import Length
 from wordstill.methods.occurrence_states import OccurrenceConfig
-from wordstill.methods.specification import MethodRequest, MethodSpec, parse_specs, resolve_specs
+from wordstill.methods.specification import LAYER, MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.batches import Place
@@ -52,10 +52,21 @@ class DistillConfig(Config):
     occurrences: OccurrenceConfig | None = None
     """Which occurrences are kept beside the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
+    folds: Annotated[int | None, Range(0, 1000)] = None
+    """Folds of documents, for each group on average, whose rows are kept as well; 0 keeps none. None takes 20, or
+    10 for each group, of a text that was prepared with groups, and keeps none of others."""
+    enough: Annotated[int, Range(1)] = 20
+    """Words that occur so often have rows by fold."""
+    track: tuple[str, ...] = ()
+    """The words that have rows by fold, however rare they are; empty takes all that occur often enough."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         requests = self.requests
+        if self.folds or self.track:
+            refuse_without_folds(requests)
+        if self.track and self.folds == 0:
+            raise UsageError("Words to track need folds; got folds=0.")
         if not self.snapshots:
             return
         if self.epochs > 1:
@@ -87,16 +98,28 @@ class DistillConfig(Config):
         return specs
 
 
+def refuse_without_folds(specs: Sequence[Configured[Method]]) -> None:
+    """Refuse methods that cannot make rows for parts of a text."""
+    for spec in specs:
+        if not spec.kind.has_folds(spec.config):
+            able = [name for name, kind in METHODS.items() if kind.has_folds(_usual(kind))]
+            raise UsageError(
+                f"{spec.label} keeps no sums that could be divided by group or fold; {', '.join(able)} do. Use one of "
+                "them, or --folds 0 (folds=0)."
+            )
+
+
+def _usual(kind: type[Method]) -> object:
+    return configure(Spec(kind.name, {}), kind, **({LAYER: 0} if LAYER in field_kinds(kind.config_type) else {})).config
+
+
 PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
     "teacher": (TeacherConfig, {"teacher": "name", "device": "device", "dtype": "dtype"}),
     "vocabulary": (
         VocabularyConfig,
         {"min_count": "min_count", "max_vocab": "max_size", "words": "words", "key": "key"},
     ),
-    "prepare": (
-        PrepareConfig,
-        {"format": "format", "field": "field", "language": "language", "segmenter": "segmenter"},
-    ),
+    "prepare": (PrepareConfig, {name: name for name in ("format", "field", "language", "segmenter", "group", "bins")}),
 }
 """Which arguments of `distill` belong to which part of the config, and what they are called there."""
 

@@ -30,9 +30,10 @@ from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig, one_config
 from wordstill.distillation.early_stopping import EarlyStopping
 from wordstill.distillation.engine import Engine
+from wordstill.distillation.folding import fold_facts, make_cells, table_maker
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.results import REPLACEABLE, place_of, write_artifacts
+from wordstill.distillation.result_files import REPLACEABLE, place_of, write_artifacts
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
@@ -64,6 +65,9 @@ def distill(
     field: str | None = None,
     language: str | None = None,
     segmenter: str | None = None,
+    group: str | None = None,
+    bins: str | None = None,
+    folds: int | None = None,
     read: Unit | None = None,
     epochs: int | None = None,
     seed: int | None = None,
@@ -94,6 +98,9 @@ def distill(
         field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
         language: Keep only paragraphs in this language, such as ``en``.
         segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        group: Which group each document belongs to: a JSONL field or a column, ``folder`` or ``file:REGEX``.
+        bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
         epochs: How often methods that learn step by step read the text.
         seed: Random seed.
@@ -136,6 +143,9 @@ def distill(
         field=field,
         language=language,
         segmenter=segmenter,
+        group=group,
+        bins=bins,
+        folds=folds,
         read=read,
         epochs=epochs,
         seed=seed,
@@ -294,7 +304,9 @@ def load(
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    with preparing(paths, config.prepare, work, progress=progress) as text:
+    # Folds are of documents, unless the text was prepared without them.
+    prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
+    with preparing(paths, prepare, work, progress=progress) as text:
         with profiler.part("loading the teacher"):
             teacher = load_teacher(config.teacher, work)
         profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
@@ -339,20 +351,13 @@ def make_plan(
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
         chosen_by = None if early_stopping is None else early_stopping.facts
+        cells = make_cells(corpus, vocabulary, config, specs)
         snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
         kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
+        asked = tuple(point.asked for point in snapshots.points)
+        beside = asked, None if kept is None else kept.facts(), fold_facts(corpus, cells, config)
         recipe = Recipe.resolve(
-            corpus,
-            teacher,
-            vocabulary,
-            specs,
-            batches,
-            config.seed,
-            config.epochs,
-            config.length,
-            chosen_by,
-            tuple(point.asked for point in snapshots.points),
-            None if kept is None else kept.facts(),
+            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
         )
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
@@ -368,6 +373,8 @@ def make_plan(
             scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
             length=config.length,
             texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
+            cells=cells,
+            make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
         chosen = None
         if kept is not None:

@@ -68,6 +68,11 @@ class Estimate:
     """Prepared text beside the result, scaled to the whole; 0 where the input is a store already."""
     prefix: Prefix | None = None
     """What was probed; None if it was the whole text."""
+    cells: int = 0
+    """Rows of words in folds."""
+    cell_bytes: int = 0
+    """What they take during the run."""
+    cells_on_disk: bool = False
 
     @property
     def seconds(self) -> float:
@@ -97,7 +102,9 @@ def dry_run(
     with TemporaryDirectory(prefix="wordstill-") as folder:
         profiler, stored, prefix, share = Profiler(synchronize), is_one_store(inputs), None, 1.0
         with profiler.part("reading"):
-            beginning = None if stored else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
+            # Which words have rows by fold only the whole text says.
+            needs_all = config.prepare.keeps_documents or bool(config.folds or config.track)
+            beginning = None if stored or needs_all else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
         if beginning is not None:
             inputs, prefix = [beginning[0]], beginning[1]
             share = prefix.bytes / prefix.total
@@ -137,13 +144,20 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
     # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
     more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
     word_bytes = sum(len(word.encode()) + 1 for word in plan.vocabulary.keys)
+    sums = [method.cells for method in methods if method.cells is not None]
+    cells = len(sums[0].cells) if sums else 0
     return Estimate(
         rows=rows,
         steps=(*steps, Step("finish", finishing, finishing)),
         memory=reading + more if reading else None,
         device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
-        artifact=sum(rows * (4 * table.dim + 8) + word_bytes + beside for table in tables),
+        artifact=sum(
+            rows * (4 * table.dim + 8) + word_bytes + beside + cells * (4 * table.dim + 16) for table in tables
+        ),
         checkpoint=checkpoint,
+        cells=cells,
+        cell_bytes=sum(part.sums.nbytes for each in sums for part in each.parts.values()),
+        cells_on_disk=any(method.run.make_cells is not None for method in methods),
     )
 
 

@@ -36,6 +36,8 @@ class Recipe:
     """Words after which reading pauses for a table, which changes the order of reading."""
     occurrences: dict[str, Any] | None = None
     """Which occurrences are kept beside the tables; None keeps none."""
+    folds: dict[str, Any] | None = None
+    """How the text is divided into folds and groups; None keeps no rows by fold, and says nothing."""
 
     @classmethod
     def resolve(
@@ -51,6 +53,7 @@ class Recipe:
         development: dict[str, Any] | None = None,
         snapshots: tuple[int, ...] = (),
         occurrences: dict[str, Any] | None = None,
+        folds: dict[str, Any] | None = None,
     ) -> Recipe:
         """Put together what a run will do."""
         return cls(
@@ -66,15 +69,21 @@ class Recipe:
             development=development,
             snapshots=snapshots,
             occurrences=occurrences,
+            folds=folds,
         )
 
     def to_json(self) -> str:
         """Deterministic JSON."""
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+        return json.dumps(self.facts(), sort_keys=True, ensure_ascii=False)
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data; what is kept beside the vectors is part of it only where something is."""
+        beside = ("folds", "occurrences")
+        return {name: fact for name, fact in asdict(self).items() if fact is not None or name not in beside}
 
     def provenance(self, label: str) -> dict[str, Any]:
         """What the artefact of one method says of itself."""
-        facts = asdict(self)
+        facts = self.facts()
         facts["method"] = facts.pop("methods")[label]
         return facts if self.snapshots else {key: value for key, value in facts.items() if key != "snapshots"}
 

@@ -10,6 +10,7 @@
                           arrays of `NgramVectors`; kind and settings are metadata
     occurrences.safetensors  a sample of the words' occurrences, if one was kept: the arrays of `Occurrences`; the
                           layer is metadata
+    folds.safetensors     rows for parts of the text, if they were kept: the arrays of `Folds`; names are metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above
     README.md             a model card made from the provenance; it may be edited freely
 
@@ -43,16 +44,18 @@ from wordstill.formats.record import json_text, parse_object, provenance_text, r
 from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
 from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
+from wordstill.vectors.folds import Folds
 from wordstill.vectors.occurrences import Occurrences
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import Matrix, WordVectors
 
-SUBWORDS, OCCURRENCES = "subwords.safetensors", "occurrences.safetensors"
+SUBWORDS, FOLDS, OCCURRENCES = "subwords.safetensors", "folds.safetensors", "occurrences.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
     "fasttext": NgramTable,
     "ngrams": NgramVectors,
     "floret": FloretTable,
 }
+FOLD_NAMES = ("groups", "dealt")
 SUBWORD_ARRAYS = ("rows", "keys", "places", "origin")
 SUBWORD_LIMITS = {**LARGEST, "buckets": 2**31 - 1}
 COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "pq": ProductRows}
@@ -83,10 +86,10 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     for name in (CONFIG, *HASHED):
         _must_be_there(path / name)
     config = _config(path / CONFIG)
-    for name in {SUBWORDS, OCCURRENCES} & config["sha256"].keys():
+    for name in {SUBWORDS, FOLDS, OCCURRENCES} & config["sha256"].keys():
         _must_be_there(path / name)
     if verify:
-        _verify(path, config, (*HASHED, SUBWORDS, OCCURRENCES))
+        _verify(path, config, (*HASHED, SUBWORDS, FOLDS, OCCURRENCES))
     matrix, counts = _arrays(path / TENSORS, config)
     subwords = _read_subwords(path / SUBWORDS, config["dim"]) if SUBWORDS in config["sha256"] else None
     data = (path / WORDS).read_bytes()
@@ -108,6 +111,8 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
             options.fault("words other than those recorded were taken as they are", _changed(path / WORDS, config))
     if OCCURRENCES in config["sha256"]:
         table.occurrences = _read_occurrences(path / OCCURRENCES, config)
+    if FOLDS in config["sha256"] and recorded and not options.repair:
+        table.folds = _read_folds(path / FOLDS, config)
     return table
 
 
@@ -133,7 +138,7 @@ def recognizes(path: Path) -> bool:
 def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]], dtype: str) -> None:
     if path.is_dir() and (
         others := {entry.name for entry in path.iterdir()}
-        - {TENSORS, WORDS, SUBWORDS, OCCURRENCES, CONFIG, CARD, ATTENTION, *MAPS}
+        - {TENSORS, WORDS, SUBWORDS, FOLDS, OCCURRENCES, CONFIG, CARD, ATTENTION, *MAPS}
     ):
         raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}) and is not replaced.")
     provenance = parse_object(provenance_text(vectors), "The provenance")
@@ -146,6 +151,7 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
         write_tensors(folder / TENSORS, tensors, {"format": "wordstill"})
         (folder / WORDS).write_bytes(words)
         _write_subwords(folder, vectors)
+        _write_folds(folder, vectors)
         if vectors.occurrences is not None:
             layer = {"layer": str(vectors.occurrences.layer)}
             write_tensors(folder / OCCURRENCES, vectors.occurrences.arrays, layer)
@@ -302,6 +308,31 @@ def _read_subwords(path: Path, dim: int) -> SubwordVectors:
         return made(**parts)
     except UsageError as error:
         raise FormatError(f"{path}: {error}") from None
+
+
+def _write_folds(folder: Path, vectors: WordVectors) -> None:
+    if vectors.folds is not None:
+        parts = {field.name: getattr(vectors.folds, field.name) for field in fields(Folds)}
+        names = {name: json.dumps(parts.pop(name), ensure_ascii=False) for name in FOLD_NAMES}
+        write_tensors(folder / FOLDS, parts, names)
+
+
+def _read_folds(path: Path, config: dict[str, Any]) -> Folds:
+    """Memory-map the rows of parts of the text; they must fit the table."""
+    tensors, metadata = map_tensors(path)
+    expected = {field.name for field in fields(Folds)} - set(FOLD_NAMES)
+    rows = tensors.get("rows")
+    if set(tensors) != expected or rows is None or rows.ndim != 2 or rows.shape[1] != config["dim"]:
+        raise FormatError(f"{path} has {sorted(tensors)}, expected {sorted(expected)} with rows of {config['dim']}.")
+    try:
+        parts: dict[str, Any] = {name: array.view(np.ndarray) for name, array in tensors.items()}
+        folds = Folds(**parts | {name: tuple(map(str, json.loads(metadata[name]))) for name in FOLD_NAMES})
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise FormatError(f"{path}: {error}") from None
+    if len(folds.words) and not 0 <= folds.words[0] <= folds.words[-1] < config["rows"]:
+        raise FormatError(f"{path} has rows of words up to {folds.words[-1]}, expected {config['rows']} words.")
+    folds.verify_on_use(partial(_verify, path.parent, config, (FOLDS,)))
+    return folds
 
 
 ARTIFACT = Format(

@@ -72,6 +72,12 @@ class Ase(Method):
         self._isolated_row = torch.full((rows,), -1, dtype=torch.int64)
         self._isolated_row[unseen] = torch.arange(len(unseen))
         self._isolated_row = self._isolated_row.to(device)
+        self.keep_cells("states")
+
+    @classmethod
+    def has_folds(cls, config: AseConfig) -> bool:
+        """For means; the largest state of a text is not made of those of its parts by adding."""
+        return config.context == "mean"
 
     def isolated_words(self) -> NDArray[np.int64]:
         """The words that never occur in the text."""
@@ -79,8 +85,7 @@ class Ase(Method):
 
     def observe(self, states: WordStates) -> None:
         """Pool the states of the words of a text."""
-        known = states.known
-        self.states.add(states.word_ids[known], self._words(states), known)
+        self.add("states", states, self._words(states), states.known)
 
     def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words that never occur."""
@@ -97,7 +102,11 @@ class Ase(Method):
         rows = torch.from_numpy(self.run.unseen).to(seen.device)[lacking]
         vectors[rows] = self.isolated.pooled()[lacking]
         seen[rows] = self.isolated.counts[lacking] > 0
-        return self.table(vectors, seen, provenance)
+        return self.table(vectors, seen, provenance, self._cell_rows)
+
+    def _cell_rows(self, cells: slice, words: Tensor) -> Tensor:
+        assert self.cells is not None
+        return self.cells.parts["states"].pooled(cells)
 
     def _words(self, states: WordStates) -> Tensor:
         return states.words(self.config.layer, self.config.subword)

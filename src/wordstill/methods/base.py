@@ -15,17 +15,23 @@ from torch import Tensor
 
 from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
+from wordstill.corpus.division.dealing import Cells
 from wordstill.errors import DataError, UsageError
+from wordstill.methods.cells import CellSums
 from wordstill.methods.linear_algebra import unit_rows
-from wordstill.methods.sums import Accumulator, Additive, Growing
+from wordstill.methods.sums import Accumulator, Additive, Growing, TableMaker, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
+from wordstill.vectors.folds import Folds
 
 Length = Literal["sentence", "unit", "raw"]
 """``sentence``: how much a word counts in a sentence, so that a plain mean of rows is a good sentence vector;
 ``unit``: nothing, all are 1; ``raw``: whatever the method gives. No cosine between words depends on it."""
 PLAIN_FREQUENCY, NORMED_FREQUENCY = 3e-4, 1e-3
 """Frequencies of words that count half; chosen on development halves of sentence sets."""
+CELLS_AT_ONCE = 1 << 12
+CellRows = Callable[[slice, Tensor], Tensor]
+"""Rows [n, dim] of some cells, given which they are and the words [n] that they belong to."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class RunContext:
     """What the lengths of rows say."""
     texts: int = 1
     """How many texts the teacher reads each time: sentences or paragraphs."""
+    cells: Cells | None = None
+    """Parts of the text whose rows are kept as well."""
+    make_cells: TableMaker | None = None
+    """Makes tables of cells; None takes memory of the device."""
 
     whole: RunContext | None = None
     """The run that a snapshot is taken of; None for a run itself."""
@@ -97,6 +107,12 @@ class Method(Configurable, ABC):
         self.config = config
         self.run = run
         self.parts: dict[str, Accumulator] = {}
+        self.cells: CellSums | None = None
+
+    @classmethod
+    def has_folds(cls, config: Any) -> bool:
+        """Whether rows of parts of a text can be made: those of a method that is linear in means over occurrences."""
+        return False
 
     @classmethod
     def check(cls, config: Any, width: int) -> None:
@@ -125,6 +141,19 @@ class Method(Configurable, ABC):
         There can be words that only other methods asked for.
         """
         raise NotImplementedError(f"{type(self).__name__} has isolated words, but no observe_isolated")
+
+    def keep_cells(self, *names: str) -> None:
+        """Sum some of the parts for every cell, too, if the run has cells."""
+        run = self.run
+        if run.cells is not None:
+            self.cells = CellSums(run.cells, list(names), run.width, run.device, run.make_cells)
+            self.parts |= {f"cell_{name}": sums for name, sums in self.cells.parts.items()}
+
+    def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None = None) -> None:
+        """Add a vector for each known word of a batch to one of the parts, and to its cells; see `RowSums.add`."""
+        self.parts[part].add(states.word_ids[states.known], values, places)  # type: ignore[attr-defined]
+        if self.cells is not None:
+            self.cells.add(part, states, values, places)
 
     @abstractmethod
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
@@ -252,6 +281,9 @@ class Method(Configurable, ABC):
 
     def _refuse_other(self, other: Method) -> None:
         same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
+        mine, theirs = self.run.cells, other.run.cells
+        if (mine is None) != (theirs is None) or (mine is not None and not mine.same_as(theirs)):
+            raise UsageError(f"Cannot merge {other.name}: the two runs divide the text into other folds or groups.")
         if (self.name, self.config) != (other.name, other.config) or not same_words:
             raise UsageError(
                 f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
@@ -269,22 +301,57 @@ class Method(Configurable, ABC):
         weights = half / (half + frequency)
         return weights * torch.linalg.vector_norm(vectors, dim=1).cpu() if self.normed else weights
 
-    def table(self, vectors: Tensor, seen: Tensor, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+    def table(
+        self,
+        vectors: Tensor,
+        seen: Tensor,
+        provenance: Mapping[str, Any] | None = None,
+        cell_rows: CellRows | None = None,
+    ) -> WordVectors:
         """A table of the rows that have been seen.
 
         Args:
             vectors: One for each word of the vocabulary [V, dim].
             seen: Which of them to keep [V].
             provenance: What determined them.
+            cell_rows: Rows of cells in the space of the vectors.
         """
+        scale = torch.ones(len(vectors), device=vectors.device)
         if self.run.length != "raw":
             lengths = self.sentence_weights(vectors) if self.run.length == "sentence" else torch.ones(len(vectors))
-            vectors = unit_rows(vectors.float()) * lengths.to(vectors.device, torch.float32)[:, None]
+            scale = lengths.to(vectors.device, torch.float32)
+            norms = torch.linalg.vector_norm(vectors.float(), dim=1)
+            vectors = unit_rows(vectors.float()) * scale[:, None]
+            scale = torch.where(norms > 0, scale / norms, 0.0)
         kept = seen.cpu().numpy().astype(bool)
         vocabulary = self.run.vocabulary
         words = [word for word, keep in zip(vocabulary.keys, kept) if keep]
         matrix, counts = vectors.cpu().numpy()[kept], vocabulary.counts[kept]
-        return WordVectors(words, matrix, counts=counts, provenance=provenance)
+        table = WordVectors(words, matrix, counts=counts, provenance=provenance)
+        if cell_rows is not None and self.cells is not None:
+            table.folds = self._folds(self.cells, cell_rows, scale, kept)
+        return table
+
+    def _folds(self, cells: CellSums, cell_rows: CellRows, scale: Tensor, kept: NDArray[np.bool_]) -> Folds:
+        """Rows of the cells that were read, with the length that makes them add up to the word's row."""
+        (first, *_) = cells.parts.values()
+        counts, words = first.counts.cpu().numpy(), cells.cells.words
+        parts = []
+        for block in row_blocks(len(words), CELLS_AT_ONCE):
+            ids = torch.from_numpy(words[block]).to(scale.device)
+            rows = cell_rows(block, ids).to(scale.device).float() * scale[ids][:, None]
+            parts.append(rows.cpu().numpy()[counts[block] > 0])
+        read, plan = counts > 0, cells.cells.plan
+        return Folds(
+            np.concatenate(parts),
+            (np.cumsum(kept) - 1)[words[read]].astype(np.int32),
+            cells.cells.folds[read],
+            counts[read],
+            plan.group_of_fold,
+            plan.words,
+            plan.names,
+            plan.dealt,
+        )
 
 
 def refuse_unseen(name: str, run: RunContext) -> None:

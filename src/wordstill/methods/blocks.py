@@ -39,6 +39,8 @@ class Block:
     """Whether the weight shrinks with the vector."""
     spread: Moments | None = None
     """Where mean and covariance come from; None takes those of the frequent words' rows."""
+    cells: RowSums | None = None
+    """The sums of parts of the words' occurrences; None where all parts of a word share its row."""
 
 
 class ShrunkRows:
@@ -92,26 +94,44 @@ class WhitenedBlock:
 
     def __call__(self, rows: slice | Tensor) -> Tensor:
         """[rows, width] float64."""
+        return self._weight(rows) * unit_rows(self._whitened(rows))
+
+    def shifts(self, cells: slice, words: Tensor) -> Tensor:
+        r"""[n, width] what parts of the occurrences of words [n] add to their rows.
+
+        .. math:: \lambda_w \frac{n_w}{n_w + \kappa} \frac{\Sigma^{-a} (\bar x_c - \bar x_w)}{|\Sigma^{-a} (x_w - \mu)|}
+
+        Shrinkage, length and weight are those of the whole word, so that the rows of its parts, each as often as it
+        was seen, have the row of the word as their mean.
+        """
         block = self.block
+        if block.cells is None:
+            return torch.zeros(len(words), block.sums.sums.shape[1], dtype=torch.float64, device=words.device)
+        distinct, place = torch.unique_consecutive(words, return_inverse=True)
+        length = torch.linalg.vector_norm(self._whitened(distinct), dim=1, keepdim=True)
+        factor = torch.where(length > 0, self._weight(distinct) / length, 0.0)
+        if block.isolated is not None:
+            counts = block.sums.counts[distinct, None].double()
+            factor = factor * counts / (counts + block.prior)
+        observed = block.cells.pooled(cells).to(words.device).double()
+        shift = observed - block.sums.pooled(distinct).double()[place]
+        return factor[place] * (shift if self.whitening is None else shift @ self.whitening)
+
+    def _whitened(self, rows: slice | Tensor) -> Tensor:
         deviations = centered(self.rows(rows), self.mean)
-        vectors = unit_rows(deviations if self.whitening is None else deviations @ self.whitening)
+        return deviations if self.whitening is None else deviations @ self.whitening
+
+    def _weight(self, rows: slice | Tensor) -> Tensor:
+        """[rows, 1], or one number for all."""
+        block = self.block
         if not block.by_count:
-            return block.weight * vectors
+            return torch.tensor(block.weight, dtype=torch.float64, device=block.sums.sums.device)
         counts = block.sums.counts[rows, None].double()
-        return vectors * (block.weight * counts / (counts + block.prior))
+        return block.weight * counts / (counts + block.prior)
 
 
-def mix(
-    blocks: Sequence[Block],
-    frequent: Tensor,
-    counts: Tensor,
-    dim: int,
-    exponent: float = 0.0,
-    *,
-    rows_at_once: int = ROWS_AT_ONCE,
-    common_words: int = COMMON_WORDS,
-) -> Tensor:
-    r"""[V, dim] all blocks side by side, reduced to their principal directions.
+class Mixture:
+    r"""All blocks side by side, reduced to their principal directions.
 
     .. math:: v_w = \Lambda^{-e} P^\top (b_w - m)
 
@@ -127,23 +147,46 @@ def mix(
         rows_at_once: Size of the blocks of rows that are in memory in float64.
         common_words: How many words the directions are fitted on.
     """
-    parts = [WhitenedBlock(block, frequent, rows_at_once) for block in blocks]
-    width = sum(block.sums.sums.shape[1] for block in blocks)
-    joint = Moments(width, counts.device)
 
-    def joined(rows: slice | Tensor) -> Tensor:
-        return torch.cat([part(rows) for part in parts], dim=1)
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        frequent: Tensor,
+        counts: Tensor,
+        dim: int,
+        exponent: float = 0.0,
+        *,
+        rows_at_once: int = ROWS_AT_ONCE,
+        common_words: int = COMMON_WORDS,
+    ) -> None:
+        self.parts = [WhitenedBlock(block, frequent, rows_at_once) for block in blocks]
+        self.size, self.rows_at_once = len(counts), rows_at_once
+        joint = Moments(sum(block.sums.sums.shape[1] for block in blocks), counts.device)
+        for chosen in blocks_of(_most_common(frequent, counts, common_words), rows_at_once):
+            joint.add(self._joined(chosen), torch.ones_like(chosen))
+        self.center = joint.mean()
+        variances, self.directions = principal_axes(joint.covariance(), dim)
+        if exponent:
+            self.directions = self.directions * torch.where(variances > 0, variances, 1.0) ** -exponent
 
-    for chosen in blocks_of(_most_common(frequent, counts, common_words), rows_at_once):
-        joint.add(joined(chosen), torch.ones_like(chosen))
-    center = joint.mean()
-    variances, directions = principal_axes(joint.covariance(), dim)
-    if exponent:
-        directions = directions * torch.where(variances > 0, variances, 1.0) ** -exponent
-    vectors = torch.empty(len(counts), directions.shape[1])
-    for rows in row_blocks(len(counts), rows_at_once):
-        vectors[rows] = ((joined(rows) - center) @ directions).float().cpu()
-    return vectors
+    def table(self) -> Tensor:
+        """[V, dim] float32 on the host."""
+        vectors = torch.empty(self.size, self.directions.shape[1])
+        for rows in row_blocks(self.size, self.rows_at_once):
+            vectors[rows] = self._reduced(rows).float().cpu()
+        return vectors
+
+    def cell_rows(self, cells: slice, words: Tensor) -> Tensor:
+        """[n, dim] rows of parts of the occurrences of words [n]; see `WhitenedBlock.shifts`."""
+        words = words.to(self.center.device)
+        shifts = torch.cat([part.shifts(cells, words) for part in self.parts], dim=1)
+        return self._reduced(words) + shifts @ self.directions
+
+    def _joined(self, rows: slice | Tensor) -> Tensor:
+        return torch.cat([part(rows) for part in self.parts], dim=1)
+
+    def _reduced(self, rows: slice | Tensor) -> Tensor:
+        return (self._joined(rows) - self.center) @ self.directions
 
 
 def frequent_words(counts: Tensor, isolated: Tensor, width: int, enough: int = ENOUGH_OCCURRENCES) -> Tensor:

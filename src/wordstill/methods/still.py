@@ -14,7 +14,7 @@ from torch import Tensor
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
-from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Prior, Weight, frequent_words, mix, shrunk_table
+from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, Weight, frequent_words, shrunk_table
 from wordstill.methods.sentence_regression import TOLERANCE, Bags, observe_bags, regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
@@ -94,6 +94,9 @@ class Still(Method):
     the width, and about 20 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
+    Folds and groups: the row of a part of the text has the part's own means in all blocks but `Sentence`, whose row
+    is that of the whole text: a regression over a part alone would be another map. Its length is the whole word's.
+
     Example:
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", methods=["still:dim=128"])  # doctest: +SKIP
@@ -128,6 +131,13 @@ class Still(Method):
             self.parts |= self.sides
         if config.sentence_weight:
             self.bags = self.parts["bags"] = Bags(len(run.vocabulary), run.width, run.device)
+        around = ["windows"] * bool(config.window_weight) + [*self.sides]
+        self.keep_cells("states", *(["lower"] if self.below is not None else []), *around)
+
+    @classmethod
+    def has_folds(cls, config: StillConfig) -> bool:
+        """Yes; of a part of the text, everything but the sentence regression is its own."""
+        return True
 
     @classmethod
     def check(cls, config: StillConfig, width: int) -> None:
@@ -158,17 +168,16 @@ class Still(Method):
     def observe(self, states: WordStates) -> None:
         """Add the states of words, and of what stands around them."""
         known, layer = states.known, self.config.layer
-        ids = states.word_ids[known]
-        self.states.add(ids, states.words(layer), known)
+        self.add("states", states, states.words(layer), known)
         if self.below is not None and self.lower is not None:
-            self.below.add(ids, states.words(self.lower), known)
+            self.add("lower", states, states.words(self.lower), known)
         if self.windows is not None:
             reach = self.config.window
-            self.windows.add(ids, states.windows(layer, reach, reach, include_self=False, chosen=known))
+            self.add("windows", states, states.windows(layer, reach, reach, include_self=False, chosen=known))
         if self.sides:
             words, (before, after) = states.adjacent(0)
-            self.sides["left"].add(ids, words, before[known])
-            self.sides["right"].add(ids, words, after[known])
+            self.add("left", states, words, before[known])
+            self.add("right", states, words, after[known])
         if self.bags is not None:
             observe_bags(self.bags, states, states.sentences(layer), self.run.words)
 
@@ -192,7 +201,7 @@ class Still(Method):
         sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once, tolerance)
         blocks = self.blocks(sentence)
         dim = min(USUAL_DIM, len(blocks) * self.run.width) if self.config.dim is None else self.config.dim
-        vectors = mix(
+        mixture = Mixture(
             blocks,
             frequent,
             self.states.counts,
@@ -201,7 +210,8 @@ class Still(Method):
             rows_at_once=rows_at_once // len(blocks) + 1,
         )
         self.lengths = None if sentence is None else torch.linalg.vector_norm(sentence.sums, dim=1)
-        return self.table(vectors, (self.states.counts > 0) | (self.isolated.counts > 0), provenance)
+        seen = (self.states.counts > 0) | (self.isolated.counts > 0)
+        return self.table(mixture.table(), seen, provenance, mixture.cell_rows)
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:
         """Lengths of the rows of the sentence regression, where there is one."""
@@ -210,25 +220,32 @@ class Still(Method):
     def state_block(self) -> Block:
         """The word's own states."""
         config = self.config
-        return Block(self.states, self.isolated, config.state_prior, config.state_exponent, config.state_weight)
+        return self._block("states", self.isolated, config.state_prior, config.state_exponent, config.state_weight)
 
     def blocks(self, sentence: RowSums | None) -> list[Block]:
         """What is mixed, given the rows of the sentence regression."""
         config = self.config
         blocks = [self.state_block()]
         low = self.isolated if self.isolated_below is None else self.isolated_below
-        prior = config.context_prior
         if self.below is not None:
-            blocks.append(Block(self.below, low, config.state_prior, config.lower_exponent, config.lower_weight))
+            blocks.append(self._block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight))
         if self.windows is not None:
-            exponent, weight = config.window_exponent, config.window_weight
-            blocks.append(Block(self.windows, self.isolated, prior, exponent, weight, by_count=True))
-        for side in self.sides.values():
-            exponent, weight = config.neighbor_exponent, config.neighbor_weight
-            blocks.append(Block(side, low, prior, exponent, weight, by_count=True))
+            weights = config.context_prior, config.window_exponent, config.window_weight
+            blocks.append(self._block("windows", self.isolated, *weights, by_count=True))
+        for side in self.sides:
+            weights = config.context_prior, config.neighbor_exponent, config.neighbor_weight
+            blocks.append(self._block(side, low, *weights, by_count=True))
         if sentence is not None:
             blocks.append(Block(sentence, weight=config.sentence_weight))
         return [block for block in blocks if block.weight]
+
+    def _block(
+        self, part: str, isolated: RowSums, prior: float, exponent: float, weight: float, *, by_count: bool = False
+    ) -> Block:
+        sums = {"states": self.states, "lower": self.below, "windows": self.windows, **self.sides}[part]
+        assert sums is not None
+        cells = None if self.cells is None else self.cells.parts[part]
+        return Block(sums, isolated, prior, exponent, weight, by_count=by_count, cells=cells)
 
     def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int, tolerance: float) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
-from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, Exponent, Prior, frequent_words, mix
+from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, frequent_words
 from wordstill.methods.sums import Moments, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -105,6 +105,12 @@ class StillV1(Method):
         self.lower: RowSums | None = None
         if config.lower is not None:
             self.lower = self.parts["lower"] = RowSums(rows, width, device)
+        self.keep_cells("states", "contexts", *([] if self.lower is None else ["lower"]))
+
+    @classmethod
+    def has_folds(cls, config: StillV1Config) -> bool:
+        """Yes."""
+        return True
 
     @classmethod
     def check(cls, config: StillV1Config, width: int) -> None:
@@ -129,13 +135,12 @@ class StillV1(Method):
     def observe(self, states: WordStates) -> None:
         """Add the states of words and of the sentences they stand in."""
         known, layer = states.known, self.config.layer
-        ids, sentence = states.word_ids[known], states.word_sentence[known]
-        sentences = states.sentences(layer)
-        self.states.add(ids, states.words(layer), known)
-        self.contexts.add(ids, sentences, sentence)
+        sentence, sentences = states.word_sentence[known], states.sentences(layer)
+        self.add("states", states, states.words(layer), known)
+        self.add("contexts", states, sentences, sentence)
         self.spread.add(sentences, occurrences(sentence, len(sentences)))
         if self.lower is not None:
-            self.lower.add(ids, states.words(self.layers[0]), known)
+            self.add("lower", states, states.words(self.layers[0]), known)
 
     def observe_isolated(self, states: WordStates) -> None:
         """Keep the states of words."""
@@ -153,8 +158,11 @@ class StillV1(Method):
         config, counts = self.config, self.states.counts
         frequent = frequent_words(counts, self.isolated.counts, self.run.width)
 
-        def of_states(sums: RowSums, weight: float) -> Block:
-            return Block(sums, self.isolated, config.state_prior, config.state_exponent, weight)
+        cells: Mapping[str, RowSums] = {} if self.cells is None else self.cells.parts
+
+        def of_states(sums: RowSums, part: str, weight: float) -> Block:
+            own = config.state_prior, config.state_exponent, weight
+            return Block(sums, self.isolated, *own, cells=cells.get(part))
 
         contexts = Block(
             self.contexts,
@@ -164,9 +172,11 @@ class StillV1(Method):
             config.context_weight,
             by_count=True,
             spread=self.spread,
+            cells=cells.get("contexts"),
         )
-        blocks = [of_states(self.states, 1.0), contexts]
+        blocks = [of_states(self.states, "states", 1.0), contexts]
         if self.lower is not None:
-            blocks.append(of_states(self.lower, config.lower_weight))
-        vectors = mix(blocks, frequent, counts, self.dim, rows_at_once=rows_at_once, common_words=common_words)
-        return self.table(vectors, (counts > 0) | (self.isolated.counts > 0), provenance)
+            blocks.append(of_states(self.lower, "lower", config.lower_weight))
+        mixture = Mixture(blocks, frequent, counts, self.dim, rows_at_once=rows_at_once, common_words=common_words)
+        seen = (counts > 0) | (self.isolated.counts > 0)
+        return self.table(mixture.table(), seen, provenance, mixture.cell_rows)

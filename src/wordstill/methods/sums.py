@@ -73,14 +73,18 @@ class Unmergeable:
         """Leave everything as it is."""
 
 
+TableMaker = Callable[[int, int], Tensor]
+"""Makes a table of zeros with so many rows and columns, float32."""
+
+
 class RowSums:
     """A sum of vectors and a number of observations for each row of a table.
 
-    Memory: rows x width float32.
+    Memory: rows x width float32, or what ``make`` takes.
     """
 
-    def __init__(self, rows: int, width: int, device: torch.device) -> None:
-        self.sums = torch.zeros(rows, width, device=device)
+    def __init__(self, rows: int, width: int, device: torch.device, make: TableMaker | None = None) -> None:
+        self.sums = torch.zeros(rows, width, device=device) if make is None else make(rows, width)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
         self._scatter = _kernel() if device.type == "cuda" else None
 

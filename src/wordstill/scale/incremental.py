@@ -20,7 +20,7 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import load, make_plan
-from wordstill.distillation.results import REPLACEABLE, SUMS, write_artifacts
+from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.sentence_regression import MOST_WORDS, Bags
@@ -195,6 +195,7 @@ def _config(kept: KeptSums, prepare: PrepareConfig, device: str, dtype: str) -> 
         read=batches["unit"],
         length=facts["lengths"],
         seed=facts["seed"],
+        folds=0,
     )
 
 

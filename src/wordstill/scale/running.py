@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import Plan, load, make_plan
-from wordstill.distillation.results import REPLACEABLE, SUMS, write_artifacts
+from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError
 from wordstill.scale.driver import Driver
 from wordstill.scale.kept_sums import KeptSums
@@ -89,7 +90,7 @@ def distill_in_shards(
     refuse_learners(config)
     if scale.workers is not None and scale.ray is None:
         refuse_too_many(scale.workers, usable_cores())
-    config = with_shard_words(config, scale.shard_words)
+    config = replace(with_shard_words(config, scale.shard_words), folds=0)
     refuse_foreign(target, REPLACEABLE)
     if scale.join and target.exists() and not overwrite:
         return None
@@ -101,6 +102,8 @@ def distill_in_shards(
     # The lock of those who join is held until the folder is gone: only one of them adds up.
     with ExitStack() as locks, place(target, overwrite, resume) as work:
         teacher, corpus = load(inputs, config, work.path, progress=progress)
+        if corpus.groups is not None:
+            warnings.warn("Groups of the text are not kept apart in a run in shards.", stacklevel=2)
         plan = make_plan(teacher, corpus, config)
         totals = run_shards(plan, config, scale, work.path, locks, progress=progress)
         if totals is None:
@@ -165,8 +168,9 @@ def refuse_learners(config: DistillConfig) -> None:
     Raises:
         UsageError: One was asked for.
     """
-    if config.snapshots:
-        raise UsageError("Snapshots are taken while one process reads the text in order. Leave out --workers.")
+    for name, given in (("--snapshots", config.snapshots), ("--folds", config.folds), ("--track", config.track)):
+        if given:
+            raise UsageError(f"{name} is for a run that one process reads in order. Leave out --workers and the like.")
     if learners := [request.label for request in config.requests if request.kind.learns]:
         raise UsageError(
             f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "

@@ -16,6 +16,7 @@ from wordstill.vectors import gensim_names, queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
 from wordstill.vectors.display import table_html
+from wordstill.vectors.folds import Folds, group_names, group_table
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+BLOCK_ROWS = 8192
 
 
 class WordVectors:
@@ -68,6 +70,7 @@ class WordVectors:
         self.provenance: Mapping[str, Any] = dict(provenance or {})
         self.subwords: SubwordVectors | None = subwords
         self.tokenizer: TextTokenizer | None = tokenizer
+        self.folds: Folds | None = None
         self.occurrences: Occurrences | None = None
         self.backoffs: tuple[Backoff, ...] = ()
         self._strict = subwords is None
@@ -115,10 +118,8 @@ class WordVectors:
         if self._unchecked or self._verify is not None:
             self.check_finite()
         unit = np.empty((len(self), self.dim), dtype=np.float32)
-        start = 0
-        for block in self.blocks():
+        for start, block in zip(range(0, len(self), BLOCK_ROWS), self.blocks()):
             unit[start : start + len(block)] = unit_rows(block)
-            start += len(block)
         unit.flags.writeable = False
         return unit
 
@@ -236,6 +237,7 @@ class WordVectors:
     doesnt_match_batch = queries.doesnt_match
     _repr_html_, get_vector, distance = table_html, gensim_names.get_vector, gensim_names.distance
     vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
+    groups, group = property(group_names), group_table
     index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
@@ -292,7 +294,7 @@ class WordVectors:
 
         return hub.upload(self, name, private=private, token=token)
 
-    def blocks(self, rows: int = 8192) -> Iterator[NDArray[np.float32]]:
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[NDArray[np.float32]]:
         """The matrix in row order as float32 blocks, for going through a table larger than memory."""
         for start in range(0, len(self), rows):
             yield self._decoded(slice(start, start + rows))
@@ -306,17 +308,15 @@ class WordVectors:
         if self._verify is not None:
             self._verify()
             self._verify = None
-        start = 0
         if self.compressed is not None:
             return
-        for block in self.blocks():
+        for start, block in zip(range(0, len(self), BLOCK_ROWS), self.blocks()):
             if not np.isfinite(block).all():
                 row, column = np.argwhere(~np.isfinite(block))[0]
                 raise DataError(
                     f"The vector of {self.words[start + row]!r} (row {start + row}) has {block[row, column]} "
                     f"at position {column}; every number must be finite. Check what produced it."
                 )
-            start += len(block)
         self._unchecked = False
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""What a run writes: one table, or several in a folder, with what is kept beside them."""
+"""Files of a result: the artifacts of a run, all of them or none."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder
 from wordstill.core.tensors import write_tensors
-from wordstill.formats.artifact import ARTIFACT, ATTENTION, CARD, CONFIG, MAPS, OCCURRENCES, SUBWORDS, TENSORS, WORDS
+from wordstill.formats.artifact import (
+    ARTIFACT,
+    ATTENTION,
+    CARD,
+    CONFIG,
+    FOLDS,
+    MAPS,
+    OCCURRENCES,
+    SUBWORDS,
+    TENSORS,
+    WORDS,
+)
 from wordstill.vectors import WordVectors
 
 SUMS = "sums.safetensors"
 """The sums behind a table, kept on request, so that text can be added to it later."""
-REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, ATTENTION, OCCURRENCES, *MAPS, SUMS, "evaluation.json"}
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, ATTENTION, OCCURRENCES, *MAPS, SUMS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 
 

@@ -1,0 +1,205 @@
+"""Folds: documents dealt at random into parts of equal size inside each group, and which words have rows there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.corpus.phrases import sentence_ranges
+from wordstill.corpus.store import Corpus
+from wordstill.corpus.vocabulary import Vocabulary
+from wordstill.errors import DataError
+
+LEAST_FOLDS = 5
+"""Of a group; one with fewer can be compared with nothing."""
+MOST_TIMES = 4
+"""How many times as many folds as asked for are made for the sake of small groups."""
+BLOCK_WORDS = 2000
+"""Words of a run of paragraphs that stands for a document where there are too few documents."""
+SCAN_FORMS = 1 << 20
+WHOLE = "all"
+"""Name of the one group of a text without groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPlan:
+    """A text divided into folds. P paragraphs, F folds, G groups.
+
+    Attributes:
+        of_paragraph: The fold of each paragraph, -1 for one without a group [P].
+        group_of_fold: [F].
+        words: Running words of each fold [F].
+        names: Of the groups.
+        dealt: For each group what was dealt out: ``documents``, or ``paragraphs`` where they are too few [G].
+    """
+
+    of_paragraph: NDArray[np.int32]
+    group_of_fold: NDArray[np.int32]
+    words: NDArray[np.int64]
+    names: tuple[str, ...]
+    dealt: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.group_of_fold)
+
+
+def deal_folds(corpus: Corpus, per_group: int, seed: int = 0) -> FoldPlan:
+    """Divide a text into folds of about equal size, so many for each group on average.
+
+    Equal folds of two groups can be exchanged for each other in a permutation test, so a larger group has more of
+    them. Documents, in random order, fill one fold after another. In a group with fewer documents than folds,
+    or without any recorded, runs of paragraphs of up to 2,000 words stand for documents.
+
+    Args:
+        corpus: The text, with its groups if it has any.
+        per_group: Folds for each group on average; 1 makes every group one fold.
+        seed: Of the order.
+    """
+    names = corpus.group_names if corpus.groups is not None else (WHOLE,)
+    group = corpus.groups if corpus.groups is not None else np.zeros(len(corpus), dtype=np.int32)
+    words = corpus.words_of_paragraphs()
+    totals = np.array([words[group == number].sum() for number in range(len(names))])
+    sizes = _folds_of_groups(totals, per_group)
+    folds = np.full(len(corpus), -1, dtype=np.int32)
+    generator, first, dealt = np.random.default_rng(seed), 0, []
+    for number, size in enumerate(sizes.tolist()):
+        members = np.flatnonzero(group == number)
+        owner, kind = _units(corpus, members, words[members], size)
+        folds[members] = first + _deal(owner, words[members], size, generator)
+        dealt.append(kind)
+        first += size
+    grouped = folds >= 0
+    filled = np.bincount(folds[grouped], words[grouped], minlength=first).astype(np.int64)
+    of_fold = np.repeat(np.arange(len(names), dtype=np.int32), sizes)
+    return FoldPlan(folds, of_fold, filled, tuple(names), tuple(dealt))
+
+
+def _folds_of_groups(totals: NDArray[np.int64], per_group: int) -> NDArray[np.int64]:
+    if per_group == 1:
+        return np.ones(len(totals), dtype=np.int64)
+    whole = per_group * len(totals)
+    size = totals.sum() / whole
+    if (totals > 0).any():
+        size = max(min(size, totals[totals > 0].min() / LEAST_FOLDS), totals.sum() / (MOST_TIMES * whole))
+    folds: NDArray[np.int64] = np.maximum(1, np.round(totals / max(size, 1e-9)).astype(np.int64))
+    return folds
+
+
+def _units(
+    corpus: Corpus, members: NDArray[np.int64], words: NDArray[np.int64], folds: int
+) -> tuple[NDArray[np.int64], str]:
+    """Number of what each of the paragraphs is dealt out with, in ascending order, and what that is called."""
+    if corpus.documents is not None:
+        documents = corpus.documents[members]
+        begins = np.diff(documents, prepend=-1) != 0
+        if begins.sum() >= folds:
+            return np.cumsum(begins) - 1, "documents"
+    size = max(1.0, min(BLOCK_WORDS, words.sum() / (4 * folds)))
+    return ((np.cumsum(words) - words) // size).astype(np.int64), "paragraphs"
+
+
+def _deal(
+    owner: NDArray[np.int64], words: NDArray[np.int64], folds: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """The fold of each paragraph: units in random order, cut where a fold is full."""
+    numbers, unit = np.unique(owner, return_inverse=True)
+    sizes = np.bincount(unit, words, minlength=len(numbers))
+    order = generator.permutation(len(numbers))
+    middle = np.cumsum(sizes[order]) - sizes[order] / 2
+    fold = np.empty(len(numbers), dtype=np.int64)
+    fold[order] = np.minimum(folds * middle // max(sizes.sum(), 1e-9), folds - 1).astype(np.int64)
+    dealt: NDArray[np.int64] = fold[unit]
+    return dealt
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The pairs of a word and a fold that have a row of their own: words with enough occurrences, or named ones.
+
+    Attributes:
+        plan: The folds.
+        words: Vocabulary id of each cell, ascending [C].
+        folds: Fold of each cell, ascending for each word [C].
+        row_of_word: Row of each word of the vocabulary in ``table``, -1 without cells [V].
+        table: The cell of each word with cells in each fold, -1 where it does not occur [T, F].
+    """
+
+    plan: FoldPlan
+    words: NDArray[np.int64]
+    folds: NDArray[np.int32]
+    row_of_word: NDArray[np.int32]
+    table: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def count(
+        cls, corpus: Corpus, vocabulary: Vocabulary, plan: FoldPlan, enough: int, track: Sequence[str] = ()
+    ) -> Cells:
+        """Go through the store, without a teacher, and count the words of every fold.
+
+        Args:
+            corpus: The text.
+            vocabulary: Its words.
+            plan: The folds.
+            enough: Words that occur so often have cells.
+            track: Words that have cells however rare they are; no others have any then.
+        """
+        wanted = vocabulary.counts >= enough
+        if track:
+            if missing := [word for word in track if word not in vocabulary]:
+                raise DataError(
+                    f"--track names words without a vector: {', '.join(map(repr, missing[:5]))}. Lower --min-count, or "
+                    "give them with --words."
+                )
+            wanted[:] = False
+            wanted[[vocabulary.id(word) for word in track]] = True
+        tracked = np.flatnonzero(wanted & (vocabulary.counts > 0))
+        if not len(tracked):
+            raise DataError(f"No word occurs {enough} times, so none has rows by fold. Lower --enough (enough=).")
+        row_of_word = np.full(len(vocabulary), -1, dtype=np.int32)
+        row_of_word[tracked] = np.arange(len(tracked))
+        counts = np.zeros(len(tracked) * len(plan), dtype=np.int64)
+        for ids, folds in _occurrences(corpus, vocabulary, plan):
+            rows = row_of_word[ids].astype(np.int64)
+            kept = (rows >= 0) & (folds >= 0)
+            counts += np.bincount(rows[kept] * len(plan) + folds[kept], minlength=len(counts))
+        there = np.flatnonzero(counts)
+        table = np.full(len(counts), -1, dtype=np.int32)
+        table[there] = np.arange(len(there))
+        return cls(
+            plan,
+            tracked[there // len(plan)],
+            (there % len(plan)).astype(np.int32),
+            row_of_word,
+            table.reshape(len(tracked), len(plan)),
+        )
+
+    def same_as(self, other: Cells | None) -> bool:
+        """Whether sums over these cells can be added to those over others."""
+        return (
+            other is not None
+            and np.array_equal(self.words, other.words)
+            and np.array_equal(self.folds, other.folds)
+            and np.array_equal(self.plan.of_paragraph, other.plan.of_paragraph)
+        )
+
+
+def _occurrences(
+    corpus: Corpus, vocabulary: Vocabulary, plan: FoldPlan
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Vocabulary ids of the words and phrases of the text, with their folds, part by part."""
+    word_ids = vocabulary.word_ids(corpus)
+    for first, last in sentence_ranges(corpus.sentences, SCAN_FORMS):
+        slots, sentences = corpus.word_slots(first, last)
+        ids = word_ids[slots]
+        folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
+        known = (ids >= 0) & (ids < len(vocabulary))
+        yield ids[known].astype(np.int64), folds[known]
+        if len(vocabulary.phrases):
+            phrases, starts, _ = vocabulary.phrases.find(ids, sentences)
+            yield phrases, folds[starts]

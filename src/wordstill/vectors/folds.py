@@ -1,0 +1,130 @@
+"""Rows of a table for parts of its text: folds of documents inside groups, which add up to the row of the word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from wordstill.vectors.table import WordVectors
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """A row for each cell: a word and a fold of documents in which it occurs. C cells, F folds, G groups.
+
+    Rows are linear in occurrences: the mean of the rows of any cells of a word, each as often as it was seen, is the
+    word's row over the text of these folds; over all of them it is the row of the table. So groups, texts without
+    one fold, and resamples need no teacher.
+
+    Attributes:
+        rows: (C, dim) float32.
+        words: The row of each cell's word in the table, ascending (C).
+        folds: The fold of each cell, ascending for each word (C).
+        counts: How often the word was seen in the fold (C).
+        group_of_fold: (F).
+        sizes: Running words of each fold (F).
+        groups: Names of the groups (G).
+        dealt: For each group whether ``documents`` or runs of ``paragraphs`` were dealt into folds (G).
+    """
+
+    rows: NDArray[np.float32]
+    words: NDArray[np.int32]
+    folds: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    group_of_fold: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    groups: tuple[str, ...]
+    dealt: tuple[str, ...]
+    _pending: ClassVar[list[Callable[[], None]]] = []
+
+    def __post_init__(self) -> None:
+        cells, folds = len(self.rows), len(self.group_of_fold)
+        if not len(self.words) == len(self.folds) == len(self.counts) == cells or len(self.sizes) != folds:
+            raise UsageError("The folds of a table have arrays of different lengths.")
+        if cells and (int(self.folds.min()) < 0 or int(self.folds.max()) >= folds or int(self.counts.min()) < 1):
+            raise UsageError("The folds of a table have numbers that are out of range.")
+        if folds and (int(self.group_of_fold.min()) < 0 or int(self.group_of_fold.max()) >= len(self.groups)):
+            raise UsageError("The folds of a table are of groups that have no name.")
+        if len(self.dealt) != len(self.groups) or (np.diff(self.words) < 0).any():
+            raise UsageError("The folds of a table are not in order, or its groups not complete.")
+
+    def verify_on_use(self, verify: Callable[[], None]) -> None:
+        """Have the numbers compared with their checksum before they are used for the first time."""
+        object.__setattr__(self, "_pending", [verify])
+
+    def verified(self) -> Folds:
+        """These, once they are known to be as recorded."""
+        for verify in self._pending:
+            verify()
+        object.__setattr__(self, "_pending", [])
+        return self
+
+    def __len__(self) -> int:
+        return len(self.group_of_fold)
+
+    def __contains__(self, row: int) -> bool:
+        """Whether the word in a row of the table has rows by fold."""
+        first, last = self._span(row)
+        return first < last
+
+    def of_word(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """How often a word was seen in each fold (F), and the sum of its rows there (F, dim); zeros where never."""
+        first, last = self._span(row)
+        counts = np.zeros(len(self), dtype=np.int64)
+        sums = np.zeros((len(self), self.rows.shape[1]))
+        cells, own = self.folds[first:last], self.counts[first:last]
+        counts[cells] = own
+        sums[cells] = own[:, None] * self.rows[first:last].astype(np.float64)
+        return counts, sums
+
+    def counts_by_group(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The words that have rows by fold (T), and how often each was seen in every group (T, G)."""
+        tracked, place = np.unique(self.words, return_inverse=True)
+        counts = np.zeros((len(tracked), len(self.groups)), dtype=np.int64)
+        np.add.at(counts, (place, self.group_of_fold[self.folds]), self.counts)
+        return tracked.astype(np.int64), counts
+
+    def group(self, name: str) -> int:
+        """The number of a group."""
+        if name not in self.groups:
+            raise unknown_name("group", name, self.groups)
+        return self.groups.index(name)
+
+    def _span(self, row: int) -> tuple[int, int]:
+        first, last = np.searchsorted(self.words, [row, row + 1])
+        return int(first), int(last)
+
+
+def group_names(vectors: WordVectors) -> tuple[str, ...]:
+    """Names of the groups that the table has rows for; none without groups."""
+    return () if vectors.folds is None else vectors.folds.groups
+
+
+def group_table(vectors: WordVectors, name: str) -> WordVectors:
+    """The table of one group: its words with rows by fold, over the text of the group, with their counts there."""
+    folds = with_folds(vectors)
+    wanted = folds.group_of_fold[folds.folds] == folds.group(name)
+    words, place = np.unique(folds.words[wanted], return_inverse=True)
+    counts = np.bincount(place, folds.counts[wanted]).astype(np.int64)
+    sums = np.zeros((len(words), vectors.dim))
+    np.add.at(sums, place, folds.counts[wanted, None] * folds.rows[wanted].astype(np.float64))
+    matrix = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+    names = [vectors.words[row] for row in words.tolist()]
+    return vectors.replace(words=names, matrix=matrix, counts=counts, provenance={**vectors.provenance, "group": name})
+
+
+def with_folds(vectors: WordVectors) -> Folds:
+    """The folds of a table that must have some."""
+    if vectors.folds is None:
+        raise UsageError(
+            "The table keeps no groups or folds. Distil it with --folds 20, from a text that was prepared with --group "
+            "if groups are to be compared."
+        )
+    return vectors.folds.verified()
