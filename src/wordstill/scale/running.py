@@ -92,12 +92,10 @@ def distill_in_shards(
         refuse_too_many(scale.workers, usable_cores())
     config = replace(with_shard_words(config, scale.shard_words), folds=0)
     refuse_foreign(target, REPLACEABLE)
-    if scale.join and target.exists() and not overwrite:
-        return None
-    if scale.join and overwrite:
-        raise UsageError("--join cannot replace a result that others may be writing. Remove --overwrite.")
-    if scale.join and not is_one_store(as_list(inputs)):
-        raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
+    if scale.join:
+        if target.exists() and not overwrite:
+            return None
+        _refuse_joining(inputs, overwrite)
     place = _joined if scale.join else _alone
     # The lock of those who join is held until the folder is gone: only one of them adds up.
     with ExitStack() as locks, place(target, overwrite, resume) as work:
@@ -176,6 +174,13 @@ def refuse_learners(config: DistillConfig) -> None:
             f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "
             "they cannot be read in shards. Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
         )
+
+
+def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
+    if overwrite:
+        raise UsageError("--join cannot replace a result that others may be writing. Remove --overwrite.")
+    if not is_one_store(as_list(inputs)):
+        raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
 
 
 def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger) -> Pool:
