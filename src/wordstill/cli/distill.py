@@ -84,8 +84,8 @@ def command(
         option(
             "METHOD",
             "still (the default), sentence, ase, decontextual, token-table, principal, x2static, bert-skipgram or "
-            "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
-            "one pass makes all.",
+            "context-to-vec, with settings as in ase:layer=all, x2static:preset=paper or bert-skipgram:window=2|5. "
+            "May be repeated: one pass makes all.",
             "--method",
             "-m",
         ),
@@ -100,10 +100,24 @@ def command(
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
-        option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
+        option(
+            "N",
+            "Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            "--batch-tokens",
+            "--budget",
+            panel=options.TEACHER,
+            min=1,
+        ),
     ] = None,
     read: Annotated[
-        str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
+        str,
+        option(
+            "UNIT",
+            "What the model reads as one text: sentence or paragraph.",
+            "--context",
+            "--read",
+            panel=options.TEACHER,
+        ),
     ] = "sentence",
     length: Annotated[
         str,
@@ -229,11 +243,11 @@ def command(
     if in_shards.is_used:
         from wordstill.scale import distill_in_shards
 
-        made = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
-        if made is None:
+        in_parts = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
+        if in_parts is None:
             typer.echo(f"{out} is made by another process of this run.")
             return
-        tables = made
+        tables = in_parts
     else:
         from wordstill.distillation import distill
 
@@ -251,8 +265,11 @@ def command(
     if profiler is not None:
         show_profile(profiler, seconds)
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
-    known = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
-    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in known.items() if purpose})
+    made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
+    for label, table in tables.items():
+        if chosen := table.provenance.get("development"):
+            typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
+    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
 def _one_size(text: str | None) -> int | None:
@@ -339,4 +356,6 @@ def _origin(step: Step) -> str:
     words = f"{count_text(step.words, 'word')}, " if step.words else ""
     if step.seconds == step.measured:
         return f"{words}measured"
-    return f"{words}scaled from {step.measured:.1f} s"
+    low, high = map(time_text, step.spread or (step.seconds, step.seconds))
+    spread = f"; {low} to {high}" if low != high else ""
+    return f"{words}scaled from {step.measured:.1f} s{spread}"
