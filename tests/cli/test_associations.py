@@ -238,3 +238,21 @@ def test_regress_on_the_groups_of_a_table(cli, tmp_path):
     assert "48 uses in 16 folds of 16" in by_year.out
     refused = cli("regress", "river", "--table", tmp_path / "table")
     assert (refused.code, "'river' has no rows by fold" in refused.err) == (2, True)
+
+
+def test_groups_of_a_table_are_tested_side_by_side(cli, table, tmp_path):
+    random = np.random.default_rng(0)
+    words = np.repeat(np.arange(len(table), dtype=np.int32), 2)
+    rows = np.repeat(table.matrix, 2, axis=0)
+    rows[1::2] = random.standard_normal(table.matrix.shape)
+    cells = (words, np.tile(np.array([0, 1], np.int32), len(table)), np.full(len(words), 5))
+    table.folds = Folds(rows, *cells, np.array([0, 1], np.int32), np.full(2, 100), ("old", "new"), ("documents",) * 2)
+    table.save(tmp_path / "grouped")
+    done = cli("test", tmp_path / "grouped", "--by-group", "-t", "weat-6", "--json")
+    assert done.code == 0, done.err
+    old, new = json.loads(done.out)["results"]
+    assert (old["table"], new["table"]) == ("old", "new")
+    assert old["effect"] == pytest.approx(associations({"x": table}, [CAREER])[0].effect)
+    assert abs(new["effect"]) < old["effect"]
+    refused = cli("test", tmp_path / "table", "--by-group")
+    assert (refused.code, "keeps no groups or folds" in refused.err) == (2, True)
