@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, meaning, quality, safety, small, speed
+from experiments.pages import associations, meaning, quality, safety, senses, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -26,6 +26,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "unseen-words": small.unseen_words,
     "associations": associations.page,
     "meaning": meaning.page,
+    "senses": senses.page,
     "safety": safety.page,
     "speed": speed.page,
     "speed-summary": speed.summary,

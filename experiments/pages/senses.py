@@ -1,0 +1,63 @@
+"""The table of senses, for docs/senses.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.record import RESULTS
+
+NAMES = {"raw": "the model's own states, in context", "table": "the table, one vector a word"}
+
+
+def page() -> str:
+    """Scores of senses beside single vectors, and what keeping occurrences costs."""
+    parts = []
+    for path in sorted((RESULTS / "senses").glob("*.json")):
+        content = json.loads(path.read_text())
+        parts.append(_cost(content) if "seconds_ratio" in content else _scores(content))
+    return "\n\n".join(parts)
+
+
+def _scores(content: Mapping[str, Any]) -> str:
+    pairs = content["rows"][0]["pairs"]
+    lines = [
+        f"**{content['title']}**, {content['words']:,} words, {content['occurrences']:,} kept occurrences; on "
+        f"{content['hardware']}, commit {content['commit']}, seed {content['seed']}:",
+        "",
+        f"    {content['command']}",
+        "",
+        f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) that nothing was chosen on, and the gain "
+        f"over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
+        f"Intervals of 95 % are in brackets. Of {len(content['development'])} settings, {content['chosen']} is the best on the "
+        "other half of SCWS; the other rows have the defaults.",
+        "",
+        "| vectors | SCWS | gain | WiC | gain |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in content["rows"]:
+        name = NAMES.get(row["label"], f"senses: {row['label']}")
+        plain = row["label"].startswith("deviation")
+        scws = "" if plain else f"{row['scws']:.1f}"
+        gains = [
+            "" if not shown else f"{row[f'{task}_gain']:+.1f} [{low:+.1f}, {high:+.1f}]"
+            for task, shown in (("scws", not plain and row["label"] != "table"), ("wic", row["label"] != "raw"))
+            for low, high in [row[f"{task}_interval"]]
+        ]
+        lines.append(f"| {name} | {scws} | {gains[0]} | {row['wic']:.1f} | {gains[1]} |")
+    return "\n".join(lines)
+
+
+def _cost(content: Mapping[str, Any]) -> str:
+    plain, kept = content["plain"], content["kept"]
+    return "\n".join(
+        [
+            f"Keeping occurrences took {content['seconds_ratio']:.2f} times the CPU time "
+            f"({kept['cpu_seconds']:.0f} instead of {plain['cpu_seconds']:.0f} s) and "
+            f"{content['memory_ratio']:.2f} times the peak memory ({kept['megabytes']:,.0f} instead of {plain['megabytes']:,.0f} MB) of the plain run. "
+            f"{content['title']}; on {content['hardware']}, commit {content['commit']}:",
+            "",
+            f"    {content['command']}",
+        ]
+    )
