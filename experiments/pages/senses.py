@@ -30,8 +30,8 @@ def _scores(content: Mapping[str, Any]) -> str:
         "",
         f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) that nothing was chosen on, and the gain "
         f"over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
-        f"Intervals of 95 % are in brackets. Of {len(content['development'])} settings, {content['chosen']} is the best on the "
-        "other half of SCWS; the other rows have the defaults.",
+        f"Intervals of 95 % are in brackets. Of {len(content['development'])} settings, {content['chosen']} "
+        "is the best on the other half of SCWS; the other rows have the defaults.",
         "",
         "| vectors | SCWS | gain | WiC | gain |",
         "|---|---:|---:|---:|---:|",
@@ -55,7 +55,8 @@ def _cost(content: Mapping[str, Any]) -> str:
         [
             f"Keeping occurrences took {content['seconds_ratio']:.2f} times the CPU time "
             f"({kept['cpu_seconds']:.0f} instead of {plain['cpu_seconds']:.0f} s) and "
-            f"{content['memory_ratio']:.2f} times the peak memory ({kept['megabytes']:,.0f} instead of {plain['megabytes']:,.0f} MB) of the plain run. "
+            f"{content['memory_ratio']:.2f} times the peak memory "
+            f"({kept['megabytes']:,.0f} instead of {plain['megabytes']:,.0f} MB) of the plain run. "
             f"{content['title']}; on {content['hardware']}, commit {content['commit']}:",
             "",
             f"    {content['command']}",

@@ -43,7 +43,7 @@ from wordstill.vectors.search import unit_rows
 
 MODULE = "experiments.quality.senses"
 SEED = 0
-SETTINGS = [SenseConfig(strength, least) for least in (5, 3) for strength in (0.5, 0.55, 0.6, 0.7, 0.8)]
+SETTINGS = [SenseConfig(strength) for strength in (0.55, 0.6, 0.7)]
 """Tried on the development half; the default is one of them."""
 RESAMPLES = 2000
 ENOUGH, SHORTEST, LONGEST, RATES = 50, 8, 40, (16, 41)
@@ -159,7 +159,7 @@ def measure(options: argparse.Namespace) -> None:
 
 def label(config: SenseConfig) -> str:
     """Settings in a few words."""
-    return f"strength {config.strength:g}, least {config.least}"
+    return f"strength {config.strength:g}"
 
 
 def read(
