@@ -16,6 +16,7 @@ from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
+from wordstill.cli.sums.scale_options import ScaleOptions
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,10 +100,24 @@ def command(
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
-        option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
+        option(
+            "N",
+            "Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            "--batch-tokens",
+            "--budget",
+            panel=options.TEACHER,
+            min=1,
+        ),
     ] = None,
     read: Annotated[
-        str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
+        str,
+        option(
+            "UNIT",
+            "What the model reads as one text: sentence or paragraph.",
+            "--context",
+            "--read",
+            panel=options.TEACHER,
+        ),
     ] = "sentence",
     length: Annotated[
         str,
@@ -178,6 +193,7 @@ def command(
         option("FILE", "Words, one per line: only these have rows by fold, however rare.", panel=options.GROUPS),
     ] = None,
     kept: OccurrenceOptions,
+    scale: ScaleOptions,
     text: options.TextOptions,
 ) -> None:
     """Distil a language model over text into word vectors.
@@ -212,32 +228,47 @@ def command(
     options.output_folder(out)
     _warn_of_idle_settings(config)
     early_stopping = read_development(development, patience, _one_size(score_every))
+    in_shards = scale.config()
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
         return
     from wordstill.core.progress import Profiler
-    from wordstill.distillation import distill
     from wordstill.methods import METHODS
     from wordstill.teacher.device import synchronize
 
     if sys.stderr.isatty():
         typer.echo(f"Loading {teacher.teacher}.", err=True)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
-    tables = distill(
-        cast("list[str | Path]", inputs),
-        out,
-        config=config,
-        resume=resume,
-        overwrite=overwrite,
-        progress=options.wants_progress(progress),
-        early_stopping=early_stopping,
-        profiler=profiler,
-    )
+    texts, shown = cast("list[str | Path]", inputs), options.wants_progress(progress)
+    if in_shards.is_used:
+        from wordstill.scale import distill_in_shards
+
+        in_parts = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
+        if in_parts is None:
+            typer.echo(f"{out} is made by another process of this run.")
+            return
+        tables = in_parts
+    else:
+        from wordstill.distillation import distill
+
+        tables = distill(
+            texts,
+            out,
+            config=config,
+            resume=resume,
+            overwrite=overwrite,
+            progress=shown,
+            early_stopping=early_stopping,
+            profiler=profiler,
+        )
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
+    for label, table in tables.items():
+        if chosen := table.provenance.get("development"):
+            typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
@@ -325,4 +356,6 @@ def _origin(step: Step) -> str:
     words = f"{count_text(step.words, 'word')}, " if step.words else ""
     if step.seconds == step.measured:
         return f"{words}measured"
-    return f"{words}scaled from {step.measured:.1f} s"
+    low, high = map(time_text, step.spread or (step.seconds, step.seconds))
+    spread = f"; {low} to {high}" if low != high else ""
+    return f"{words}scaled from {step.measured:.1f} s{spread}"
