@@ -1,6 +1,6 @@
 // The map: points, labels, the selected word with its neighbors, pan, zoom, lasso.
 
-import { $, calm, csv, download, fill, h, number, problem, say, wordLink } from "../dom.js";
+import { $, calm, csv, download, fill, h, number, problem, say, tellHolder, wordLink } from "../dom.js";
 import { get, go, note } from "../state.js";
 import { Camera, clamp } from "./camera.js";
 import { CanvasPainter } from "./canvas-painter.js";
@@ -192,6 +192,7 @@ export class MapView {
       words.length > LISTED ? h("p", { class: "quiet" }, `and ${number(words.length - LISTED)} more; the CSV has all.`) : null,
     );
     say(`${words.length} words selected`);
+    tellHolder({ words });
   }
 
   colorChosen(words) {
