@@ -11,6 +11,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.analysis.association import associations
 from wordstill.analysis.word_lists import published_tests
+from wordstill.vectors.folds import Folds
 
 CAREER = published_tests()["weat-6"]
 
@@ -216,3 +217,24 @@ def test_regress(cli, tmp_path):
     )
     refused = cli(*arguments, "--on", "sex")
     assert (refused.code, "No document has the field 'sex'" in refused.err) == (1, True)
+
+
+def test_regress_on_the_groups_of_a_table(cli, tmp_path):
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((16, 4)).astype(np.float32)
+    rows[8:, 0] += 4
+    table = WordVectors(["bank", "river"], np.vstack([rows.mean(axis=0), random.standard_normal(4)]).astype(np.float32))
+    group = np.repeat([0, 1], 8).astype(np.int32)
+    cells = (np.zeros(16, np.int32), np.arange(16, dtype=np.int32), np.full(16, 3))
+    table.folds = Folds(rows, *cells, group, np.full(16, 100), ("old", "new"), ("documents",) * 2)
+    table.save(tmp_path / "table")
+    done = cli("regress", "bank", "--table", tmp_path / "table", "--permutations", "99", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert (report["folds"], report["used"], report["uses"]) == (16, 16, 48)
+    assert [(one["name"], one["p_value"]) for one in report["coefficients"]] == [("group=old", 0.01)]
+    (tmp_path / "groups.csv").write_text("group,year\nold,1900\nnew,2000\n")
+    by_year = cli("regress", "bank", "--table", tmp_path / "table", "--groups", tmp_path / "groups.csv", "--on", "year")
+    assert "48 uses in 16 folds of 16" in by_year.out
+    refused = cli("regress", "river", "--table", tmp_path / "table")
+    assert (refused.code, "'river' has no rows by fold" in refused.err) == (2, True)

@@ -108,7 +108,8 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
     sided = "two-sided" if found[0].two_sided else "one-sided"
     shown = Table(
         caption=f"{found[0].statistic} with a 95 % bootstrap interval over the words of all lists; positive: nearer to "
-        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled. Words used of those listed.",
+        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled; (Holm): for all tests together. "
+        "Words used of those listed.",
         caption_justify="left",
     )
     tables = list(dict.fromkeys(result.table for result in found))
@@ -121,7 +122,7 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
         some = next(iter(by_table.values()))
         paper = "" if some.published is None else f"{some.published:+.2f}"
         names = [some.test, "\n".join(some.targets), "\n".join(some.attributes), paper]
-        shown.add_row(*map(escape, [*names, *(_cell(by_table[table]) for table in tables)]))
+        shown.add_row(*map(escape, [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]))
     print_whole(shown, names=4)
     for result in found:
         if result.missing:
@@ -132,14 +133,17 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
             _show_words(result)
 
 
-def _cell(result: Association) -> str:
+def _cell(result: Association, *, several: bool) -> str:
     if result.effect is None:
         return f"none: {result.problem}"
     if result.interval is None:
         return f"{result.effect:+.2f}\n{result.problem}"
     used, listed = (sum(sizes) for sizes in zip(*result.sizes.values()))
     value = f"{result.effect:+.2f} [{result.interval.low:+.2f}, {result.interval.high:+.2f}]"
-    return f"{value}\np {'=' if result.exact else '~'} {result.p_value:.2g}, {used} of {listed} words"
+    p_value = f"p {'=' if result.exact else '~'} {result.p_value:.2g}"
+    if several:
+        p_value += f", {result.p_holm:.2g} (Holm)"
+    return f"{value}\n{p_value}\n{used} of {listed} words"
 
 
 def _show_words(result: Association) -> None:
