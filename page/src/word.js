@@ -6,7 +6,7 @@ import { get } from "./state.js";
 
 const PAGE = 12;
 const BY_WORDS =
-  "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). Distil with --occurrences 50 to compare what the language model made of the two words.";
+  "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). Tables made with --occurrences 50 compare what the language model made of the two words, if both are frequent.";
 
 export class WordView {
   constructor(api, contents) {
@@ -83,7 +83,7 @@ export class WordView {
               })
             : h("p", { class: "quiet" }, "This table does not have the word."),
           standing?.sureNote ? h("p", { class: "quiet" }, standing.sureNote) : null,
-          standing?.neighbors.some(({ share }) => share !== undefined) ? h("p", { class: "quiet" }, "The line is where the cosine could lie in another text of this size; the percentage is how often the word is among the nearest when the text is resampled.") : null,
+          standing?.neighbors.some(({ share }) => typeof share === "number") ? h("p", { class: "quiet" }, "The line is where the cosine could lie in another text of this size; the percentage is how often the word is among the nearest when the text is resampled. Words in too few folds have neither.") : null,
         ),
       ),
     );

@@ -123,6 +123,16 @@ def test_the_map_is_drawn_without_webgl_and_words_can_be_found(tab, address):
     assert "word=river" in page.url
 
 
+def test_colors_by_group_and_how_sure_neighbors_are(tab, address):
+    page = tab.open(f"{address}/#/map?table=first&color=group")
+    page.locator("#legend").get_by_text("rivers (8)").wait_for()
+    page = tab.open(f"{address}/#/word?word=river&table=first")
+    page.locator(".neighbors .sure").first.wait_for()
+    assert page.locator(".neighbors .range").count() > 5
+    page = tab.open(f"{address}/#/map?table=second&color=group")
+    assert page.locator("#color-group").is_hidden()
+
+
 def test_the_map_moves_and_a_lasso_chooses_words(tab, address):
     page = tab.open(f"{address}/#/map?table=first")
     stage = page.locator("#stage")
@@ -234,7 +244,7 @@ def test_the_file_works_from_disk_without_a_network(browser, library, address, t
     page.locator(".neighbors li").nth(14).wait_for()
     assert page.locator(".neighbors").first.locator(".word").all_inner_texts() == expected
     page.locator(".kwic li").first.wait_for()
-    views = {"map": "#legend li", "ask?ask=compare": ".moved li", "ask?ask=arrows": ".arrow", "scores": ".set"}
+    views = {"map?color=group&table=first": "#legend i", "ask?ask=compare": ".moved li", "ask?ask=arrows": ".arrow", "scores": ".set"}
     for view, shown in views.items():
         page.goto((tmp_path / "page.html").as_uri() + f"#/{view}")
         page.locator(shown).first.wait_for(state="attached")

@@ -244,7 +244,7 @@ export class MapView {
     const box = $("#legend");
     if (get().color === "group" && this.points.groups) {
       const rows = legend.map(({ color, text, count }) => h("li", {}, h("i", { style: { background: color } }), `${text} (${number(count)})`));
-      fill(box, rows, h("li", { class: "quiet" }, "Words that a group uses at least 1.5 times as often as the whole text."));
+      fill(box, rows, h("li", { class: "quiet" }, "Words that a group uses at least twice as often as the rest of the text."));
     } else if (get().color === "list") {
       fill(
         box,
@@ -517,7 +517,7 @@ export function neighborList(neighbors, { href, enter, leave, extra }) {
         range(near, top),
         h("a", { class: "word", href: linkOf(href(near)), onfocus: () => enter?.(near), onblur: () => leave?.(near) }, near.word),
         extra?.(near),
-        near.share === undefined ? null : h("span", { class: `sure${near.share < 0.5 ? " doubtful" : ""}`, title: "Of resamples of the text in which it is among the nearest" }, `${Math.round(near.share * 100)} %`),
+        typeof near.share !== "number" ? null : h("span", { class: `sure${near.share < 0.5 ? " doubtful" : ""}`, title: "Of resamples of the text in which it is among the nearest" }, `${Math.round(near.share * 100)} %`),
         h("span", { class: "cosine", title: cosineTitle(near) }, near.score.toFixed(2)),
       ),
     ),

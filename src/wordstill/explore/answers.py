@@ -52,8 +52,8 @@ AXIS_ENDS = 12
 MOVED_SAMPLE, MOVED_SHOWN = 500, 100
 DRAWS = 100
 """Resamples behind how sure a neighbor is: enough for a whole percentage, few enough for an answer at once."""
-TYPICAL = 1.5
-"""How many times as often as in the whole text a group must use a word that is typical of it."""
+TYPICAL = 2.0
+"""How many times as often as the rest of the text a group must use a word that is typical of it."""
 
 
 class Answers:
@@ -153,22 +153,28 @@ class Answers:
             found = sure_neighbors(loaded.vectors, [word], topn=most, draws=DRAWS, seed=self.library.seed)
         except UsageError as error:
             return Sure(loaded.name, word, [], str(error))
-        bounds = [(None, None) if one.interval is None else (one.interval.low, one.interval.high) for one in found]
-        near = [SureNear(one.word, one.cosine, low, high, one.share) for one, (low, high) in zip(found, bounds)]
+        # A word without rows by fold is the same in every resample, which says nothing about it.
+        near = [
+            SureNear(one.word, one.cosine, None, None, None)
+            if one.interval is None
+            else SureNear(one.word, one.cosine, one.interval.low, one.interval.high, one.share)
+            for one in found
+        ]
         return Sure(loaded.name, word, near, None)
 
     def groups(self, table: str = "") -> TypicalGroups:
         """The group of the text that each word of the map is typical of."""
         loaded = self.library.table(table)
         rows, folds = loaded.maps.rows, loaded.vectors.folds
-        if folds is None:
+        if folds is None or len(folds.groups) < 2:
             return TypicalGroups(loaded.name, [], [-1] * len(rows))
         tracked, counts = folds.verified().counts_by_group()
         sizes = np.maximum(1, np.bincount(folds.group_of_fold, folds.sizes, len(folds.groups)))
-        rates = counts / sizes
-        stands_out = rates.max(axis=1) >= TYPICAL * counts.sum(axis=1) / sizes.sum()
+        # Half an occurrence for the rest, so that rare words do not stand out without end.
+        others = (counts.sum(axis=1, keepdims=True) - counts + 0.5) / (sizes.sum() - sizes)
+        times = counts / sizes / others
         typical = np.full(len(loaded.vectors), -1)
-        typical[tracked] = np.where(stands_out, rates.argmax(axis=1), -1)
+        typical[tracked] = np.where(times.max(axis=1) >= TYPICAL, times.argmax(axis=1), -1)
         return TypicalGroups(loaded.name, list(folds.groups), typical[rows].tolist())
 
     def sentences(self, word: str, other: str = "", table: str = "", limit: int = 12, offset: int = 0) -> Sentences:

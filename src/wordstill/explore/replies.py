@@ -94,13 +94,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class SureNear:
-    """A neighbor with what its cosine could be in another text of the same size, if that is known."""
+    """A neighbor with what its cosine could be in another text of the same size, if it occurs in enough folds."""
 
     word: str
     score: float
     low: float | None
     high: float | None
-    share: float
+    share: float | None
     """Of resamples of the text in which it is among the nearest."""
 
 
