@@ -158,6 +158,19 @@ def test_regression_on_groups_finds_the_one_that_moved(folded, tmp_path):
     assert era.norm == pytest.approx(1, abs=0.15)
 
 
+def test_whole_groups_are_the_means_of_their_folds(folded):
+    table, rows, counts = folded
+    found, fields = word_in_folds(table, "bank", unit="group")
+    assert [one["group"] for one in fields] == ["1990", "2000", "2010"]
+    counts[3] = 0
+    for number in range(3):
+        own = slice(8 * number, 8 * number + 8)
+        np.testing.assert_allclose(found.vectors[number], np.average(rows[own], axis=0, weights=counts[own]), rtol=1e-5)
+        assert found.counts[number] == counts[own].sum()
+    with pytest.raises(UsageError, match="Unknown unit 'text'"):
+        word_in_folds(table, "bank", unit="text")
+
+
 def test_groups_that_cannot_be_used(folded, tmp_path, table):
     grouped, *_ = folded
     with pytest.raises(DataError, match=r"no fields for the group '2000'\. Groups: 1990, 2000, 2010"):

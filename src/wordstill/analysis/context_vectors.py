@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from wordstill.analysis.resampling import refuse_untracked
 from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.evaluation.data.own_files import guess_delimiter
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import Floats
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 WINDOW = 6
 GROUP = "group"
+Unit = Literal["fold", "group"]
 RIDGE = 1e-3
 """Of the map, as a share of the mean variance of the contexts."""
 
@@ -48,7 +49,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordInDocuments:
-    """The documents, or folds of documents, that have a word."""
+    """The documents, or folds or groups of documents, that have a word."""
 
     documents: tuple[int, ...]
     """Their numbers."""
@@ -83,24 +84,36 @@ def read_group_fields(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def word_in_folds(
-    table: WordVectors, word: str, fields: Mapping[str, Mapping[str, Any]] | None = None
+    table: WordVectors, word: str, fields: Mapping[str, Mapping[str, Any]] | None = None, *, unit: Unit = "fold"
 ) -> tuple[WordInDocuments, list[Mapping[str, Any]]]:
-    """A word's vector in each fold of a table that has it, and the fields of all folds.
+    """A word's vector in each fold of a table that has it, or in each group, and the fields of all of them.
 
     Args:
         table: Distilled with folds.
         word: Whose rows by fold were kept.
-        fields: Of the groups by name; None gives each fold the field ``group``, the name of its group.
+        fields: Of the groups by name; None gives each the field ``group``, the name of its group.
+        unit: What counts as independent. ``fold`` asks whether documents could be exchanged between groups; ``group``
+            is right for a field that belongs to whole groups, such as a speaker's party.
     """
+    if unit not in get_args(Unit):
+        raise unknown_name("unit", unit, get_args(Unit))
     refuse_untracked(table, [word])
     folds = with_folds(table)
     if fields is not None and (unknown := [name for name in folds.groups if name not in fields]):
         raise DataError(f"There are no fields for the group {unknown[0]!r}. Groups: {', '.join(folds.groups)}.")
     known = fields or {name: {GROUP: name} for name in folds.groups}
     counts, sums = folds.of_word(table.index(word))
+    groups = folds.group_of_fold.astype(np.int64)
+    if unit == "group":
+        inside = (groups == np.arange(len(folds.groups))[:, None]).astype(np.float64)
+        counts, sums, groups = (
+            (inside @ counts).astype(np.int64),
+            inside @ sums,
+            np.arange(len(folds.groups), dtype=np.int64),
+        )
     used = np.flatnonzero(counts)
     found = WordInDocuments(tuple(used.tolist()), sums[used] / counts[used, None], counts[used])
-    return found, [known[folds.groups[number]] for number in folds.group_of_fold.tolist()]
+    return found, [known[folds.groups[number]] for number in groups.tolist()]
 
 
 def word_in_documents(table: WordVectors, texts: Sequence[str], word: str, *, window: int = WINDOW) -> WordInDocuments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,13 +15,14 @@ from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
+    from wordstill.analysis.context_vectors import Unit
     from wordstill.analysis.embedding_regression import EmbeddingRegression
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
 wordstill regress immigrant speeches.jsonl --table glove.6B.100d.txt --on party,year
 wordstill regress bank reports.csv --table vectors --on industry --text body --json
-wordstill regress bank --table grouped --groups parties.csv --on party,year"""
+wordstill regress bank --table grouped --groups speakers.csv --on party,year"""
 CANDIDATES = 300
 """Words around the word, of which those are shown that a field brings nearer."""
 
@@ -48,6 +49,10 @@ def command(
         Path | None,
         option("FILE", "Fields of the groups of a table: CSV or JSON lines with a field group.", "--groups"),
     ] = None,
+    unit: Annotated[
+        str | None,
+        option("NAME", "What counts as independent in the table: fold, or group, the default with --groups.", "--unit"),
+    ] = None,
     topn: Topn = 8,
     permutations: Annotated[int, option("N", "Permutations of each p-value.", "--permutations", min=1)] = 1000,
     seed: Seed = 0,
@@ -57,8 +62,8 @@ def command(
     from wordstill.analysis.context_vectors import read_documents, read_group_fields, word_in_documents, word_in_folds
     from wordstill.analysis.embedding_regression import embedding_regression, make_design
 
-    if documents is not None and groups is not None:
-        raise UsageError("--groups is for the folds of a table; the fields of DOCUMENTS are in DOCUMENTS.")
+    if documents is not None and (groups is not None or unit is not None):
+        raise UsageError("--groups and --unit are for the groups of a table; DOCUMENTS have their own fields.")
     fields = [name.strip() for name in on.split(",") if name.strip()]
     if documents is not None:
         read = read_documents(documents, text)
@@ -68,11 +73,12 @@ def command(
     else:
         of_groups = None if groups is None else read_group_fields(groups)
         vectors = open_table(table)
-        found, rows = word_in_folds(vectors, word, of_groups)
+        unit = unit or ("fold" if of_groups is None else "group")
+        found, rows = word_in_folds(vectors, word, of_groups, unit=cast("Unit", unit))
     design = make_design([rows[number] for number in found.documents], fields)
     kept = list(design.kept)
     result = embedding_regression(found.vectors[kept], design, found.counts[kept], permutations=permutations, seed=seed)
-    unit = "fold" if documents is None else "document"
+    unit = unit or "document"
     facts = {f"{unit}s": len(rows), "with_word": len(found.documents), "used": result.rows, "uses": int(result.uses)}
     near = _near(vectors, result, topn)
     if as_json:

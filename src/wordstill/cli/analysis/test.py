@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ from wordstill.errors import DataError, UsageError
 if TYPE_CHECKING:
     from wordstill.analysis.association import Association
     from wordstill.analysis.word_lists import AssociationTest
+    from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
 wordstill test vectors glove.6B.100d.txt
@@ -43,6 +44,9 @@ def command(
         int, option("N", "Permutations at most; where there are fewer, p is exact.", "--permutations", min=1)
     ] = 100_000,
     seed: Seed = 0,
+    by_group: Annotated[
+        bool, flag("Test each group of tables that were distilled with --group, side by side.", "--by-group")
+    ] = False,
     each: Annotated[bool, flag("Also show the association of each target word.", "--each")] = False,
     as_json: AsJson = False,
     out: ReportFile = None,
@@ -59,9 +63,8 @@ def command(
     if not tables:
         raise UsageError("No table was named. Name at least one, or use --list to see the tests.")
     refuse_report(out, overwrite=overwrite)
-    found = associations(
-        open_tables(tables), chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed
-    )
+    opened = _groups(open_tables(tables)) if by_group else open_tables(tables)
+    found = associations(opened, chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed)
     report = {"schema": SCHEMA, "seed": seed, "results": [result.to_dict() for result in found]}
     if out is not None:
         _write(out, report)
@@ -73,7 +76,20 @@ def command(
         raise DataError(f"No test could be run: {found[0].problem} (table {found[0].table}, test {found[0].test}).")
     if not as_json and out is None:
         same = [part for name in tests or () for part in ("--test", name)] + (["--lists", str(lists)] if lists else [])
+        same += ["--by-group"] if by_group else []
         show_next(("test", *tables, *same, "--statistic", statistic, "--each", "--out", "associations.json"))
+
+
+def _groups(tables: Mapping[str, WordVectors]) -> dict[str, WordVectors]:
+    """The tables of all groups; one without groups is refused."""
+    from wordstill.vectors.folds import with_folds
+
+    several = len(tables) > 1
+    return {
+        f"{name}: {group}" if several else group: table.group(group)
+        for name, table in tables.items()
+        for group in with_folds(table).groups
+    }
 
 
 def _chosen(names: Sequence[str], lists: Path | None) -> list[AssociationTest]:
