@@ -46,7 +46,7 @@ def command(
         option(
             "FILE",
             "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which are not made "
-            "without them; may be repeated.",
+            "without them; by default those of --text that are CoNLL-U. May be repeated.",
         ),
     ] = None,
     dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
@@ -68,12 +68,13 @@ def command(
     plan = find_plan(table)
     if not text or out is None:
         raise UsageError(f"{plan.name} needs a text and a folder: add --text FILE and --out DIR.")
+    from wordstill.corpus.conllu import is_conllu
     from wordstill.reproduction import ReproduceConfig, reproduce
     from wordstill.reproduction.reproducing import expected_seconds, open_text
     from wordstill.teacher import TeacherConfig
 
     model = TeacherConfig(teacher or plan.teacher, device, dtype)
-    config = ReproduceConfig(model, seeds, baselines, lexicon, workers, tuple(trees or ()))
+    config = ReproduceConfig(model, seeds, baselines, lexicon, workers, tuple(trees or filter(is_conllu, text)))
     show = options.wants_progress(progress)
     inputs = cast("list[str | Path]", text)
     corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
