@@ -152,6 +152,10 @@ def test_evaluating(cli, triples, usim, tmp_path, monkeypatch):
     assert beside.code == 0 and "| static |" in beside.out.splitlines()[0], beside.err
     alone = cli(*command, "--liu", tmp_path / "text.txt")
     assert alone.code == 2 and "add --vectors" in alone.err
+    senses = cli(*command, "--senses")
+    assert senses.code == 2 and "--senses are those of a table: add --vectors" in senses.err
+    none = cli(*command, "--senses", "--vectors", tmp_path / "static")
+    assert none.code == 2 and "keeps no occurrences" in none.err
     rates = cli("meaning", "train", triples, *cheap, "--find-rate", "--out", tmp_path / "none")
     assert rates.code == 0 and "The loss fell fastest at" in rates.out, rates.err
     assert not (tmp_path / "none").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -21,6 +21,7 @@ from wordstill.cli.options import (
     ShowProgress,
     Topn,
     argument,
+    flag,
     option,
     output_folder,
     refuse_report,
@@ -31,8 +32,10 @@ from wordstill.core.guard import printable, reading
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from wordstill.evaluation.tasks.in_context import Unit
+    from wordstill.evaluation.tasks.in_context import ContextEncoder, Unit
     from wordstill.meaning import MeaningEncoder
+    from wordstill.meaning.context_encoder import StateEncoder
+    from wordstill.vectors import WordVectors
 
 EncoderPath = Annotated[Path, argument("ENCODER", "A folder that meaning train made.")]
 AT_ONCE = 1024
@@ -209,6 +212,9 @@ def evaluate(
             "FILE", "With --vectors: a text, a line at a time, from which the transform of Liu et al. 2020 is learnt."
         ),
     ] = None,
+    senses: Annotated[
+        bool, flag("With --vectors: score the senses of a table with kept occurrences too.", "--senses")
+    ] = False,
     out: ReportFile = None,
     options: EncoderOptions,
     overwrite: Overwrite = False,
@@ -216,13 +222,13 @@ def evaluate(
     """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
     refuse_report(out, overwrite=overwrite)
     wanted = task or _installed_tasks()
-    if liu is not None and vectors is None:
-        raise UsageError("--liu maps states to a static table: add --vectors.")
+    if (liu is not None or senses) and vectors is None:
+        what = "--senses are those of a table" if senses else "--liu maps states to a static table"
+        raise UsageError(f"{what}: add --vectors.")
     static = None if vectors is None else open_table(vectors)
     model = options.load(encoder)
     from wordstill.evaluation.report.tables import markdown, parts_markdown
     from wordstill.evaluation.suite import evaluate_in_context
-    from wordstill.evaluation.tasks.in_context import ContextEncoder
     from wordstill.meaning.context_encoder import StateEncoder
     from wordstill.meaning.liu import LiuTransform
     from wordstill.meaning.static_rows import WithTables
@@ -235,7 +241,8 @@ def evaluate(
         representations["Liu et al. 2020"] = LiuTransform.fit_texts(model.reader, lines, static)
     rows: ContextEncoder = StateEncoder(model.reader, representations)
     if static is not None and vectors is not None:
-        rows = WithTables(StateEncoder(model.reader, representations), {vectors.name: static})
+        states, tables = StateEncoder(model.reader, representations), {vectors.name: static}
+        rows = _with_senses(states, tables, static, vectors.name) if senses else WithTables(states, tables)
     result = evaluate_in_context(rows, wanted, unit=cast("Unit", unit), limit=limit)
     try:
         if out is not None:
@@ -243,6 +250,21 @@ def evaluate(
     finally:
         typer.echo(markdown(result, published=True))
         typer.echo(parts_markdown(result), nl=False)
+
+
+def _with_senses(
+    states: StateEncoder, tables: Mapping[str, WordVectors], table: WordVectors, name: str
+) -> ContextEncoder:
+    """Rows of tables, and of the senses of one of them, read by the teacher that it came from."""
+    from wordstill.analysis.sense_rows import SenseReader, WithSenses
+    from wordstill.analysis.senses import Senses
+    from wordstill.teacher import Teacher
+    from wordstill.teacher.loading import recorded_teacher
+
+    found, teacher = Senses(table), states.reader.teacher
+    if table.provenance.get("teacher", {}).get("fingerprint") != teacher.fingerprint:
+        teacher = Teacher.from_pretrained(recorded_teacher(table, "--teacher") or teacher.config.name)
+    return WithSenses(states, tables, SenseReader(found, teacher), name)
 
 
 def _installed_tasks() -> list[str]:
