@@ -163,5 +163,5 @@ def test_pairs_that_make_too_many_questions(tmp_path):
     """Found by fuzzing: a section of 60 kB made 40 million questions, until there was no memory."""
     path = tmp_path / "pairs.txt"
     path.write_text("king queen\n" * 1002)
-    with pytest.raises(DataError, match="make more than 1,000,000 questions.*--limits questions=N"):
+    with pytest.raises(DataError, match=r"make more than 1,000,000 questions.*--limits questions=N"):
         read_own_questions(path)
