@@ -23,6 +23,7 @@ def table(cli, tmp_path, short_text, saved_teacher):
     return tmp_path / "table"
 
 
+@pytest.mark.filterwarnings("default:Whether the table")
 def test_text_is_added_and_removed(cli, table, more):
     before = {path.name: path.read_bytes() for path in table.iterdir()}
     added = cli("add", table, more, *TEACHER)
