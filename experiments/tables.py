@@ -25,6 +25,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "small-tables": small.small_tables,
     "unseen-words": small.unseen_words,
     "associations": associations.page,
+    "opposites": associations.opposites,
     "meaning": meaning.page,
     "safety": safety.page,
     "speed": speed.page,
