@@ -1,6 +1,6 @@
 """Calibration of change and of intervals: random halves of one text, between which nothing has changed.
 
-Example: python -m experiments.analysis.calibration enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia" --words 400000
+Example: python -m experiments.analysis.calibration enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia"
 
 One table is distilled with 100 small folds of documents. For each of many splits these are divided at random into two
 halves and joined to 10 or 20 folds each. Between the halves, p must be below 0.05 for 5 % of the words; and the 95 %
@@ -15,6 +15,7 @@ import copy
 import json
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,10 @@ def p_values(table: WordVectors, size: int, splits: int, rng: np.random.Generato
 
 
 def _by_frequency(values: NDArray[Any], counts: NDArray[Any], of: Any = np.mean) -> dict[str, float]:
-    named = {
-        f"{low} to {high - 1}" if high < 1 << 60 else f"{low} and more": (low, high)
-        for low, high in zip(BOUNDS, BOUNDS[1:])
+    chosen = {
+        f"{low} to {high - 1}" if high < BOUNDS[-1] else f"{low} and more": (counts >= low) & (counts < high)
+        for low, high in pairwise(BOUNDS)
     }
-    chosen = {name: (counts >= low) & (counts < high) for name, (low, high) in named.items()}
     return {name: float(of(values[inside])) for name, inside in chosen.items() if inside.any()}
 
 
@@ -183,12 +183,8 @@ def _cosine(folds: Folds, first: int, second: int) -> tuple[float, float, int, i
     cosines = np.einsum("bd,bd->b", *rows)
     turned = np.arctanh(np.clip(cosines, -0.999999, 0.999999))
     error = jackknife_error(turned[1:], np.zeros(len(folds), int))
-    return (
-        float(cosines[0]),
-        float(error),
-        min(int((own > 0).sum()) for own in counts),
-        min(int(own.sum()) for own in counts),
-    )
+    occupied = min(int((own > 0).sum()) for own in counts)
+    return float(cosines[0]), float(error), occupied, min(int(own.sum()) for own in counts)
 
 
 if __name__ == "__main__":

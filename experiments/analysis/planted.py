@@ -1,6 +1,6 @@
 """Planted change: words that trade places in a share of the documents of one group, and how well it is found.
 
-Example: python -m experiments.analysis.planted enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia" --words 400000
+Example: python -m experiments.analysis.planted enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia"
 
 Documents are divided at random into two groups. Pairs of words of about the same frequency are drawn; in the second
 group they trade places in a share of their occurrences, from 0 to 1 by pair. So the order in which words changed is
@@ -47,7 +47,7 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(options.seed)
     texts = documents(options.text, options.words, options.skip)
-    group = rng.integers(0, 2, size=len(texts))
+    group: list[int] = rng.integers(0, 2, size=len(texts)).tolist()
     pairs = choose_pairs(texts, group, options.pairs, rng)
     changed = [plant(text, pairs, rng) if late else text for text, late in zip(texts, group)]
     planted = {word: share for share, *pair in pairs for word in pair}

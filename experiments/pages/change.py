@@ -22,7 +22,7 @@ def planted() -> str:
 
 
 def _calibration(record: dict[str, Any]) -> Iterator[str]:
-    yield "| folds of each half | words with p < 0.05 | by how often a word occurs | cosines in the interval | by how often |"
+    yield "| folds of each half | words with p < 0.05 | by occurrences | cosines in the interval | by occurrences |"
     yield "|---:|---:|---|---:|---|"
     for folds, found in record["folds"].items():
         p, held = found["p"], found["intervals"]
@@ -32,10 +32,10 @@ def _calibration(record: dict[str, Any]) -> Iterator[str]:
         )
     yield ""
     found = next(iter(record["folds"].values()))
+    false = sum(each["p"]["q_below_0.05"] for each in record["folds"].values())
     yield (
-        f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {found['p']['compared']:,} p-values and "
-        f"{found['intervals']['intervals']:,} intervals in each row; "
-        f"{sum(each['p']['q_below_0.05'] for each in record['folds'].values())} false discoveries at q < 0.05. {_origin(record)}"
+        f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {found['p']['compared']:,} p-values "
+        f"and {found['intervals']['intervals']:,} intervals in each row; {false} words with q < 0.05. {_origin(record)}"
     )
 
 
