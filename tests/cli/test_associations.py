@@ -186,3 +186,33 @@ def test_expand_refuses(answer, arguments, seeds, code, message):
     done = answer([], *arguments, seeds=seeds)
     assert done.code in (1, code)
     assert message in done.err
+
+
+def test_regress(cli, tmp_path):
+    random = np.random.default_rng(0)
+    words = [*(f"w{number}" for number in range(20)), "bank"]
+    WordVectors(words, random.standard_normal((21, 4)).astype(np.float32)).save(tmp_path / "table")
+    lines = []
+    for number in range(40):
+        party = "AB"[number % 2]
+        around = [f"w{one}" for one in random.integers(0, 10, 6) + (10 if party == "B" else 0)]
+        lines.append(json.dumps({"text": " ".join([*around[:3], "bank", *around[3:]]), "party": party, "year": number}))
+    lines.append(json.dumps({"text": "w1 bank w2", "party": None, "year": 3}))
+    (tmp_path / "docs.jsonl").write_text("\n".join([*lines, json.dumps({"text": "w1 w2", "party": "A"})]))
+    arguments = ("regress", "bank", tmp_path / "docs.jsonl", "--table", tmp_path / "table", "--permutations", "99")
+    done = cli(*arguments, "--on", "party,year")
+    assert done.code == 0, done.err
+    assert "40 uses in 40 documents of 42" in done.out
+    assert "1 document without a value of party,year" in done.out
+    assert "With more party=B, nearer to: w" in done.out and "With less party=B, nearer to: w" in done.out
+    report = json.loads(cli(*arguments, "--on", "party,year", "--json").out)
+    assert [one["name"] for one in report["coefficients"]] == ["party=B", "year"]
+    assert report["coefficients"][0]["p_value"] <= 0.05
+    assert (report["documents"], report["with_word"], report["used"], report["references"]) == (
+        42,
+        41,
+        40,
+        {"party": "A"},
+    )
+    refused = cli(*arguments, "--on", "sex")
+    assert (refused.code, "No document has the field 'sex'" in refused.err) == (1, True)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.baselines import TrainConfig, Training
 from wordstill.corpus import Corpus
+from wordstill.evaluation import SimilarityTask
 
 QUICK = ("--dim", "8", "--epochs", "1", "--device", "cpu")
 
@@ -140,3 +142,37 @@ def test_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     monkeypatch.setattr("wordstill.baselines.train", train)
     assert cli("train", "text.txt", "--out", tmp_path / "vectors").code == 0
     assert given == [(["text.txt"], tmp_path / "vectors", TrainConfig(training=Training(progress=True)), False)]
+
+
+def test_a_grid_is_ranked_on_development_pairs(cli, store, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    words = ["babar", "bador", "bafir", "bagur", "baker", "balor", "bamir", "banur"]
+    pairs.write_text("\n".join(f"{one}\t{two}\t{(3 * place) % 7}" for place, (one, two) in enumerate(pairwise(words))))
+    out = tmp_path / "search"
+    grid = "cbow:window=1|3,negatives=2|4"
+    done = cli("train", store, "-m", grid, "--development", pairs, "--out", out, "--min-count", "1", *QUICK)
+    assert done.code == 0, done.err
+    labels = {f"cbow-dim-8-epochs-1-window-{window}-negatives-{count}" for window in (1, 3) for count in (2, 4)}
+    assert {path.name for path in out.iterdir()} == labels
+    ranked = re.findall(r"^ +(-?[\d.]+)  (cbow\S+)$", done.out.partition("the best first:")[2], re.MULTILINE)
+    assert {label for _, label in ranked} == labels
+    values = [float(value) for value, _ in ranked]
+    assert values == sorted(values, reverse=True)
+    for value, label in ranked:
+        score = SimilarityTask(pairs).run(WordVectors.load(out / label)).value
+        assert float(value) == pytest.approx(score, abs=0.051)
+
+
+def test_trees_come_from_conllu_files(cli, text, tmp_path):
+    lines = [line.split() for line in text.read_text().splitlines()[:40]]
+    parsed = tmp_path / "parsed.conllu"
+    parsed.write_text("\n\n".join(
+        "\n".join(f"{n + 1}\t{word.strip('.')}\t_\t_\t_\t_\t{n}\tdep\t_\t_" for n, word in enumerate(words))
+        for words in lines
+        if words
+    ))  # fmt: skip
+    done = cli("train", text, "--trees", parsed, "-m", "deps", "-m", "syngcn", "--out", tmp_path / "vectors", *QUICK)
+    assert done.code == 0, done.err
+    assert len(list((tmp_path / "vectors").iterdir())) == 2
+    refused = cli("train", text, "-m", "deps", "--out", tmp_path / "other", *QUICK)
+    assert refused.code == 2 and "No file named *.conllu" in refused.err

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.core.settings import Config, Range, field_kinds
+from wordstill.core.settings import Config, Range, each_of_grid, field_kinds
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, parse_specs
 from wordstill.methods.context_to_vec import ContextToVecConfig
@@ -136,3 +136,17 @@ def test_a_text_is_no_list_of_texts_and_no_config():
     with pytest.raises(UsageError, match=r"inner must be a _Inner; got 'big'. Use _Inner\(...\)"):
         _Outer(inner="big")  # type: ignore[arg-type]
     assert _Outer(words=["new york"]).words == ["new york"]  # type: ignore[arg-type]
+
+
+def test_grids():
+    assert each_of_grid("ase") == ["ase"]
+    assert each_of_grid("ase:layer=0,2") == ["ase:layer=0,2"]
+    assert each_of_grid("a:x=1|2,y=3|4") == ["a:x=1,y=3", "a:x=1,y=4", "a:x=2,y=3", "a:x=2,y=4"]
+    labels = [request.label for request in parse_specs(["bert-skipgram:window=1|2|3"], METHODS)]
+    assert labels == [f"bert-skipgram-window-{size}" for size in (1, 2, 3)]
+    with pytest.raises(UsageError, match=r"has 1,024 combinations of settings\. Name at most 1,000"):
+        each_of_grid("a:" + ",".join(f"x{number}=1|2" for number in range(10)))
+    with pytest.raises(UsageError, match="window must be"):
+        parse_specs(["bert-skipgram:window=1|0"], METHODS)
+    with pytest.raises(UsageError, match="named twice"):
+        parse_specs(["bert-skipgram:window=1|1"], METHODS)

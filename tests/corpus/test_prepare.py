@@ -409,3 +409,21 @@ def test_progress(
 def test_wrong_options(tmp_path: Path, text: Path, wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match="at least 1"):
         prepare([text], tmp_path / "store", **wrong)
+
+
+def test_a_share_of_the_text_is_part_of_a_larger_one(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(f"Paragraph number {number} of many." for number in range(400)))
+    texts = {}
+    for share in (0.1, 0.4, 1.0):
+        corpus = prepare(path, tmp_path / str(share), PrepareConfig(share=share), workers=1)
+        texts[share] = [corpus.text(number) for number in range(len(corpus))]
+        assert corpus.meta["settings"].get("share", 1.0) == share
+    assert len(texts[1.0]) == 400 and 20 < len(texts[0.1]) < 60 and 120 < len(texts[0.4]) < 200
+    assert set(texts[0.1]) < set(texts[0.4]) < set(texts[1.0])
+    assert texts[0.4] == [text for text in texts[1.0] if text in set(texts[0.4])]
+    with pytest.raises(DataError, match=r"No text is left of .*text\.txt: a share of 1e-09 has none"):
+        prepare(path, tmp_path / "none", PrepareConfig(share=1e-9), workers=1)
+    for wrong in (0.0, 1.1, -1.0):
+        with pytest.raises(UsageError, match="share must be above 0 and at most 1"):
+            PrepareConfig(share=wrong)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from wordstill import WordVectors, formats
+from wordstill.analysis.context_vectors import read_documents
 from wordstill.analysis.expansion import read_decisions
 from wordstill.analysis.ratings import read_ratings
 from wordstill.analysis.synonyms import read_review
@@ -278,6 +279,8 @@ def _targets() -> list[Target]:
         ),
         _file("fasttext.bin", _fasttext(), _use_subwords),
         _file("floret", FLORET, _use_subwords),
+        _file("documents.jsonl", b'{"text": "the king", "year": 5}\n{"text": "", "year": null}\n', read_documents),
+        _file("documents.csv", b'text,year\n"the, king",5\n"a\nb",6\n', read_documents),
         _file("tests.toml", LISTS, read_tests),
         _file("tests.json", LISTS_JSON, read_tests),
         _file("tests.txt", b"x: king, queen\na: river\nb: house, na\xc3\xafve\n", read_tests),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from wordstill.distillation import distilling
 from wordstill.errors import UsageError
 from wordstill.evaluation import evaluate
+from wordstill.evaluation.score import Part
 from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing
-from wordstill.reproduction.plans import BEST_OVERALL, BEST_PER_SET, System
+from wordstill.reproduction.plans import BEST_BY_F1, BEST_OVERALL, BEST_PER_SET, System
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -110,3 +112,21 @@ def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatc
     whole = reproduce(few, [short_text], tmp_path / "whole", config)
     assert [row.ours for row in again.rows] == [row.ours for row in whole.rows]
     assert np.isfinite([row.ours for row in again.rows]).all()
+
+
+def test_the_layer_of_trained_tasks_is_that_of_the_best_macro_f1(plan):
+    """The third layer is best by accuracy, the second one by macro-F1."""
+    system = System("ASE of {parent}-12", "ase:layer=all", select=BEST_BY_F1)
+
+    def score(accuracy, macro):
+        return SimpleNamespace(value=accuracy, parts=(Part("macro-F1", "macro_f1", macro, 9),))
+
+    scores = {
+        "sentence ase-layer-1": {"cr": score(60.0, 50.0), "mr": score(60.0, 50.0)},
+        "sentence ase-layer-2": {"cr": score(70.0, 69.0), "mr": score(60.0, 40.0)},
+        "sentence ase-layer-3": {"cr": score(75.0, 55.0), "mr": score(70.0, 50.0)},
+    }
+    label, found = reproducing._chosen(system, "cr", ["cr", "mr"], [SimpleNamespace(scores=scores)])
+    assert label == f"sentence ase-layer-2 ({BEST_BY_F1})" and [one.value for one in found] == [70.0]
+    printed = find_plan("x2static:table4").printed_row("ASE of BERT-12")
+    assert printed.model == "ASE of BERT-12, layer 5" and printed.scores["cr"] == 83.0

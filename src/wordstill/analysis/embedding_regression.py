@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordstill.errors import DataError, UsageError
 from wordstill.evaluation.data.fields import finite_number
@@ -118,7 +119,12 @@ def make_design(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) -
 
 
 def embedding_regression(
-    vectors: Floats, design: Design, counts: Floats | None = None, *, permutations: int = PERMUTATIONS, seed: int = 0
+    vectors: Floats,
+    design: Design,
+    counts: NDArray[Any] | None = None,
+    *,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
 ) -> EmbeddingRegression:
     """Regress vectors on a design.
 

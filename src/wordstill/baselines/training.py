@@ -20,7 +20,7 @@ from wordstill.baselines.word_stream import WordText
 from wordstill.core.files import refuse_foreign, sha256_of
 from wordstill.core.plugins import Registry
 from wordstill.core.resume import SETTINGS, keep_record, temporary_folder, working_folder
-from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all
+from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all, each_of_grid
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.conllu import tree_files
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
@@ -189,7 +189,7 @@ def train_on_corpus(
 def read_baselines(
     texts: Sequence[str], *, dim: int | None = None, epochs: int | None = None
 ) -> list[Configured[Baseline]]:
-    """What the user asked for, such as ``glove`` or ``skipgram:window=10,dim=100``.
+    """What the user asked for, such as ``glove``, ``skipgram:window=10,dim=100`` or ``skipgram:window=5|10``.
 
     ``dim`` and ``epochs`` are those of all of them; None leaves it to each.
 
@@ -200,8 +200,8 @@ def read_baselines(
     parts = [f"{key}={value}" for key, value in common.items() if value is not None]
 
     def read(text: str) -> list[Configured[Baseline]]:
-        spec = Spec.parse(text).adding(parts)
-        return [configure(spec, BASELINES.find(spec.name))]
+        specs = [Spec.parse(each).adding(parts) for each in each_of_grid(text)]
+        return [configure(spec, BASELINES.find(spec.name)) for spec in specs]
 
     return configure_all(texts, BASELINES, read)
 

@@ -83,8 +83,8 @@ def command(
         option(
             "METHOD",
             "still (the default), sentence, ase, decontextual, token-table, principal, x2static, bert-skipgram or "
-            "context-to-vec, with settings as in ase:layer=all or x2static:preset=paper. May be repeated: "
-            "one pass makes all.",
+            "context-to-vec, with settings as in ase:layer=all, x2static:preset=paper or bert-skipgram:window=2|5. "
+            "May be repeated: one pass makes all.",
             "--method",
             "-m",
         ),

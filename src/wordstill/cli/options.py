@@ -130,6 +130,12 @@ class TextOptions:
             panel=TEXT,
         ),
     ] = "none"
+    share: Annotated[
+        float,
+        option(
+            "SHARE", "Keep this share of the paragraphs, such as 0.1; a smaller share is part of a larger.", panel=TEXT
+        ),
+    ] = 1.0
     language: Annotated[
         str | None, option("CODE", "Keep only paragraphs in this language, such as en.", panel=TEXT)
     ] = None

@@ -6,7 +6,10 @@ import time
 from pathlib import Path
 from typing import Annotated, cast
 
+import typer
+
 from wordstill.cli import options
+from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models
 from wordstill.cli.options import option
 from wordstill.cli.printing import show_result
@@ -15,6 +18,7 @@ EXAMPLES = """\
 wordstill train corpus.txt --out vectors
 wordstill train store --method glove:window=5 --method sent2vec --dim 300 --out baselines
 wordstill train store --method skipgram --workers 8 --seed 1 --out vectors
+wordstill train store --method 'skipgram:window=5|10,negatives=5|15' --development pairs.tsv --out search
 wordstill train parsed.conllu --method deps --method syngcn --out vectors"""
 
 
@@ -27,7 +31,7 @@ def command(
         option(
             "METHOD",
             "skipgram (the default), cbow, fasttext, sent2vec, glove, context2vec, deps or syngcn, with settings as in "
-            "glove:window=5. May be repeated.",
+            "glove:window=5; glove:window=5|10 trains one for each. May be repeated.",
             "--method",
             "-m",
         ),
@@ -43,6 +47,10 @@ def command(
             "CoNLL-U files or folders with the dependency trees of the text, for deps and syngcn; not needed where "
             "INPUT is CoNLL-U. May be repeated.",
         ),
+    ] = None,
+    development: Annotated[
+        Path | None,
+        option("FILE", "Word pairs with judgements, not of a test set: score every table on them, the best first."),
     ] = None,
     seed: options.Seed = 0,
     workers: Annotated[
@@ -71,7 +79,13 @@ def command(
         trees=tuple(trees or ()),
         training=Training(seed=seed, workers=workers, device=device, progress=options.wants_progress(progress)),
     )
+    judge = read_development(development)
     options.output_folder(out)
     start = time.monotonic()
     tables = train(cast("list[str | Path]", inputs), out, config=config, overwrite=overwrite)
     show_result(tables, out, time.monotonic() - start, verb="Trained")
+    if judge is not None and development is not None:
+        scores = {label: judge.score(table) for label, table in tables.items()}
+        typer.echo(f"\nScores on {development}, the best first:")
+        for label in sorted(scores, key=lambda label: -scores[label]):
+            typer.echo(f"  {scores[label]:5.1f}  {label}")

@@ -7,6 +7,7 @@ texts, or a number with a `Range`, as in ``dim: Annotated[int | None, Range(1, 1
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 import types
@@ -179,6 +180,9 @@ def read_settings(config_type: type[Any], given: Mapping[str, str], where: str, 
     return {key: kind.read(given[key], f"{where}:{key}", none) for key, kind in kinds.items() if key in given}
 
 
+MOST_COMBINATIONS = 1000
+
+
 class Spec(NamedTuple):
     """A name with settings, as texts."""
 
@@ -225,6 +229,26 @@ class Spec(NamedTuple):
                 )
             key, settings[before] = before, value
         return self._replace(settings=settings)
+
+
+def each_of_grid(text: str) -> list[str]:
+    """The texts that one with ``|`` between values stands for: every combination of them.
+
+    Raises:
+        UsageError: There are too many.
+
+    >>> each_of_grid("glove:window=5|10,dim=50")
+    ['glove:window=5,dim=50', 'glove:window=10,dim=50']
+    """
+    name, colon, rest = text.partition(":")
+    parts = []
+    for part in rest.split(","):
+        key, equals, values = part.partition("=")
+        parts.append([f"{key}{equals}{value}" for value in values.split("|")])
+    count = math.prod(map(len, parts))
+    if count > MOST_COMBINATIONS:
+        raise UsageError(f"{text!r} has {count:,} combinations of settings. Name at most {MOST_COMBINATIONS:,}.")
+    return [f"{name}{colon}{','.join(chosen)}" for chosen in itertools.product(*parts)]
 
 
 class Configurable:

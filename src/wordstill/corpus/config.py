@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from wordstill.core.settings import Config
+from wordstill.core.settings import Config, Range
 from wordstill.corpus.division.grouping import Grouping
 from wordstill.corpus.filters import get_filter
 from wordstill.corpus.segmenters import SEGMENTERS
@@ -33,6 +33,9 @@ class PrepareConfig(Config):
 
     filter: str = "none"
     """Which paragraphs are kept: a name of :data:`wordstill.corpus.filters.FILTERS`."""
+
+    share: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """Which share of the paragraphs is kept: by their content, so that a smaller share is part of a larger one."""
 
     language: str | None = None
     """Keep only paragraphs in this language (ISO 639-1, such as ``en``); None keeps all."""

@@ -102,7 +102,7 @@ def prepare(
         make = ShardMaker(config, splitter, folder / "shards")
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
         tallies = _make_all(make, blocks, workers, _bar(sources, enabled=progress))
-        _check_text(sum(tallies, Tally()), sources, folder)
+        _check_text(sum(tallies, Tally()), sources, folder, config.share)
         store = _write_store(folder, tallies, segmenter, settings, sources, workers, config)
         replace_folder(store, out)
     corpus = Corpus.open(out)
@@ -178,6 +178,7 @@ def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segm
         "sentences_per_line": config.sentences_per_line,
         "filter": config.filter,
         "language": config.language,
+        **({} if config.share == 1 else {"share": config.share}),
     }
 
 
@@ -216,12 +217,14 @@ def _bar(sources: Sequence[Source], *, enabled: bool) -> Any:
     return byte_bar(total, "prepare")
 
 
-def _check_text(total: Tally, sources: Sequence[Source], folder: Path) -> None:
+def _check_text(total: Tally, sources: Sequence[Source], folder: Path, share: float) -> None:
     if total.paragraphs:
         return
     remove(folder)
     names = ", ".join(source.name for source in sources[:3]) + (", ..." if len(sources) > 3 else "")
     dropped = total.dropped_by_filter + total.dropped_by_language
+    if not dropped and share < 1:
+        raise DataError(f"No text is left of {names}: a share of {share:g} has none of its paragraphs. Raise it.")
     if not dropped:
         raise DataError(f"No text in {names}: there are no paragraphs, only whitespace or nothing.")
     raise DataError(

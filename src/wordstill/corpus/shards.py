@@ -6,6 +6,7 @@ called tokens.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -137,6 +138,8 @@ class ShardMaker:
         return encoder.tally
 
     def _add_paragraph(self, lines: Paragraph, encoder: _Encoder) -> None:
+        if not in_share(lines, self.config.share):
+            return
         sentences = self._sentences(lines)
         if not sentences:
             return
@@ -164,6 +167,14 @@ class ShardMaker:
         if sentences:
             sentences[-1] = sentences[-1][:-1]
         return sentences
+
+
+def in_share(lines: Paragraph, share: float) -> bool:
+    """Whether a paragraph is in a share of the text; in all larger ones it then is too."""
+    if share == 1:
+        return True
+    digest = hashlib.blake2b(" ".join(" ".join(lines).split()).encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big") < share * 2**64
 
 
 class _Ids(dict[str, int]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from wordstill.core.plugins import Registry
-from wordstill.core.settings import Configured, Spec, configure, configure_all, field_kinds
+from wordstill.core.settings import Configured, Spec, configure, configure_all, each_of_grid, field_kinds
 from wordstill.methods.base import Method
 from wordstill.teacher.layers import resolve_layers
 
@@ -50,7 +50,7 @@ def read_specs(texts: Sequence[str], methods: Registry[type[Method]], depth: int
 
 def parse_specs(texts: Sequence[str], methods: Registry[type[Method]]) -> list[MethodRequest]:
     """The first half of `read_specs`, without a teacher: refuses what is wrong whatever its layers."""
-    return configure_all(texts, methods, lambda text: [_request(text, methods)])
+    return configure_all(texts, methods, lambda text: [_request(each, methods) for each in each_of_grid(text)])
 
 
 def resolve_specs(requests: Sequence[MethodRequest], methods: Registry[type[Method]], depth: int) -> list[MethodSpec]:

@@ -13,6 +13,7 @@ from wordstill.teacher.batch import Unit
 
 Made = Literal["distilled", "trained", "retrofitted"]
 BEST_PER_SET, BEST_OVERALL = "best layer per task", "best overall layer"
+BEST_BY_F1 = "best overall layer by macro-F1"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class TablePlan:
     def printed(self) -> dict[str, PublishedRow]:
         """The printed rows by model."""
         return {row.model: row for row in published_table(self.paper, self.number) if set(row.scores) & set(self.sets)}
+
+    def printed_row(self, model: str) -> PublishedRow | None:
+        """The printed row of a model; one of a layer may name it behind."""
+        found = (row for name, row in self.printed.items() if name == model or name.startswith(f"{model}, layer "))
+        return next(found, None)
 
     def parent(self, teacher: str) -> str:
         """The family of a teacher."""
@@ -151,7 +157,20 @@ _NOT_PUBLIC = (
 )
 _PLANS = (
     _x2static(3, X2STATIC_SETS, (*_X2STATIC_BASELINES, *_ASE_LAYERS, *_X2STATIC)),
-    _x2static(4, CLASSES, (*_X2STATIC_BASELINES, *_X2STATIC), protocol="default"),
+    _x2static(
+        4,
+        CLASSES,
+        (
+            *_X2STATIC_BASELINES,
+            System("fastText", "fasttext:dim=768", "trained"),
+            System("GloVe", "glove:dim=768", "trained"),
+            System("ASE of {parent}-12", "ase:layer=all", select=BEST_BY_F1),
+            *_X2STATIC,
+        ),
+        protocol="default",
+        lacks="the models themselves (wordstill evaluate --set cr:parent fine-tunes one, cr:frozen puts a linear layer "
+        "on it); the printed GloVe and fastText are published vectors, over far more text",
+    ),
     _x2static(6, X2STATIC_SETS, (*_ASE_LARGE, *_X2STATIC_LARGE), teacher="bert-large-uncased"),
     _wang(1, ("wordsim353",), (System("{parent}", "bert-skipgram:preset=paper"),)),
     _wang(

@@ -26,7 +26,7 @@ from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
 from wordstill.postprocess.retrofit import PRESETS, open_lexicon, retrofitter
-from wordstill.reproduction.plans import BEST_PER_SET, System, TablePlan
+from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
 from wordstill.teacher import TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.vectors import WordVectors
@@ -274,7 +274,7 @@ def _rows(
     evaluations: Sequence[Evaluation],
 ) -> Iterator[Row]:
     model = None if system.row is None else system.row.format(parent=plan.parent(config.teacher.name))
-    printed = plan.printed.get(model or "")
+    printed = None if model is None else plan.printed_row(model)
     for name, task in tasks.items():
         label, scores = _chosen(system, task, list(tasks.values()), evaluations)
         values = [score.value for score in scores if score.value is not None]
@@ -282,7 +282,7 @@ def _rows(
         yield Row(
             label,
             name,
-            model if printed else None,
+            printed.model if printed else None,
             printed.scores.get(name) if printed else None,
             float(np.mean(values)) if values else None,
             float(np.std(values, ddof=1)) if len(values) > 1 else None,
@@ -303,11 +303,17 @@ def _chosen(
     start = label.removesuffix("all")
     numbers = (name.removeprefix(start) for name in first.scores if name.startswith(start))
     layers = [f"{start}{number}" for number in sorted(map(int, filter(str.isdigit, numbers)))]
-    means = {name: _mean(first, name, [task] if system.select == BEST_PER_SET else tasks) for name in layers}
+    chosen_on = [task] if system.select == BEST_PER_SET else tasks
+    means = {name: _mean(first, name, chosen_on, by_f1=system.select == BEST_BY_F1) for name in layers}
     best = max(means, key=lambda name: means[name])
     return f"{best} ({system.select})", [first.scores[best][task]]
 
 
-def _mean(evaluation: Evaluation, table: str, tasks: Sequence[str]) -> float:
-    values = [evaluation.scores[table][task].value for task in tasks]
+def _mean(evaluation: Evaluation, table: str, tasks: Sequence[str], *, by_f1: bool = False) -> float:
+    values = []
+    for task in tasks:
+        score = evaluation.scores[table][task]
+        values.append(
+            next((part.value for part in score.parts if part.metric == "macro_f1"), None) if by_f1 else score.value
+        )
     return float(np.mean([-np.inf if value is None else value for value in values]))

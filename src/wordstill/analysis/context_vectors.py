@@ -1,0 +1,160 @@
+"""A word's vector in each document, à la carte: the mean vector of the words around it, mapped to where words lie.
+
+Khodak et al. 2018: a context mean u lies elsewhere than the vector v of the word in the middle, but a linear map A
+takes one to the other, v ≈ A u. A is fitted once, by regression over all words of the documents, each with the
+logarithm of its count as weight, and then applied to single documents. Any table will do, without a teacher.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.guard import reading
+from wordstill.core.text_io import numbered_lines
+from wordstill.errors import DataError, UsageError
+from wordstill.evaluation.data.own_files import guess_delimiter
+from wordstill.evaluation.protocol import ABSENT, resolve
+from wordstill.evaluation.statistics import Floats
+from wordstill.vectors.oov import UnknownWord
+from wordstill.vectors.sentence_words import WordTokenizer
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+WINDOW = 6
+RIDGE = 1e-3
+"""Of the map, as a share of the mean variance of the contexts."""
+
+
+class Document(NamedTuple):
+    """A text with its fields."""
+
+    text: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class WordInDocuments:
+    """The documents that have a word."""
+
+    documents: tuple[int, ...]
+    """Their numbers."""
+    vectors: Floats
+    """(documents, dim)"""
+    counts: NDArray[np.int64]
+    """Uses in each."""
+
+
+def read_documents(path: Path, text: str = "text") -> list[Document]:
+    """The documents of a JSON-lines, CSV or TSV file, with a field that holds the text."""
+    with reading(path):
+        found = [
+            Document(str(fields.pop(text)), fields)
+            for place, fields in _records(path)
+            if _checked(fields, text, place)[text] not in (None, "")
+        ]
+    if not found:
+        raise DataError(f"{path} has no documents. Expected a field {text!r} with text in each line or row.")
+    return found
+
+
+def word_in_documents(table: WordVectors, texts: Sequence[str], word: str, *, window: int = WINDOW) -> WordInDocuments:
+    """A word's vector in each text that has it.
+
+    Args:
+        table: Words of the texts are looked up as written, then in lower case; entries of several words are found.
+        texts: All of them, for the map is fitted on all words in them.
+        word: In the table.
+        window: Words on either side that are its context.
+    """
+    if window < 1:
+        raise UsageError(f"window must be 1 or more; got {window}.")
+    target = int(resolve("default").rows([word], table)[0])
+    if target == ABSENT:
+        raise UnknownWord(word, table.words)
+    tokenizer = WordTokenizer(table.words)
+    rows = [resolve("default").rows(tokenizer.tokenize(text), table) for text in texts]
+    used, places = np.unique(np.concatenate([np.array([target]), *rows]), return_inverse=True)
+    vectors = np.where((used == ABSENT)[:, None], 0, table.take(np.maximum(used, 0))).astype(np.float64)
+    ids = np.split(places[1:], np.cumsum([len(one) for one in rows])[:-1])
+    sums, counts = np.zeros_like(vectors), np.zeros(len(used), dtype=np.int64)
+    documents, means, uses = [], [], []
+    for number, one in enumerate(ids):
+        contexts, filled = _contexts(vectors, one, used[one] != ABSENT, window)
+        np.add.at(sums, one[filled], contexts[filled])
+        counts += np.bincount(one[filled], minlength=len(used))
+        here = filled & (used[one] == target)
+        if here.any():
+            documents.append(number)
+            means.append(contexts[here].mean(axis=0))
+            uses.append(int(here.sum()))
+    if not documents:
+        raise DataError(f"No document has {word!r} with a known word near it.")
+    known = (used != ABSENT) & (counts > 0)
+    transform = _transform(sums[known] / counts[known, None], vectors[known], counts[known])
+    return WordInDocuments(tuple(documents), np.array(means) @ transform, np.array(uses))
+
+
+def _contexts(
+    vectors: Floats, ids: NDArray[np.int64], known: NDArray[np.bool_], window: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The mean vector of the known words around each word, (words, dim), and whether there are any."""
+    size, places = len(ids), np.arange(len(ids))
+    running = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors[ids], axis=0)])
+    heard = np.concatenate([[0], np.cumsum(known)])
+    start, end = np.maximum(places - window, 0), np.minimum(places + window + 1, size)
+    total = running[end] - running[start] - vectors[ids]
+    count = heard[end] - heard[start] - known
+    return total / np.maximum(count, 1)[:, None], count > 0
+
+
+def _transform(contexts: Floats, vectors: Floats, counts: NDArray[np.int64]) -> Floats:
+    """The map from contexts to words, to be applied from the right, (dim, dim)."""
+    weighted = contexts * np.log1p(counts)[:, None]
+    moment = weighted.T @ contexts
+    ridge = RIDGE * np.trace(moment) / len(moment) * np.eye(len(moment))
+    transform: Floats = np.linalg.solve(moment + ridge, weighted.T @ vectors)
+    return transform
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+    first = next(lines, None)
+    if first is None:
+        return
+    if first[1].lstrip().startswith("{"):
+        for number, line in (first, *lines):
+            yield f"{path}:{number}", _object(line, f"{path}:{number}")
+        return
+    head = next(csv.reader([first[1]], delimiter=guess_delimiter(first[1], blanks=False) or "\t"))
+    rest = csv.reader((f"{line}\n" for _, line in lines), delimiter=guess_delimiter(first[1], blanks=False) or "\t")
+    for row in rest:
+        place = f"{path}:{rest.line_num + 1}"
+        if len(row) != len(head):
+            raise DataError(f"{place}: {len(row)} fields, expected {len(head)} as in the first line.")
+        yield place, dict(zip((title.strip() for title in head), row))
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{place}: not JSON ({error}). Expected an object on each line.") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{place}: not a JSON object but {line[:60]!r}.")
+    return found
+
+
+def _checked(fields: dict[str, Any], text: str, place: str) -> dict[str, Any]:
+    if text not in fields:
+        names = ", ".join(map(repr, fields)) or "none"
+        raise DataError(f"{place}: no field {text!r}. Fields: {names}. Choose one with --text (text=).")
+    return fields
