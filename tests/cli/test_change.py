@@ -37,7 +37,7 @@ def test_a_table_of_words_that_changed(cli, made: Path):
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
     assert lines[0].split() == ["distance", "95", "%", "interval", "p", "q", "word", "1980s", ">", "2000s"]
-    assert "river" in lines[1]
+    assert any(" river " in line for line in lines[1:])
     assert "1980s: The stone house stone house river" in ended.out
     assert "2000s: The winter letter letter winter river" in ended.out
     assert "words compared over 10 and 10 folds of documents" in ended.out
