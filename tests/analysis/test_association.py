@@ -186,6 +186,16 @@ def test_equal_vectors_have_no_effect():
     assert run(same)[0].problem == "all associations are equal"
 
 
+def test_p_values_allow_for_the_number_of_tests_of_each_table():
+    tables = {"one": make_table(seed=1), "other": make_table(seed=2)}
+    found = associations(tables, [make_test()], "rnd") + associations(tables, [make_test()], "weat")
+    assert [one.p_holm == one.p_value for one in found[4:]] == [True, True]
+    for name in tables:
+        small, large = sorted(one.p_value for one in found[:4] if one.table == name)
+        adjusted = sorted(one.p_holm for one in found[:4] if one.table == name)
+        assert adjusted == pytest.approx([min(1, 2 * small), max(min(1, 2 * small), large)])
+
+
 def test_wrong_settings():
     with pytest.raises(UsageError, match=r"Unknown statistic 'weet'\. Did you mean 'weat'"):
         run(make_table(), "weet")

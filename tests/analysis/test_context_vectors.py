@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
-from wordstill.analysis.context_vectors import read_documents, word_in_documents
+from wordstill.analysis.context_vectors import read_documents, read_group_fields, word_in_documents, word_in_folds
 from wordstill.analysis.embedding_regression import embedding_regression, make_design
 from wordstill.errors import DataError, UsageError
+from wordstill.vectors.folds import Folds
 from wordstill.vectors.oov import UnknownWord
 
 WORDS = ["bank", "river", "water", "boat", "money", "loan", "rate", "the", "new york"]
@@ -119,3 +120,65 @@ def test_bad_documents_are_named(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(DataError, match=message):
         read_documents(tmp_path / name)
+
+
+@pytest.fixture
+def folded():
+    """A word with rows in 24 folds of three groups; those of the last lie elsewhere."""
+    random = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 8).astype(np.int32)
+    rows = (0.2 * random.standard_normal((24, 5))).astype(np.float32)
+    rows[16:, 0] += 1
+    kept = np.arange(24) != 3
+    table = WordVectors(["bank", "rare"], np.vstack([rows[kept].mean(axis=0), np.ones(5)]).astype(np.float32))
+    counts = random.integers(1, 9, 24)
+    table.folds = Folds(
+        rows[kept], np.zeros(23, np.int32), np.flatnonzero(kept).astype(np.int32), counts[kept], group,
+        np.full(24, 100), ("1990", "2000", "2010"), ("documents",) * 3,
+    )  # fmt: skip
+    return table, rows, counts
+
+
+def test_folds_are_rows_with_the_fields_of_their_group(folded):
+    table, rows, counts = folded
+    found, fields = word_in_folds(table, "bank")
+    assert 3 not in found.documents and len(found.documents) == 23
+    np.testing.assert_allclose(found.vectors, rows[list(found.documents)], rtol=1e-6)
+    np.testing.assert_array_equal(found.counts, counts[list(found.documents)])
+    assert [one["group"] for one in fields] == ["1990"] * 8 + ["2000"] * 8 + ["2010"] * 8
+
+
+def test_regression_on_groups_finds_the_one_that_moved(folded, tmp_path):
+    table, *_ = folded
+    (tmp_path / "groups.csv").write_text("group,era,late\n1990,old,no\n2000,old,no\n2010,new,yes\n")
+    found, fields = word_in_folds(table, "bank", read_group_fields(tmp_path / "groups.csv"))
+    design = make_design([fields[number] for number in found.documents], ["era"])
+    (era,) = embedding_regression(found.vectors, design, found.counts, permutations=199).coefficients
+    assert (era.name, era.p_value) == ("era=old", 1 / 200)
+    assert era.norm == pytest.approx(1, abs=0.15)
+
+
+def test_whole_groups_are_the_means_of_their_folds(folded):
+    table, rows, counts = folded
+    found, fields = word_in_folds(table, "bank", unit="group")
+    assert [one["group"] for one in fields] == ["1990", "2000", "2010"]
+    counts[3] = 0
+    for number in range(3):
+        own = slice(8 * number, 8 * number + 8)
+        np.testing.assert_allclose(found.vectors[number], np.average(rows[own], axis=0, weights=counts[own]), rtol=1e-5)
+        assert found.counts[number] == counts[own].sum()
+    with pytest.raises(UsageError, match="Unknown unit 'text'"):
+        word_in_folds(table, "bank", unit="text")
+
+
+def test_groups_that_cannot_be_used(folded, tmp_path, table):
+    grouped, *_ = folded
+    with pytest.raises(DataError, match=r"no fields for the group '2000'\. Groups: 1990, 2000, 2010"):
+        word_in_folds(grouped, "bank", {"1990": {}})
+    with pytest.raises(UsageError, match="'rare' has no rows by fold"):
+        word_in_folds(grouped, "rare")
+    with pytest.raises(UsageError, match="keeps no groups or folds"):
+        word_in_folds(table, "bank")
+    (tmp_path / "groups.csv").write_text("name,era\n1990,old\n")
+    with pytest.raises(DataError, match="no field 'group'"):
+        read_group_fields(tmp_path / "groups.csv")

@@ -101,6 +101,7 @@ def test_bad_decisions_are_named(tmp_path, line):
 def test_seeds_that_are_not_there(table):
     state = Expansion(table, ["w0", "nowhere"])
     assert (state.unknown, state.words) == (("nowhere",), ("w0", "nowhere"))
+    assert Expansion(table, ["W0"]).candidates(3) == Expansion(table, ["w0"]).candidates(3)
     with pytest.raises(UnknownWord):
         Expansion(table, ["nowhere"])
     with pytest.raises(UsageError, match="There are no seed words"):

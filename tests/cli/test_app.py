@@ -11,6 +11,7 @@ import wordstill
 import wordstill.corpus
 import wordstill.teacher
 from wordstill.cli import distill, evaluate, info, options, prepare, query, train
+from wordstill.cli.analysis import expand, norms, regress, test
 from wordstill.cli.app import GPU_MEMORY
 
 COMMANDS = {
@@ -21,6 +22,10 @@ COMMANDS = {
     "similar": query,
     "analogy": query,
     "info": info,
+    "test": test,
+    "norms": norms,
+    "expand": expand,
+    "regress": regress,
 }
 
 

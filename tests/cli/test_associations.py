@@ -11,6 +11,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.analysis.association import associations
 from wordstill.analysis.word_lists import published_tests
+from wordstill.vectors.folds import Folds
 
 CAREER = published_tests()["weat-6"]
 
@@ -96,7 +97,7 @@ def rated(tmp_path):
 def test_norms(cli, rated, tmp_path):
     done = cli("norms", tmp_path / "ratings.csv#word,valence", "--table", rated, "--out", tmp_path / "norms.csv")
     assert done.code == 0, done.err
-    assert "60 rated words, each held out once" in done.out
+    assert "60 rated words, each held out once" in done.out and "without a rating" not in done.out
     assert "1 of the 61 rated words are not in the table: nowhere." in done.err
     assert len((tmp_path / "norms.csv").read_text().splitlines()) == 81
     again = cli("norms", tmp_path / "ratings.csv#word,valence", "--table", rated, "--out", tmp_path / "norms.csv")
@@ -108,6 +109,7 @@ def test_norms_as_json(cli, rated, tmp_path):
     done = cli("norms", tmp_path / "ratings.csv#word,valence", *arguments)
     report = json.loads(done.out)
     assert (report["rated"], report["missing"], report["norms"][0]["used"]) == (61, ["nowhere"], 60)
+    assert report["norms"][0]["empty"] == 0
     assert report["norms"][0]["pearson"] > 0.8
 
 
@@ -216,3 +218,45 @@ def test_regress(cli, tmp_path):
     )
     refused = cli(*arguments, "--on", "sex")
     assert (refused.code, "No document has the field 'sex'" in refused.err) == (1, True)
+
+
+def test_regress_on_the_groups_of_a_table(cli, tmp_path):
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((16, 4)).astype(np.float32)
+    rows[8:, 0] += 4
+    table = WordVectors(["bank", "river"], np.vstack([rows.mean(axis=0), random.standard_normal(4)]).astype(np.float32))
+    group = np.repeat([0, 1], 8).astype(np.int32)
+    cells = (np.zeros(16, np.int32), np.arange(16, dtype=np.int32), np.full(16, 3))
+    table.folds = Folds(rows, *cells, group, np.full(16, 100), ("old", "new"), ("documents",) * 2)
+    table.save(tmp_path / "table")
+    done = cli("regress", "bank", "--table", tmp_path / "table", "--permutations", "99", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert (report["folds"], report["used"], report["uses"]) == (16, 16, 48)
+    assert [(one["name"], one["p_value"]) for one in report["coefficients"]] == [("group=old", 0.01)]
+    (tmp_path / "groups.csv").write_text("group,year\nold,1900\nnew,2000\n")
+    fields = ("--groups", tmp_path / "groups.csv", "--on", "year")
+    by_year = cli("regress", "bank", "--table", tmp_path / "table", *fields, "--unit", "fold")
+    assert "48 uses in 16 folds of 16" in by_year.out
+    too_few = cli("regress", "bank", "--table", tmp_path / "table", *fields)
+    assert (too_few.code, "2 rows are too few for 2 columns" in too_few.err) == (1, True)
+    refused = cli("regress", "river", "--table", tmp_path / "table")
+    assert (refused.code, "'river' has no rows by fold" in refused.err) == (2, True)
+
+
+def test_groups_of_a_table_are_tested_side_by_side(cli, table, tmp_path):
+    random = np.random.default_rng(0)
+    words = np.repeat(np.arange(len(table), dtype=np.int32), 2)
+    rows = np.repeat(table.matrix, 2, axis=0)
+    rows[1::2] = random.standard_normal(table.matrix.shape)
+    cells = (words, np.tile(np.array([0, 1], np.int32), len(table)), np.full(len(words), 5))
+    table.folds = Folds(rows, *cells, np.array([0, 1], np.int32), np.full(2, 100), ("old", "new"), ("documents",) * 2)
+    table.save(tmp_path / "grouped")
+    done = cli("test", tmp_path / "grouped", "--by-group", "-t", "weat-6", "--json")
+    assert done.code == 0, done.err
+    old, new = json.loads(done.out)["results"]
+    assert (old["table"], new["table"]) == ("old", "new")
+    assert old["effect"] == pytest.approx(associations({"x": table}, [CAREER])[0].effect)
+    assert abs(new["effect"]) < old["effect"]
+    refused = cli("test", tmp_path / "table", "--by-group")
+    assert (refused.code, "keeps no groups or folds" in refused.err) == (2, True)

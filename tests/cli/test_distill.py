@@ -28,6 +28,20 @@ def test_the_next_command_works(cli, text, teacher, tmp_path):
     assert cli(*command.groups()).code == 0
 
 
+def test_the_epoch_that_development_pairs_keep_is_shown(cli, store, teacher, tmp_path):
+    words = ["babar", "bador", "bafir", "bagur"]
+    pairs = tmp_path / "pairs.tsv"
+    scored = [(one, other) for one in words for other in words if one < other]
+    pairs.write_text("".join(f"{one}\t{other}\t{number}\n" for number, (one, other) in enumerate(scored)))
+    done = cli(
+        "distill", store, "--out", tmp_path / "v", "--teacher", teacher, "-m", "x2static", "--epochs", "2",
+        "--development", pairs,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    chosen = WordVectors.load(tmp_path / "v").provenance["development"]
+    assert f"kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs" in done.out
+
+
 def test_several_methods_and_every_setting(cli, store, teacher, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("neverseen\nbabar dodor\n")

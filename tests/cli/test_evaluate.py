@@ -34,6 +34,16 @@ def test_table_with_interval_coverage_and_protocol(cli, vectors, pairs):
     assert "are skipped" in done.out
 
 
+def test_unknown_words_can_be_read_by_the_teacher(cli, vectors, pairs):
+    done = cli("evaluate", vectors / "ase", "--set", pairs, "--unknown", "teacher")
+    assert done.code == 0, done.err
+    assert "7/7 (6 without" in " ".join(done.out.split())
+    assert "oov=backoff" in done.out
+    refused = cli("evaluate", vectors / "ase", "--set", pairs, "--unknown", "teacher", "--rule", "oov=zero")
+    assert refused.code == 2
+    assert "Choose one" in refused.err
+
+
 def test_a_folder_of_tables_gives_a_column_each(cli, vectors, pairs):
     header = cli("evaluate", vectors, "--set", pairs, "--markdown").out.splitlines()[0]
     assert header == "| set | measure | ase | decontextual |"

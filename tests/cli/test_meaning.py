@@ -186,6 +186,43 @@ def usim(tmp_path, monkeypatch):
     monkeypatch.setenv("WORDSTILL_DATA", str(tmp_path))
 
 
+@pytest.mark.filterwarnings("ignore:Liu et al. 2020 is not made")
+def test_a_table_of_the_paper_by_one_command(cli, world, usim, tmp_path, monkeypatch):
+    from wordstill.meaning.distiller import DistillerConfig
+    from wordstill.meaning.distiller_training import TrainConfig
+    from wordstill.meaning.targets import TargetConfig
+    from wordstill.meaning.triple_builder import BuildConfig
+    from wordstill.reproduction import meaning_tables
+
+    cheap = TrainConfig(batch=16, max_epochs=1, distiller=DistillerConfig(heads=4))
+    monkeypatch.setattr(meaning_tables, "PRESETS", {"paper": cheap})
+    monkeypatch.setattr(meaning_tables, "TARGETS", TargetConfig(min_words=5, vocabulary=100, skipped=0))
+    monkeypatch.setattr(meaning_tables, "BUILD", BuildConfig(similarity=0.3, probability=0))
+    command = ["reproduce", "meaning:table3", "--text", world / "text.txt", "--teacher", world / "masked"]
+    command += ["--vectors", world / "vectors", "--triples", 100, "--dtype", "float32", "--out", tmp_path / "table"]
+    planned = cli(*command, "--dry-run")
+    assert planned.code == 0 and "100 targets, positives by replaced words" in planned.out, planned.err
+    assert "Making triples takes about" in planned.out and not (tmp_path / "table" / "triples.jsonl").exists()
+    made = cli(*command)
+    assert made.code == 0, made.err
+    for name, printed in (("raw beside BERT-large", "59.7"), ("meaning beside meaning vectors", "63.0")):
+        assert name in " ".join(made.out.split()) and printed in made.out
+    rows = json.loads((tmp_path / "table" / "reproduction.json").read_text())["rows"]
+    assert {row["dataset"] for row in rows} == {"usim"} and all(row["used"] == 6 for row in rows)
+    assert [row["system"] for row in rows] == [
+        "raw", "meaning", "context", "meaning, without negatives", "context, without negatives", "static vectors",
+    ]  # fmt: skip
+
+    monkeypatch.setattr(meaning_tables, "train_encoder", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(meaning_tables, "make_triples", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr(meaning_tables.MeaningMaker, "seconds", lambda self: 0.0)
+    again = cli(*command)
+    assert again.code == 0 and rows == json.loads((tmp_path / "table" / "reproduction.json").read_text())["rows"]
+    other = cli(*command, "--preset", "default")
+    assert other.code == 1 and "preset was 'paper', now 'default'" in other.err
+    assert cli(*command, "--there", "x").code == 2
+
+
 PAIRS = ("--masked", "{masked}", "--vectors", "{vectors}", "--out", "t")
 
 

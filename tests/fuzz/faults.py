@@ -1,8 +1,9 @@
 """Every system call on files fails once: ``python -m tests.fuzz.faults``, or ``make faults``.
 
-A small library, loaded before all others, fails the n-th call of a command that opens, writes, syncs, renames, maps or
-deletes something below its folder. Whatever n is, the command must end with an error of ours or succeed, its result
-must be the old or the new one, whole, and the same command must then give the same bytes as an undisturbed one.
+A small library, loaded before all others, fails the n-th call of a command that opens, reads, writes, syncs, renames,
+maps, lists or deletes something below its folder. Whatever n is, the command must end with an error of ours or succeed,
+its result must be the old or the new one, whole, and the same command must then give the same bytes as an undisturbed
+one.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import traceback
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from wordstill.corpus import prepare
 from wordstill.errors import WordstillError
 
 REFUSED, STRANGE = 3, 4
+HANG = 120
+"""Seconds after which a process is ended: it hangs."""
 TESTS = Path(__file__).parents[1]
 
 
@@ -85,6 +88,8 @@ def in_child(scenario: Scenario, folder: Path, *, overwrite: bool, before: Calla
     child = os.fork()
     if child:
         return child
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(HANG)
     warnings.simplefilter("ignore")
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
@@ -136,7 +141,7 @@ def _distill(folder: Path, overwrite: bool) -> None:
         TeacherConfig(str(_saved_teacher(folder.parent)), device="cpu", dtype="float32"),
         prepare=PrepareConfig(),
         vocabulary=VocabularyConfig(min_count=1),
-        budget=64,
+        budget=400,
         checkpoint_seconds=0.0,
     )
     distill(folder / "text.txt", folder / "out", config=config, overwrite=True, resume=not overwrite)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
-from wordstill.errors import TeacherError, UsageError
-from wordstill.meaning.translation import RoundTrip, Translator
+from wordstill.errors import MissingExtra, TeacherError, UsageError
+from wordstill.meaning import translation
+from wordstill.meaning.translation import CompiledTranslator, RoundTrip, Translator, open_translator
 
 SENTENCES = ["the old still", "", "nobody knows the river by the house", "still", "the river " * 60]
 
@@ -86,3 +89,45 @@ def test_loading(make, tmp_path):
     assert again.translate(SENTENCES[:1]) == first.translate(SENTENCES[:1])
     with pytest.raises(TeacherError, match="Cannot load the translator"):
         Translator.from_pretrained(tmp_path / "nowhere")
+
+
+@pytest.fixture
+def marian(tiny_models, short_text, tmp_path):
+    """The folder of a Marian of random weights, with subwords of sentencepiece as real ones have them."""
+    spm = pytest.importorskip("sentencepiece")
+    import transformers
+
+    model, folder = tmp_path / "spm", tmp_path / "marian"
+    spm.SentencePieceTrainer.train(
+        input=str(short_text), model_prefix=str(model), vocab_size=40, minloglevel=2, character_coverage=1.0
+    )
+    pieces = spm.SentencePieceProcessor(model_file=f"{model}.model")
+    names = ["</s>", "<unk>", *(pieces.id_to_piece(number) for number in range(3, len(pieces))), "<pad>"]
+    (tmp_path / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))
+    tokenizer = transformers.MarianTokenizer(
+        f"{model}.model", f"{model}.model", str(tmp_path / "vocab.json"), source_lang="en", target_lang="fr"
+    )
+    made = tiny_models.translator(tokenizer)
+    # As real ones have it: no padding inside a translation.
+    made.generation_config.bad_words_ids = [[tokenizer.pad_token_id]]
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_ctranslate2_gives_what_transformers_gives(marian, short_text):
+    pytest.importorskip("ctranslate2")
+    sentences = [*short_text.read_text().splitlines()[:20], "", "the river " * 400]
+    plain, compiled = Translator.from_pretrained(marian), open_translator(marian)
+    assert isinstance(compiled, CompiledTranslator)
+    assert compiled.languages == plain.languages == ("en", "fr")
+    found = compiled.translate(sentences)
+    assert found == plain.translate(sentences)
+    assert found[-2:] == ["", ""] and len(set(found)) > 3
+    assert compiled.translate([""]) == [""]
+
+
+def test_a_marian_without_sentencepiece_names_the_extra(marian, monkeypatch):
+    monkeypatch.setattr(translation, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"wordstill\[translate\]"):
+        open_translator(marian)

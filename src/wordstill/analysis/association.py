@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
+from wordstill.evaluation.comparison import holm
 from wordstill.evaluation.lookup import rows_of, unit
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import RESAMPLES, Floats, Interval, checked_seed, percentiles
@@ -55,6 +56,8 @@ class Association:
     effect: float | None = None
     interval: Interval | None = None
     p_value: float | None = None
+    p_holm: float | None = None
+    """The p-value that allows for all tests of the table in the same run (Holm 1979)."""
     permutations: int = 0
     exact: bool = False
     """Whether every permutation was made."""
@@ -117,7 +120,18 @@ def associations(
         for name, table in tables.items():
             for targets in groups:
                 found.append(_tested(table, name, test, targets, chosen, (two_sided, permutations, random)))
-    return found
+    return _adjusted(found)
+
+
+def _adjusted(found: Sequence[Association]) -> list[Association]:
+    """The same results with p-values that allow for the number of tests of each table."""
+    adjusted = list(found)
+    for name in {one.table for one in found}:
+        places = [place for place, one in enumerate(found) if one.table == name and one.p_value is not None]
+        p_values = [found[place].p_value or 0.0 for place in places]
+        for place, p_holm in zip(places, holm(p_values)):
+            adjusted[place] = replace(found[place], p_holm=p_holm)
+    return adjusted
 
 
 class _Counts(NamedTuple):

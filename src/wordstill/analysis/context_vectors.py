@@ -1,8 +1,10 @@
-"""A word's vector in each document, à la carte: the mean vector of the words around it, mapped to where words lie.
+"""A word's vector in each document, for regressions on their fields: à la carte from any table, or by folds.
 
-Khodak et al. 2018: a context mean u lies elsewhere than the vector v of the word in the middle, but a linear map A
-takes one to the other, v ≈ A u. A is fitted once, by regression over all words of the documents, each with the
-logarithm of its count as weight, and then applied to single documents. Any table will do, without a teacher.
+À la carte (Khodak et al. 2018) it is the mean vector of the words around it, mapped to where words lie: a context mean
+u lies elsewhere than the vector v of the word in the middle, but a linear map A takes one to the other, v ≈ A u. A is
+fitted once, by regression over all words of the documents, each with the logarithm of its count as weight, and then
+applied to single documents. Any table will do, without a teacher. A table that was distilled with folds has the
+teacher's own reading of the word in each fold of documents of a group.
 """
 
 from __future__ import annotations
@@ -12,17 +14,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.analysis.resampling import refuse_untracked
 from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.evaluation.data.own_files import guess_delimiter
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import Floats
+from wordstill.vectors.folds import with_folds
 from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.sentence_words import WordTokenizer
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 WINDOW = 6
+GROUP = "group"
+Unit = Literal["fold", "group"]
 RIDGE = 1e-3
 """Of the map, as a share of the mean variance of the contexts."""
 
@@ -43,7 +49,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordInDocuments:
-    """The documents that have a word."""
+    """The documents, or folds or groups of documents, that have a word."""
 
     documents: tuple[int, ...]
     """Their numbers."""
@@ -64,6 +70,50 @@ def read_documents(path: Path, text: str = "text") -> list[Document]:
     if not found:
         raise DataError(f"{path} has no documents. Expected a field {text!r} with text in each line or row.")
     return found
+
+
+def read_group_fields(path: Path) -> dict[str, Mapping[str, Any]]:
+    """The fields of groups by name, from a JSON-lines, CSV or TSV file with a field ``group``."""
+    with reading(path):
+        found: dict[str, Mapping[str, Any]] = {
+            str(_checked(fields, GROUP, place)[GROUP]): fields for place, fields in _records(path)
+        }
+    if not found:
+        raise DataError(f"{path} has no groups. Expected a field {GROUP!r} and others in each line or row.")
+    return found
+
+
+def word_in_folds(
+    table: WordVectors, word: str, fields: Mapping[str, Mapping[str, Any]] | None = None, *, unit: Unit = "fold"
+) -> tuple[WordInDocuments, list[Mapping[str, Any]]]:
+    """A word's vector in each fold of a table that has it, or in each group, and the fields of all of them.
+
+    Args:
+        table: Distilled with folds.
+        word: Whose rows by fold were kept.
+        fields: Of the groups by name; None gives each the field ``group``, the name of its group.
+        unit: What counts as independent. ``fold`` asks whether documents could be exchanged between groups; ``group``
+            is right for a field that belongs to whole groups, such as a speaker's party.
+    """
+    if unit not in get_args(Unit):
+        raise unknown_name("unit", unit, get_args(Unit))
+    refuse_untracked(table, [word])
+    folds = with_folds(table)
+    if fields is not None and (unknown := [name for name in folds.groups if name not in fields]):
+        raise DataError(f"There are no fields for the group {unknown[0]!r}. Groups: {', '.join(folds.groups)}.")
+    known = fields or {name: {GROUP: name} for name in folds.groups}
+    counts, sums = folds.of_word(table.index(word))
+    groups = folds.group_of_fold.astype(np.int64)
+    if unit == "group":
+        inside = (groups == np.arange(len(folds.groups))[:, None]).astype(np.float64)
+        counts, sums, groups = (
+            (inside @ counts).astype(np.int64),
+            inside @ sums,
+            np.arange(len(folds.groups), dtype=np.int64),
+        )
+    used = np.flatnonzero(counts)
+    found = WordInDocuments(tuple(used.tolist()), sums[used] / counts[used, None], counts[used])
+    return found, [known[folds.groups[number]] for number in groups.tolist()]
 
 
 def word_in_documents(table: WordVectors, texts: Sequence[str], word: str, *, window: int = WINDOW) -> WordInDocuments:
@@ -156,5 +206,5 @@ def _object(line: str, place: str) -> dict[str, Any]:
 def _checked(fields: dict[str, Any], text: str, place: str) -> dict[str, Any]:
     if text not in fields:
         names = ", ".join(map(repr, fields)) or "none"
-        raise DataError(f"{place}: no field {text!r}. Fields: {names}. Choose one with --text (text=).")
+        raise DataError(f"{place}: no field {text!r}. Fields: {names}. Rename one, or choose another file or --text.")
     return fields

@@ -19,6 +19,7 @@ from wordstill.core.files import atomic_file
 from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.search import unit_rows
 
@@ -54,7 +55,7 @@ class Expansion:
     """Seeds and decisions over a table, and the ranking that follows from them.
 
     Args:
-        table: Seeds are looked up as a table looks up words; at least one must be there.
+        table: Words are looked up as written, then in lower case; at least one seed must be there.
         seeds: Words to start from.
         ranking: ``centroid`` or ``maximum``.
         decisions: Earlier ones, by word.
@@ -78,7 +79,7 @@ class Expansion:
         self.table, self.ranking, self.away = table, ranking, away
         self.seeds = tuple(dict.fromkeys(seeds))
         self.decisions: dict[str, Decision] = dict(decisions or {})
-        self.unknown = tuple(word for word, row in zip(self.seeds, table.find(self.seeds)) if row is None)
+        self.unknown = tuple(word for word in self.seeds if not self._rows([word]))
         if len(self.unknown) == len(self.seeds):
             raise UnknownWord(self.seeds[0], table.words)
         self._unusable = np.array([_unusable(word) for word in table.words], dtype=np.bool_)
@@ -128,7 +129,7 @@ class Expansion:
         return self._rows(self.words), self._rows(refused)
 
     def _rows(self, words: Iterable[str]) -> list[int]:
-        return [row for row in self.table.find(list(words)) if isinstance(row, int)]
+        return [row for row in resolve("default").rows(words, self.table).tolist() if row != ABSENT]
 
     def _bring_near(self, side: NDArray[np.float32], rows: Sequence[int]) -> None:
         """Raise the largest cosine of each word to that with these rows."""

@@ -73,6 +73,8 @@ class Norm:
     """Mean absolute error of words that were held out."""
     used: int
     """Words with a rating and a vector."""
+    empty: int
+    """Words of the file without this rating."""
     penalty: float
     predicted: Floats = field(repr=False)
     """(words of the table,); of rated words as predicted while they were held out."""
@@ -153,7 +155,8 @@ def predict_norms(table: WordVectors, ratings: Ratings, *, folds: int = 10, seed
     norms = []
     for number, name in enumerate(ratings.names):
         given = _per_row(rows, ratings.values[:, number], len(table))
-        norms.append(_norm(table, name, given, folds, checked_seed(seed)))
+        empty = int(np.isnan(ratings.values[:, number]).sum())
+        norms.append(_norm(table, name, given, empty, folds, checked_seed(seed)))
     return Norms(table, tuple(norms), missing)
 
 
@@ -177,7 +180,7 @@ def _per_row(rows: NDArray[np.int64], values: Floats, words: int) -> Floats:
     return mean
 
 
-def _norm(table: WordVectors, name: str, given: Floats, folds: int, seed: int) -> Norm:
+def _norm(table: WordVectors, name: str, given: Floats, empty: int, folds: int, seed: int) -> Norm:
     rated = np.flatnonzero(~np.isnan(given))
     gold = given[rated]
     if len(rated) < max(LEAST_WORDS, folds):
@@ -203,6 +206,7 @@ def _norm(table: WordVectors, name: str, given: Floats, folds: int, seed: int) -
         percentiles(drawn["spearman"][:, 0]),
         float(np.abs(gold - held_out).mean()),
         len(rated),
+        empty,
         float(final.alpha_),
         predicted,
         given,

@@ -35,6 +35,7 @@ def command(
             "The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
             "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2. synonyms writes no "
             "vectors, but rules for Lucene, Solr and Elasticsearch.",
+            "--format",
             "--to",
         ),
     ] = None,

@@ -99,10 +99,24 @@ def command(
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
-        option("N", "Subwords in a batch; by default 2,048, on a GPU 131,072.", panel=options.TEACHER, min=1),
+        option(
+            "N",
+            "Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            "--batch-tokens",
+            "--budget",
+            panel=options.TEACHER,
+            min=1,
+        ),
     ] = None,
     read: Annotated[
-        str, option("UNIT", "What the model reads as one text: sentence or paragraph.", panel=options.TEACHER)
+        str,
+        option(
+            "UNIT",
+            "What the model reads as one text: sentence or paragraph.",
+            "--context",
+            "--read",
+            panel=options.TEACHER,
+        ),
     ] = "sentence",
     length: Annotated[
         str,
@@ -238,6 +252,9 @@ def command(
         show_profile(profiler, seconds)
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
+    for label, table in tables.items():
+        if chosen := table.provenance.get("development"):
+            typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
@@ -325,4 +342,6 @@ def _origin(step: Step) -> str:
     words = f"{count_text(step.words, 'word')}, " if step.words else ""
     if step.seconds == step.measured:
         return f"{words}measured"
-    return f"{words}scaled from {step.measured:.1f} s"
+    low, high = map(time_text, step.spread or (step.seconds, step.seconds))
+    spread = f"; {low} to {high}" if low != high else ""
+    return f"{words}scaled from {step.measured:.1f} s{spread}"

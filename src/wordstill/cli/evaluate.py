@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from wordstill.cli.data import downloadable
 from wordstill.cli.evaluation_report import REPORTS, RULES, ChangedRules, ProtocolName, ReportOptions, show
-from wordstill.cli.open_tables import open_tables, with_teacher
+from wordstill.cli.open_tables import open_tables, table_paths, with_teacher
 from wordstill.cli.options import ShowProgress, argument, flag, option, wants_progress
 from wordstill.cli.printing import show_next
+from wordstill.cli.query import TEACHER, Unknown, with_policies
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from wordstill.evaluation import Evaluation
 
+BACKOFF_RULE = "oov=backoff"
 EXAMPLES = """\
 wordstill evaluate vectors
 wordstill evaluate vectors glove.txt --suite papers --html report.html
-wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json"""
+wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json
+wordstill evaluate vectors --unknown teacher"""
 
 
 def command(
@@ -41,12 +44,14 @@ def command(
     ] = None,
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
+    unknown: Unknown = None,
     seed: Annotated[int, option("N", "Seed of bootstrap intervals and trained tasks.", panel=RULES, min=0)] = 0,
     teacher: Annotated[
         str | None,
         option(
             "NAME|FOLDER",
-            "The model of the parent row (--set trec:parent); by default the one that the table names.",
+            "The model of the parent row (--set trec:parent), or the one that reads words with --unknown teacher; by "
+            "default the one that the table names.",
             panel=RULES,
         ),
     ] = None,
@@ -71,14 +76,18 @@ def command(
 
     # Whatever can be refused is refused before hours of training.
     reports = reports.resolved()
-    if teacher is not None:
+    if teacher is not None and TEACHER not in (unknown or []):
         _check_teacher(sets or [])
+    rules = _with_backoff(rules or [], unknown)
     tables = open_tables(vectors)
+    if unknown:
+        places = zip(tables.items(), table_paths(vectors))
+        tables = {name: with_policies(table, path, unknown, teacher) for (name, table), path in places}
     reports.check(tables)
     evaluation = evaluate(
         tables if teacher is None else with_teacher(tables, teacher),
         sets or None,
-        changed_protocol(protocol, rules or []),
+        changed_protocol(protocol, rules),
         seed,
         suite=suite,
         progress=wants_progress(progress),
@@ -95,11 +104,20 @@ def command(
         _show_next(evaluation, vectors, written=(reports.out or reports.html) is not None)
 
 
+def _with_backoff(rules: list[str], unknown: list[str] | None) -> list[str]:
+    """The rules, with the one that policies for unknown words need."""
+    if not unknown:
+        return rules
+    if other := [rule for rule in rules if rule.startswith("oov=") and rule != BACKOFF_RULE]:
+        raise UsageError(f"--unknown gives words a vector, and --rule {other[0]} does without. Choose one of them.")
+    return rules if BACKOFF_RULE in rules else [*rules, BACKOFF_RULE]
+
+
 def _check_teacher(sets: list[str]) -> None:
     if not {"parent", "frozen"} & {part for name in sets for part in name.split(":")}:
         raise UsageError(
             "--teacher is the model of the parent row, but no set has one. Add one with --set trec:parent or "
-            "--set parent:FILE."
+            "--set parent:FILE, or let the model read unknown words with --unknown teacher."
         )
 
 

@@ -65,11 +65,17 @@ def _meaning_facts(path: Path) -> Facts | None:
     return "an encoder of meanings", facts | {"size": disk_size(path)}, ""
 
 
+COUNTED = {"words": "words and marks", "tokens": "runs without spaces", "forms": "distinct runs"}
+"""What the counts of a store are, where their names do not say it."""
+
+
 def _store_facts(path: Path, *, verify: bool) -> Facts:
     from wordstill.corpus import Corpus
 
     corpus = Corpus.open(path, verify=verify)
-    counts = {name.replace("_", " "): f"{number:,}" for name, number in corpus.meta["counts"].items()}
+    counts = {
+        COUNTED.get(name, name.replace("_", " ")): f"{number:,}" for name, number in corpus.meta["counts"].items()
+    }
     facts = {
         **counts,
         **{name.replace("_", " "): _flat(value) for name, value in corpus.meta["settings"].items()},

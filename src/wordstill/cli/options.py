@@ -56,7 +56,7 @@ ShowProgress = Annotated[
     flag("Show progress: bars on a terminal, elsewhere a line every half minute.", "--progress/--no-progress"),
 ]
 VectorsPath = Annotated[Path, argument("VECTORS", "A folder or file of word vectors, in any known format.")]
-Topn = Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)]
+Topn = Annotated[int, option("N", "How many words to show.", "--topn", "--top", "-n", min=1)]
 AsJson = Annotated[bool, flag("Print JSON instead of a table.", "--json")]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
 Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
@@ -95,7 +95,14 @@ class VocabularyOptions:
         None
     )
     key: Annotated[
-        str, option("RULE", "lower merges the case variants of a word, none keeps them apart.", panel=VOCABULARY)
+        str,
+        option(
+            "RULE",
+            "lower merges the case variants of a word, none keeps them apart.",
+            "--case",
+            "--key",
+            panel=VOCABULARY,
+        ),
     ] = "lower"
 
     def config(self) -> VocabularyConfig:

@@ -161,7 +161,11 @@ TeacherName = Annotated[
 
 def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:
     """The table at a path, with these policies for words it does not have."""
-    table = open_table(path)
+    return with_policies(open_table(path), path, unknown, teacher)
+
+
+def with_policies(table: WordVectors, path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:
+    """A table with policies for words it does not have; what a teacher reads is cached by the table's path."""
     if not unknown:
         return table
     from wordstill.vectors.oov import BACKOFFS

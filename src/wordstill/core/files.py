@@ -120,7 +120,9 @@ def refuse_foreign(folder: Path, ours: Collection[str]) -> None:
         return
     if not folder.is_dir():
         raise UsageError(f"{folder} is a file and is not overwritten. Choose another output.")
-    if others := [str(path.relative_to(folder)) for path in islice(_foreign(folder, ours, depth=1), 3)]:
+    with disk_errors(folder):
+        others = [str(path.relative_to(folder)) for path in islice(_foreign(folder, ours, depth=1), 3)]
+    if others:
         raise UsageError(
             f"{folder} holds other files ({', '.join(others)}) and is not overwritten. Choose another output."
         )

@@ -86,7 +86,8 @@ def working_folder(
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, out):
-        resumed = _take_over(folder, restart=overwrite if restart is None else restart)
+        with disk_errors(folder):
+            resumed = _take_over(folder, restart=overwrite if restart is None else restart)
         try:
             record = keep_record(folder / SETTINGS, {"command": command, **(settings or {})})
             if replace and not record.get("overwrite"):

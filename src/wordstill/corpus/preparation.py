@@ -165,7 +165,8 @@ def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str,
 
 def _refuse_foreign(out: Path) -> None:
     """Overwriting deletes a folder with all that is in it, so it must be a store."""
-    empty = out.is_dir() and not any(out.iterdir())
+    with disk_errors(out):
+        empty = out.is_dir() and not any(out.iterdir())
     if out.exists() and not empty and not (out / META_FILE).is_file():
         raise UsageError(f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output.")
 

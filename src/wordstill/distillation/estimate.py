@@ -30,6 +30,7 @@ from wordstill.teacher.device import synchronize
 
 PROBE_SECONDS = 5.0
 PROBE_BYTES = 4 << 20
+PROBE_PARTS = 5
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Step:
     measured: float
     """Seconds of the probe; ``seconds`` are scaled from them unless both are the same."""
     words: int = 0
+    spread: tuple[float, float] | None = None
+    """``seconds`` at the fastest and at the slowest rate of the probe; None where there was only one."""
 
 
 @dataclass(frozen=True)
@@ -186,21 +189,24 @@ def _beginning(
 
 def _probe(teacher: Teacher, stage: Stage, limit: float, share: float) -> Step:
     """Time some batches of a stage, of which the run has a share."""
-    words, seconds = 0, 0.0
+    rates: list[tuple[int, float]] = []
     window = _first_window(stage)
     for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
-        if turn == 1 and seconds < limit / 2:
+        if turn == 1 and rates[0][1] < limit / 2:
             # The first batch pays for allocations and kernels; it counts only if it took the time of all.
-            words, seconds = 0, 0.0
+            rates.clear()
         start = time.monotonic()
         stage.observe(teacher.encode(window[number], stage.layers), NullProfiler())
         synchronize()
-        seconds += time.monotonic() - start
-        words += window[number].n_words
-        if seconds > limit:
+        rates.append((window[number].n_words, time.monotonic() - start))
+        if sum(seconds for _, seconds in rates) > limit:
             break
-    total = round(stage.words / share)
-    return Step(stage.title, total * seconds / max(words, 1), seconds, total)
+    total, measured = round(stage.words / share), sum(seconds for _, seconds in rates)
+    # Other programs slow some batches down: the middle one of a few rates is that of most of the run.
+    parts = [part.sum(axis=0) for part in np.array_split(np.array(rates, ndmin=2), min(PROBE_PARTS, len(rates)))]
+    expected = sorted(float(total * seconds / max(words, 1)) for words, seconds in parts)
+    spread = (expected[0], expected[-1]) if len(expected) > 1 else None
+    return Step(stage.title, float(np.median(expected)), measured, total, spread)
 
 
 def _first_window(stage: Stage) -> list[Batch | DeviceBatch]:

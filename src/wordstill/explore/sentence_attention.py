@@ -14,7 +14,7 @@ from wordstill.corpus.segment import word_spans
 from wordstill.corpus.vocabulary import key_of
 from wordstill.errors import DataError, FormatError, UsageError
 from wordstill.formats.artifact import ATTENTION
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import Teacher, TeacherConfig, recorded_teacher
 from wordstill.teacher.spans import Spans, StateReader
 from wordstill.vectors import WordVectors
 
@@ -39,7 +39,7 @@ def attend(table: WordVectors, path: Path, sentence: str, teacher: str | None = 
         teacher: The model; None takes the one that the table names.
 
     Raises:
-        UsageError: The folder has no attention.
+        UsageError: The folder has no attention, or the model would have to be downloaded.
         DataError: The table has fewer than two words of the sentence.
         TeacherError: The model cannot be loaded.
     """
@@ -50,7 +50,10 @@ def attend(table: WordVectors, path: Path, sentence: str, teacher: str | None = 
     known = [number for number, key in enumerate(keys) if key in table]
     if len(known) < 2:
         raise DataError(f"The table has {len(known)} of the words of {sentence!r}; attention needs two or more.")
-    states = _states(teacher or facts["teacher"]["name"], facts["method"]["layer"], sentence, spans)
+    model = teacher or recorded_teacher(table, "--teacher")
+    if model is None:
+        raise UsageError("The table does not name the model that it was distilled from; give one (--teacher).")
+    states = _states(model, facts["method"]["layer"], sentence, spans)
     queries = states[known] @ arrays["projection"].astype(np.float64).T + arrays["offset"]
     rows = [table.index(keys[number]) for number in known]
     unit = table.unit[rows].astype(np.float64)

@@ -44,7 +44,8 @@ class StateCache:
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
         self.folder = folder
         self.dropped: int = record["dropped"]
-        self._bits: NDArray[np.int16] = np.asarray(map_array(folder / STATES))[: record["rows"]]
+        with reading(folder / STATES):
+            self._bits: NDArray[np.int16] = np.asarray(map_array(folder / STATES))[: record["rows"]]
 
     @classmethod
     def build(

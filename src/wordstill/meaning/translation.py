@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from wordstill.corpus.segment import word_spans
-from wordstill.errors import UsageError
-from wordstill.teacher import batches_by_length, load_model_and_tokenizer
+from wordstill.errors import MissingExtra, UsageError
+from wordstill.teacher import batches_by_length, load_model_and_tokenizer, quiet
 from wordstill.teacher.device import choose_device, choose_precision
 
 CPU_BUDGET, GPU_BUDGET = 1024, 262144
@@ -20,6 +22,11 @@ USUAL_LIMIT = 512
 SURVIVING = 0.1
 """Part of its words that a sentence keeps there and back, at least; real pairs keep more than half."""
 PROBED = 200
+SUBWORDS_FILE = "source.spm"
+"""The subwords of Marian, which transformers reads by sentencepiece."""
+COMPILED_KINDS = ("marian",)
+"""Kinds of models whose translations by CTranslate2 were compared with those of transformers."""
+TOKENS_AT_ONCE = 16384
 
 
 class Paraphraser(Protocol):
@@ -33,6 +40,32 @@ class Paraphraser(Protocol):
     def paraphrase(self, sentences: Sequence[str]) -> list[str]:
         """A paraphrase of each sentence; empty where there is none."""
         ...
+
+
+class Translates(Protocol):
+    """A translator from one language into another."""
+
+    name: str
+    languages: tuple[str, str] | None
+    """Source and target, where they are known."""
+
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """Each sentence in the other language; empty for one that is empty or over the limit."""
+        ...
+
+
+def open_translator(name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Translates:
+    """A translator by folder or by name on the Hub: on a CPU by CTranslate2 where it is installed and knows the model.
+
+    Raises:
+        TeacherError: There is none.
+        MissingExtra: Its tokenizer needs a package that is not installed.
+    """
+    translator = Translator.from_pretrained(name, device=device, dtype=dtype)
+    kind = str(translator.model.config.model_type)
+    if translator.device.type != "cpu" or kind not in COMPILED_KINDS or find_spec("ctranslate2") is None:
+        return translator
+    return CompiledTranslator(name, translator)
 
 
 class Translator:
@@ -63,6 +96,8 @@ class Translator:
         Raises:
             TeacherError: There is none.
         """
+        if find_spec("sentencepiece") is None and (Path(name).expanduser() / SUBWORDS_FILE).is_file():
+            raise MissingExtra("sentencepiece", "translate", f"The translator {name}")
         model, tokenizer = load_model_and_tokenizer(name, "translator")
         return cls(model, tokenizer, str(name), device=device, dtype=dtype, beams=beams)
 
@@ -94,7 +129,7 @@ class Translator:
         rows = [torch.tensor(row) for row in ids]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._pad)
         mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
-        most = [min(self.limit - 1, len(row) * 3 // 2 + 10) for row in ids]
+        most = [_longest(len(row), self.limit) for row in ids]
         output = self.model.generate(
             input_ids=padded.to(self.device),
             attention_mask=mask.long().to(self.device),
@@ -109,6 +144,50 @@ class Translator:
         return texts
 
 
+class CompiledTranslator:
+    """A translator whose weights CTranslate2 decodes with, several times faster on a CPU; the search is greedy.
+
+    Args:
+        name: Folder or name of the model.
+        translator: The same, as transformers loaded it; its weights are let go.
+    """
+
+    def __init__(self, name: str | Path, translator: Translator) -> None:
+        import ctranslate2
+
+        self.name, self.languages = f"{translator.name} (CTranslate2)", translator.languages
+        self.tokenizer, self.limit = translator.tokenizer, translator.limit
+        del translator.model
+        with TemporaryDirectory(prefix="wordstill-") as folder, quiet():
+            ctranslate2.converters.TransformersConverter(str(Path(name).expanduser())).convert(f"{folder}/model")
+            threads = torch.get_num_threads()
+            self.model: Any = ctranslate2.Translator(f"{folder}/model", device="cpu", intra_threads=threads)
+
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """Each sentence in the other language; empty for one that is empty or over the limit."""
+        ids = self.tokenizer(list(sentences), truncation=False, verbose=False)["input_ids"]
+        rows = [row for row, text in enumerate(sentences) if text.strip() and len(ids[row]) <= self.limit]
+        found = [""] * len(sentences)
+        if not rows:
+            return found
+        most = [_longest(len(ids[row]), self.limit) for row in rows]
+        results = self.model.translate_batch(
+            [self.tokenizer.convert_ids_to_tokens(ids[row]) for row in rows],
+            beam_size=1,
+            max_batch_size=TOKENS_AT_ONCE,
+            batch_type="tokens",
+            min_decoding_length=0,
+            max_decoding_length=max(most),
+        )
+        tokens = [result.hypotheses[0][:limit] for limit, result in zip(most, results)]
+        texts = self.tokenizer.batch_decode(
+            [self.tokenizer.convert_tokens_to_ids(row) for row in tokens], skip_special_tokens=True
+        )
+        for row, text in zip(rows, texts):
+            found[row] = " ".join(text.split())
+        return found
+
+
 class RoundTrip:
     """Translates from the language of the text into another one and back.
 
@@ -116,7 +195,7 @@ class RoundTrip:
         UsageError: The two do not belong together.
     """
 
-    def __init__(self, there: Translator, back: Translator) -> None:
+    def __init__(self, there: Translates, back: Translates) -> None:
         self.there, self.back = there, back
         self.name = f"{there.name} and {back.name}"
         self._probed = False
@@ -150,6 +229,11 @@ class RoundTrip:
             )
 
 
+def _longest(subwords: int, limit: int) -> int:
+    """Subwords of a translation after which it is cut, since some never end."""
+    return min(limit - 1, subwords * 3 // 2 + 10)
+
+
 def _surviving(sentence: str, other: str) -> float:
     words = {sentence[start:end].casefold() for start, end in word_spans(sentence) if sentence[start:end].isalpha()}
     back = {other[start:end].casefold() for start, end in word_spans(other)}
@@ -157,7 +241,7 @@ def _surviving(sentence: str, other: str) -> float:
 
 
 def _languages(model: Any, tokenizer: Any) -> tuple[str, str] | None:
-    declared = getattr(model.config, "languages", None)
+    declared = getattr(getattr(model, "config", None), "languages", None)
     if isinstance(declared, list | tuple) and len(declared) == 2:
         return str(declared[0]), str(declared[1])
     source, target = (getattr(tokenizer, name, None) for name in ("source_lang", "target_lang"))

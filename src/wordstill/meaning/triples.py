@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordstill.core.files import atomic_file, sha256_of
+from wordstill.core.files import atomic_file
 from wordstill.core.guard import reading
 from wordstill.errors import DataError
 from wordstill.meaning.occurrence import Occurrence
@@ -62,7 +63,8 @@ class Triples(Sequence[Triple]):
         """
         path = Path(path)
         with reading(f"The file of triples {path}", remedy="Make it again with wordstill meaning pairs."):
-            lines = path.read_text(encoding="utf-8").split("\n")
+            content = path.read_bytes()
+            lines = content.decode().split("\n")
             header = _header(path, lines[0])
             triples = [_triple(path, number, line) for number, line in enumerate(lines[1:], 2) if line]
         if len(triples) != header.get("triples"):
@@ -70,7 +72,7 @@ class Triples(Sequence[Triple]):
                 f"{path} has {len(triples)} triples, but its first line says {header.get('triples')}. "
                 "It is cut short or was changed; make it again with wordstill meaning pairs."
             )
-        return cls(triples, header, sha256_of(path))
+        return cls(triples, header, hashlib.sha256(content).hexdigest())
 
 
 def write_triples(path: Path, triples: Iterable[Triple], header: Mapping[str, Any]) -> None:

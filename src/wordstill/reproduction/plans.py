@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wordstill.baselines import BASELINES
-from wordstill.errors import UsageError, unknown_name
+from wordstill.errors import unknown_name
 from wordstill.evaluation.report.published import PAPERS, PublishedRow, published_table
+from wordstill.reproduction.meaning_tables import MEANING_PLANS, MeaningPlan
 from wordstill.teacher.batch import Unit
 
 Made = Literal["distilled", "trained", "retrofitted"]
@@ -237,22 +238,17 @@ _PLANS = (
         ),
     ),
 )
-PLANS: Mapping[str, TablePlan] = {plan.name: plan for plan in _PLANS}
+PLANS: Mapping[str, TablePlan | MeaningPlan] = {plan.name: plan for plan in (*_PLANS, *MEANING_PLANS)}
 
 
-def find_plan(name: str) -> TablePlan:
+def find_plan(name: str) -> TablePlan | MeaningPlan:
     """The plan of ``PAPER:tableN``, or of a paper with one main table.
 
     Raises:
         UsageError: There is no such paper or table; it names what there is.
     """
     paper, _, table = name.partition(":")
-    own = [plan for plan in _PLANS if plan.paper == paper]
-    if paper == "meaning":
-        raise UsageError(
-            "The tables of the paper on meaning in context need an encoder: wordstill meaning pairs, then wordstill "
-            "meaning train --preset paper, then wordstill meaning evaluate, which prints their rows."
-        )
+    own = [plan for plan in PLANS.values() if plan.paper == paper]
     if not own:
         raise unknown_name("paper", paper, PAPERS)
     if not table:
@@ -266,6 +262,7 @@ MAIN = {
     "x2static": PLANS["x2static:table3"],
     "wang": PLANS["wang:table2"],
     "context-to-vec": PLANS["context-to-vec:table1"],
+    "meaning": PLANS["meaning:table3"],
 }
 """What a paper's name alone means."""
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
 from wordstill.baselines import TrainConfig, Training, read_baselines, train
 from wordstill.core.files import atomic_file
-from wordstill.core.settings import Config, Range
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill
@@ -21,13 +18,13 @@ from wordstill.errors import UsageError
 from wordstill.evaluation import Evaluation, Score, evaluate
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
-from wordstill.evaluation.statistics import Interval
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
 from wordstill.postprocess.retrofit import PRESETS, open_lexicon, retrofitter
+from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, reproduce_meaning
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
-from wordstill.teacher import TeacherConfig
+from wordstill.reproduction.results import ReproduceConfig, Reproduction, Row
 from wordstill.teacher.batch import Unit
 from wordstill.vectors import WordVectors
 
@@ -35,68 +32,8 @@ FILE_NAME = "reproduction.json"
 RETROFITTERS = ("faruqui", "context-graph", *PRESETS)
 
 
-@dataclass(frozen=True)
-class ReproduceConfig(Config):
-    """What the paper does not decide."""
-
-    teacher: TeacherConfig = field(default_factory=TeacherConfig)
-    seeds: Annotated[int, Range(1, 1_000)] = 1
-    """Runs of the systems that draw random numbers; their mean is the score."""
-    baselines: bool = True
-    """Whether systems without a teacher are trained too."""
-    lexicon: str = "ppdb-xl"
-    """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
-    workers: Annotated[int, Range(1, 1_024)] = 1
-    """Threads of skip-gram and its kin; with several, results differ from run to run."""
-    trees: tuple[str, ...] = ()
-    """CoNLL-U files with the dependency trees of the text; without them, systems that need trees are not made."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A system on one set: our score beside the printed one."""
-
-    system: str
-    dataset: str
-    printed_row: str | None
-    printed: float | None
-    ours: float | None
-    """The mean over seeds."""
-    deviation: float | None
-    """The standard deviation over seeds; None with one."""
-    interval: Interval | None
-    """Of the first seed."""
-    used: int
-    total: int
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A table of a paper, made again."""
-
-    plan: TablePlan
-    rows: tuple[Row, ...]
-    missing: tuple[str, ...]
-    """Sets that were not found."""
-    teacher: str
-    text: str
-    """The hash of the prepared text."""
-
-    def to_json(self) -> str:
-        """Everything as JSON text."""
-        content = {
-            "table": self.plan.name,
-            "teacher": self.teacher,
-            "text": self.text,
-            "protocol": self.plan.protocol,
-            "missing": list(self.missing),
-            "rows": [asdict(row) for row in self.rows],
-        }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-
-
 def reproduce(
-    plan: TablePlan,
+    plan: TablePlan | MeaningPlan,
     text: Sequence[str | Path],
     out: str | Path,
     config: ReproduceConfig | None = None,
@@ -120,6 +57,10 @@ def reproduce(
     settings, folder = config or ReproduceConfig(), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     corpus = open_text(plan, text, folder, progress=progress)
+    if isinstance(plan, MeaningPlan):
+        return _written(
+            reproduce_meaning(plan, MeaningMaker(corpus, folder, settings, progress=progress, say=say)), folder
+        )
     maker = _Maker(plan, corpus, folder, settings, progress, say)
     runs = [maker.tables(seed) for seed in range(settings.seeds)]
     there = set(available())
@@ -129,21 +70,28 @@ def reproduce(
     evaluations = [evaluate(tables, list(tasks.values()), plan.protocol, progress=progress) for tables in runs]
     rows = tuple(row for system in maker.systems for row in _rows(plan, system, settings, tasks, evaluations))
     missing = tuple(name for name in plan.sets if name not in there)
-    result = Reproduction(plan, rows, missing, settings.teacher.name, corpus.hash)
+    return _written(Reproduction(plan, rows, missing, settings.teacher.name, corpus.hash), folder)
+
+
+def _written(result: Reproduction, folder: Path) -> Reproduction:
     with atomic_file(folder / FILE_NAME) as handle:
         handle.write(result.to_json().encode())
     return result
 
 
-def open_text(plan: TablePlan, text: Sequence[str | Path], folder: Path, *, progress: bool) -> Corpus:
+def open_text(plan: TablePlan | MeaningPlan, text: Sequence[str | Path], folder: Path, *, progress: bool) -> Corpus:
     """The text as the paper prepares it, made once; a store of the user's own is taken as it is."""
     work = folder / "text"
     work.mkdir(parents=True, exist_ok=True)
     return open_or_prepare(list(text), PrepareConfig(filter=plan.text), work, progress=progress)
 
 
-def expected_seconds(plan: TablePlan, corpus: Corpus, config: ReproduceConfig) -> float:
-    """How long distilling takes, by a probe; training and scoring come on top."""
+def expected_seconds(
+    plan: TablePlan | MeaningPlan, corpus: Corpus, config: ReproduceConfig, folder: Path | None = None
+) -> float:
+    """How long distilling takes, or making triples, by a probe; training and scoring come on top."""
+    if isinstance(plan, MeaningPlan):
+        return MeaningMaker(corpus, folder or corpus.path.parent, config).seconds()
     total = 0.0
     for unit, specs in distilled_specs(plan).items():
         _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, specs, 0))

@@ -3,7 +3,7 @@
 from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch
 from wordstill.teacher.batches import TextBatches, WordListBatches
 from wordstill.teacher.layers import wanted_states
-from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer, recorded_teacher, refuse_download
+from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer, quiet, recorded_teacher, refuse_download
 from wordstill.teacher.planning import batches_by_length
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.subwords import subword_source
@@ -23,6 +23,7 @@ __all__ = [
     "batches_by_length",
     "fingerprint",
     "load_model_and_tokenizer",
+    "quiet",
     "recorded_teacher",
     "refuse_download",
     "room_beside_specials",

@@ -74,7 +74,8 @@ def _show(found: Norms, given: Ratings, out: Path) -> None:
 
 
 def _facts(norm: Norm) -> dict[str, str]:
-    return {
+    empty = {"left out": f"{count_text(norm.empty, 'word')} without a rating"} if norm.empty else {}
+    return empty | {
         "Pearson": f"{norm.pearson:.3f} [{norm.pearson_interval.low:.3f}, {norm.pearson_interval.high:.3f}]",
         "Spearman": f"{norm.spearman:.3f} [{norm.spearman_interval.low:.3f}, {norm.spearman_interval.high:.3f}]",
         "error": f"{norm.error:.3g} (mean, absolute)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,42 +12,74 @@ from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import AsJson, Seed, Topn, argument, option
 from wordstill.cli.printing import count_text, show_facts, show_json
 from wordstill.core.guard import printable
+from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
+    from wordstill.analysis.context_vectors import Unit
     from wordstill.analysis.embedding_regression import EmbeddingRegression
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
 wordstill regress immigrant speeches.jsonl --table glove.6B.100d.txt --on party,year
-wordstill regress bank reports.csv --table vectors --on industry --text body --json"""
+wordstill regress bank reports.csv --table vectors --on industry --text body --json
+wordstill regress bank --table grouped --groups speakers.csv --on party,year"""
 CANDIDATES = 300
 """Words around the word, of which those are shown that a field brings nearer."""
 
 
 def command(
     word: Annotated[str, argument("WORD", "The word whose use is explained.")],
-    documents: Annotated[Path, argument("DOCUMENTS", "JSON lines, CSV or TSV: a text and its fields on each.")],
+    documents: Annotated[
+        Path | None,
+        argument(
+            "DOCUMENTS",
+            "JSON lines, CSV or TSV: a text and its fields on each. Without it, the folds of a table that has some.",
+        ),
+    ] = None,
+    *,
     table: Annotated[Path, option("TABLE", "A folder or file of word vectors, in any format.", "--table")],
-    on: Annotated[str, option("FIELDS", "Fields to regress on, with commas between: numbers or categories.", "--on")],
-    text: Annotated[str, option("NAME", "The field that holds the text.", "--text")] = "text",
-    window: Annotated[int, option("N", "Words on either side that are the word's context.", "--window", min=1)] = 6,
+    on: Annotated[
+        str, option("FIELDS", "Fields to regress on, with commas between: numbers or categories.", "--on")
+    ] = "group",
+    text: Annotated[str, option("NAME", "The field of DOCUMENTS that holds the text.", "--text")] = "text",
+    window: Annotated[
+        int, option("N", "Words of DOCUMENTS on either side that are the context.", "--window", min=1)
+    ] = 6,
+    groups: Annotated[
+        Path | None,
+        option("FILE", "Fields of the groups of a table: CSV or JSON lines with a field group.", "--groups"),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        option("NAME", "What counts as independent in the table: fold, or group, the default with --groups.", "--unit"),
+    ] = None,
     topn: Topn = 8,
     permutations: Annotated[int, option("N", "Permutations of each p-value.", "--permutations", min=1)] = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Regress a word's vector on fields of the documents: how much each field moves its use, with p-values."""
-    from wordstill.analysis.context_vectors import read_documents, word_in_documents
+    from wordstill.analysis.context_vectors import read_documents, read_group_fields, word_in_documents, word_in_folds
     from wordstill.analysis.embedding_regression import embedding_regression, make_design
 
+    if documents is not None and (groups is not None or unit is not None):
+        raise UsageError("--groups and --unit are for the groups of a table; DOCUMENTS have their own fields.")
     fields = [name.strip() for name in on.split(",") if name.strip()]
-    read = read_documents(documents, text)
-    vectors = open_table(table)
-    found = word_in_documents(vectors, [one.text for one in read], word, window=window)
-    design = make_design([read[number].fields for number in found.documents], fields)
+    if documents is not None:
+        read = read_documents(documents, text)
+        vectors = open_table(table)
+        found = word_in_documents(vectors, [one.text for one in read], word, window=window)
+        rows = [one.fields for one in read]
+    else:
+        of_groups = None if groups is None else read_group_fields(groups)
+        vectors = open_table(table)
+        unit = unit or ("fold" if of_groups is None else "group")
+        found, rows = word_in_folds(vectors, word, of_groups, unit=cast("Unit", unit))
+    design = make_design([rows[number] for number in found.documents], fields)
     kept = list(design.kept)
     result = embedding_regression(found.vectors[kept], design, found.counts[kept], permutations=permutations, seed=seed)
-    facts = {"documents": len(read), "with_word": len(found.documents), "used": result.rows, "uses": int(result.uses)}
+    unit = unit or "document"
+    facts = {f"{unit}s": len(rows), "with_word": len(found.documents), "used": result.rows, "uses": int(result.uses)}
     near = _near(vectors, result, topn)
     if as_json:
         show_json({"word": word, **facts, "references": design.references, **_plain(result), "nearer": near})
@@ -55,9 +87,8 @@ def command(
     lost = facts["with_word"] - facts["used"]
     show_facts(
         {
-            "word": f"{word}: {count_text(facts['uses'], 'use')} in {count_text(facts['used'], 'document')} of "
-            f"{facts['documents']:,}",
-            **({"left out": f"{count_text(lost, 'document')} without a value of {on}"} if lost else {}),
+            "word": f"{word}: {count_text(facts['uses'], 'use')} in {count_text(facts['used'], unit)} of {len(rows):,}",
+            **({"left out": f"{count_text(lost, unit)} without a value of {on}"} if lost else {}),
             **{f"{name}, compared with": level for name, level in design.references.items()},
         }
     )
@@ -103,7 +134,7 @@ def _show(result: EmbeddingRegression, near: dict[str, dict[str, list[str]]]) ->
     from rich.table import Table
 
     shown = Table(
-        caption="Length of each coefficient without the bias of noise, 95 % interval by jackknife over documents, p by "
+        caption="Length of each coefficient without the bias of noise, 95 % interval by jackknife over the rows, p by "
         "permutation.",
         caption_justify="left",
     )

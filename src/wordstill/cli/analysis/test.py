@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ from wordstill.errors import DataError, UsageError
 if TYPE_CHECKING:
     from wordstill.analysis.association import Association
     from wordstill.analysis.word_lists import AssociationTest
+    from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
 wordstill test vectors glove.6B.100d.txt
@@ -43,6 +44,9 @@ def command(
         int, option("N", "Permutations at most; where there are fewer, p is exact.", "--permutations", min=1)
     ] = 100_000,
     seed: Seed = 0,
+    by_group: Annotated[
+        bool, flag("Test each group of tables that were distilled with --group, side by side.", "--by-group")
+    ] = False,
     each: Annotated[bool, flag("Also show the association of each target word.", "--each")] = False,
     as_json: AsJson = False,
     out: ReportFile = None,
@@ -59,9 +63,8 @@ def command(
     if not tables:
         raise UsageError("No table was named. Name at least one, or use --list to see the tests.")
     refuse_report(out, overwrite=overwrite)
-    found = associations(
-        open_tables(tables), chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed
-    )
+    opened = _groups(open_tables(tables)) if by_group else open_tables(tables)
+    found = associations(opened, chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed)
     report = {"schema": SCHEMA, "seed": seed, "results": [result.to_dict() for result in found]}
     if out is not None:
         _write(out, report)
@@ -73,7 +76,20 @@ def command(
         raise DataError(f"No test could be run: {found[0].problem} (table {found[0].table}, test {found[0].test}).")
     if not as_json and out is None:
         same = [part for name in tests or () for part in ("--test", name)] + (["--lists", str(lists)] if lists else [])
+        same += ["--by-group"] if by_group else []
         show_next(("test", *tables, *same, "--statistic", statistic, "--each", "--out", "associations.json"))
+
+
+def _groups(tables: Mapping[str, WordVectors]) -> dict[str, WordVectors]:
+    """The tables of all groups; one without groups is refused."""
+    from wordstill.vectors.folds import with_folds
+
+    several = len(tables) > 1
+    return {
+        f"{name}: {group}" if several else group: table.group(group)
+        for name, table in tables.items()
+        for group in with_folds(table).groups
+    }
 
 
 def _chosen(names: Sequence[str], lists: Path | None) -> list[AssociationTest]:
@@ -108,7 +124,8 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
     sided = "two-sided" if found[0].two_sided else "one-sided"
     shown = Table(
         caption=f"{found[0].statistic} with a 95 % bootstrap interval over the words of all lists; positive: nearer to "
-        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled. Words used of those listed.",
+        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled; (Holm): for all tests together. "
+        "Words used of those listed.",
         caption_justify="left",
     )
     tables = list(dict.fromkeys(result.table for result in found))
@@ -121,7 +138,7 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
         some = next(iter(by_table.values()))
         paper = "" if some.published is None else f"{some.published:+.2f}"
         names = [some.test, "\n".join(some.targets), "\n".join(some.attributes), paper]
-        shown.add_row(*map(escape, [*names, *(_cell(by_table[table]) for table in tables)]))
+        shown.add_row(*map(escape, [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]))
     print_whole(shown, names=4)
     for result in found:
         if result.missing:
@@ -132,14 +149,17 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
             _show_words(result)
 
 
-def _cell(result: Association) -> str:
+def _cell(result: Association, *, several: bool) -> str:
     if result.effect is None:
         return f"none: {result.problem}"
     if result.interval is None:
         return f"{result.effect:+.2f}\n{result.problem}"
     used, listed = (sum(sizes) for sizes in zip(*result.sizes.values()))
     value = f"{result.effect:+.2f} [{result.interval.low:+.2f}, {result.interval.high:+.2f}]"
-    return f"{value}\np {'=' if result.exact else '~'} {result.p_value:.2g}, {used} of {listed} words"
+    p_value = f"p {'=' if result.exact else '~'} {result.p_value:.2g}"
+    if several:
+        p_value += f", {result.p_holm:.2g} (Holm)"
+    return f"{value}\n{p_value}\n{used} of {listed} words"
 
 
 def _show_words(result: Association) -> None:

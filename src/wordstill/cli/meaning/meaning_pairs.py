@@ -93,13 +93,13 @@ def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -
 
 
 def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
-    from wordstill.meaning.translation import RoundTrip, Translator
+    from wordstill.meaning.translation import RoundTrip, open_translator
 
     if there is None and back is None:
         return None
     if there is None or back is None:
         raise UsageError("A round trip needs two translators: use --there and --back.")
-    first, second = (Translator.from_pretrained(name, device=device, dtype=dtype) for name in (there, back))
+    first, second = (open_translator(name, device=device, dtype=dtype) for name in (there, back))
     return RoundTrip(first, second)
 
 

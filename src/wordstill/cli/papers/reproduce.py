@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,18 +16,21 @@ from wordstill.cli.printing import time_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
-    from wordstill.reproduction import ReproduceConfig, Reproduction, Row, TablePlan
+    from wordstill.reproduction import MeaningPlan, ReproduceConfig, Reproduction, Row, TablePlan
 
 EXAMPLES = """\
 wordstill reproduce --list
 wordstill reproduce x2static:table3 --text corpus.txt --out x2static
+wordstill reproduce meaning:table3 --text corpus.txt --teacher ./bert --there ./en-fr --back ./fr-en --out meaning
 wordstill reproduce context-to-vec:table4 --text corpus.txt --teacher roberta-base --seeds 3 --out table4"""
+
+MEANING = "Tables of meaning"
 
 
 def command(
     *,
     table: Annotated[
-        str | None, argument("PAPER[:TABLE]", "x2static, wang or context-to-vec, as x2static:table3.")
+        str | None, argument("PAPER[:TABLE]", "x2static, wang, context-to-vec or meaning, as x2static:table3.")
     ] = None,
     text: Annotated[
         list[str] | None,
@@ -49,6 +52,21 @@ def command(
             "without them; may be repeated.",
         ),
     ] = None,
+    triples: Annotated[
+        int, option("N", "Words in sentences that triples are made of; the paper: a million.", panel=MEANING, min=100)
+    ] = 100_000,
+    there: Annotated[
+        str | None,
+        option("NAME", "Translator from the language of the text; without one, words are replaced.", panel=MEANING),
+    ] = None,
+    back: Annotated[str | None, option("NAME", "Translator back into it.", panel=MEANING)] = None,
+    masked: Annotated[
+        str | None, option("NAME", "Masked language model, where the teacher is none.", panel=MEANING)
+    ] = None,
+    vectors: Annotated[
+        Path | None, option("TABLE", "Static vectors, in the paper fastText; by default distilled.", panel=MEANING)
+    ] = None,
+    preset: Annotated[str, option("NAME", "How distillers are trained: paper or default.", panel=MEANING)] = "paper",
     dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
     progress: options.ShowProgress = None,
     list_tables: Annotated[bool, flag("List the tables and stop.", "--list")] = False,
@@ -73,17 +91,31 @@ def command(
     from wordstill.teacher import TeacherConfig
 
     model = TeacherConfig(teacher or plan.teacher, device, dtype)
-    config = ReproduceConfig(model, seeds, baselines, lexicon, workers, tuple(trees or ()))
+    config = ReproduceConfig(
+        model,
+        seeds,
+        baselines,
+        lexicon,
+        workers,
+        tuple(trees or ()),
+        triples,
+        there,
+        back,
+        masked,
+        None if vectors is None else str(vectors),
+        cast("Any", preset),
+    )
     show = options.wants_progress(progress)
     inputs = cast("list[str | Path]", text)
     corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
     _show_plan(plan, model.name, config)
     if corpus.meta["settings"]["filter"] != plan.text:
         warn(f"{corpus.path} was prepared with the filter {corpus.meta['settings']['filter']}, not {plan.text}.")
-    seconds = expected_seconds(plan, corpus, config)
-    typer.echo(f"Distilling takes about {time_text(seconds)}; training and scoring come on top.")
+    seconds = expected_seconds(plan, corpus, config, out)
+    what = "Making triples" if plan.paper == "meaning" else "Distilling"
+    typer.echo(f"{what} takes about {time_text(seconds)}; training and scoring come on top.")
     if dry_run:
-        typer.echo("Nothing was distilled. Run without --dry-run to start.")
+        typer.echo("Only the text was prepared. Run without --dry-run to start.")
         return
     start = time.monotonic()
     found = reproduce(plan, inputs, out, config, progress=show, say=lambda line: typer.echo(line, err=True))
@@ -99,7 +131,23 @@ def _list() -> None:
         typer.echo(f"{name:<24}  {PAPERS[name.partition(':')[0]]}")
 
 
-def _show_plan(plan: TablePlan, teacher: str, config: ReproduceConfig) -> None:
+def _show_plan(plan: TablePlan | MeaningPlan, teacher: str, config: ReproduceConfig) -> None:
+    from wordstill.reproduction import TablePlan
+
+    if isinstance(plan, TablePlan):
+        _show_tables(plan, teacher, config)
+    else:
+        how = f"round trips by {config.there} and {config.back}" if config.there else "replaced words"
+        typer.echo(f"{plan.name}: teacher {teacher}, masked words by {config.masked or teacher}, sentences of 15 to 50")
+        typer.echo(
+            f"  words, {config.triples:,} targets, positives by {how}, preset {config.preset}, seeds {config.seeds},"
+        )
+        typer.echo(f"  with and without negatives; tasks {', '.join(plan.tasks)}")
+    if plan.lacks:
+        typer.echo(f"  Not made: {plan.lacks}.")
+
+
+def _show_tables(plan: TablePlan, teacher: str, config: ReproduceConfig) -> None:
     size = "all words" if plan.max_size is None else f"at most {plan.max_size:,} words"
     typer.echo(f"{plan.name}: teacher {teacher}, text filter {plan.text}, {size} seen {plan.min_count} times or more,")
     typer.echo(f"  protocol {plan.protocol}, seeds {config.seeds}, sets {', '.join(plan.sets)}")
@@ -110,8 +158,6 @@ def _show_plan(plan: TablePlan, teacher: str, config: ReproduceConfig) -> None:
         typer.echo(f"  {system.made} {system.source + ' + ' if system.source else ''}{system.spec} ({system.unit})")
     if untreed and config.baselines:
         typer.echo(f"  Not made: {' and '.join(untreed)}, which need a parsed text (--trees).")
-    if plan.lacks:
-        typer.echo(f"  Not made: {plan.lacks}.")
 
 
 def _show(found: Reproduction) -> None:
