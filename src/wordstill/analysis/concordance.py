@@ -119,8 +119,14 @@ class Concordance:
         places = _spread(places[paragraphs[inside]], COMPARED, 0)
         sentences, first = np.unique(self._sentence_of(places), return_index=True)
         means = self._sentence_means(sentences, [self.vectors.index(word)])
-        best = np.argsort(-(means @ direction.astype(np.float32)), kind="stable")[:limit]
-        return [self._line(int(places[first[number]]), word) for number in best.tolist()]
+        found: dict[str, Line] = {}
+        for number in np.argsort(-(means @ direction.astype(np.float32)), kind="stable").tolist():
+            line = self._line(int(places[first[number]]), word)
+            # A text may say the same twice.
+            found.setdefault(f"{line.before}{line.word}{line.after}", line)
+            if len(found) >= limit:
+                break
+        return list(found.values())
 
     def totals(self) -> Numbers:
         """[words] how often each word of the table occurs."""
