@@ -31,6 +31,7 @@ from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
 from wordstill.cli.show import explore, plot
+from wordstill.cli.sums import add_remove
 from wordstill.core.limits import VARIABLE, parse
 from wordstill.core.plugins import find_plugins
 
@@ -84,6 +85,9 @@ for name, command, examples in (
     ("reproduce", reproduce.command, reproduce.EXAMPLES),
     ("plot", plot.command, plot.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
+    ("add", add_remove.add, add_remove.ADD_EXAMPLES),
+    ("remove", add_remove.remove, add_remove.REMOVE_EXAMPLES),
+    ("merge", add_remove.merge, add_remove.MERGE_EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
     add_command(app, name, command, examples, cls=_Command)

@@ -16,6 +16,7 @@ from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
+from wordstill.cli.sums.scale_options import ScaleOptions
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def command(
         option("FILE", "Words, one per line: only these have rows by fold, however rare.", panel=options.GROUPS),
     ] = None,
     kept: OccurrenceOptions,
+    scale: ScaleOptions,
     text: options.TextOptions,
 ) -> None:
     """Distil a language model over text into word vectors.
@@ -226,27 +228,39 @@ def command(
     options.output_folder(out)
     _warn_of_idle_settings(config)
     early_stopping = read_development(development, patience, _one_size(score_every))
+    in_shards = scale.config()
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping)
         return
     from wordstill.core.progress import Profiler
-    from wordstill.distillation import distill
     from wordstill.methods import METHODS
     from wordstill.teacher.device import synchronize
 
     if sys.stderr.isatty():
         typer.echo(f"Loading {teacher.teacher}.", err=True)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
-    tables = distill(
-        cast("list[str | Path]", inputs),
-        out,
-        config=config,
-        resume=resume,
-        overwrite=overwrite,
-        progress=options.wants_progress(progress),
-        early_stopping=early_stopping,
-        profiler=profiler,
-    )
+    texts, shown = cast("list[str | Path]", inputs), options.wants_progress(progress)
+    if in_shards.is_used:
+        from wordstill.scale import distill_in_shards
+
+        in_parts = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
+        if in_parts is None:
+            typer.echo(f"{out} is made by another process of this run.")
+            return
+        tables = in_parts
+    else:
+        from wordstill.distillation import distill
+
+        tables = distill(
+            texts,
+            out,
+            config=config,
+            resume=resume,
+            overwrite=overwrite,
+            progress=shown,
+            early_stopping=early_stopping,
+            profiler=profiler,
+        )
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)

@@ -152,6 +152,18 @@ class Vocabulary:
             self._cached_ids[1].flags.writeable = False
         return self._cached_ids[1]
 
+    def counts_in(self, corpus: Corpus) -> NDArray[np.int64]:
+        """How often each word occurs in another corpus [V]."""
+        ids, table = self.word_ids(corpus), corpus.forms
+        counts = np.zeros(len(self._word_ids) + 1, dtype=np.int64)
+        # Unknown words have -1 and are counted at the end.
+        np.add.at(counts, ids, np.repeat(table.counts, np.diff(table.word_offsets)))
+        counts = counts[: len(self)]
+        if len(self.phrases):
+            for number, (count, _) in count_phrases(corpus, ids, self.phrases).items():
+                counts[number] = count
+        return counts
+
     def _key(self, word: str) -> str:
         key = key_of(word, self.config.key)
         if key in self._ids:

@@ -42,6 +42,8 @@ class DistillConfig(Config):
     method gives (``raw``). Cosines between words do not depend on it."""
     batches: Place = "auto"
     """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
+    window: Annotated[int | None, Range(1)] = None
+    """Words that are planned together, to put texts of like length into one batch; None suits the budget."""
     epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: Annotated[int, SEEDS] = 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from wordstill.core.files import refuse_foreign
 from wordstill.core.progress import NullProfiler, Profiler
@@ -229,6 +231,9 @@ class Plan:
     recipe: Recipe
     engine: Engine
     snapshots: Snapshots
+    context: RunContext
+    make: Callable[[RunContext], dict[str, Method]]
+    """The methods, before they have seen anything."""
 
     def __post_init__(self) -> None:
         # As many stages up to each snapshot as for the rest: more than one where words are masked for a method.
@@ -244,11 +249,19 @@ class Plan:
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
         with engine.profiler.part("finishing"):
-            methods = engine.methods.items()
-            tables = {label: self._finish(label, method, done.cut) for label, method in methods if method.makes_table}
-            for _, method in methods:
-                method.attach(tables.values())
+            tables = self.finish(engine.methods, done.cut)
             return tables | self.snapshots.tables([*tables])
+
+    def build(self, device: torch.device | None = None) -> dict[str, Method]:
+        """New methods that have seen nothing, on the teacher's device or on another one."""
+        return self.make(self.context if device is None else replace(self.context, device=device))
+
+    def finish(self, methods: Mapping[str, Method], cut: int) -> dict[str, WordVectors]:
+        """The tables of methods that have seen everything, with their provenance."""
+        tables = {label: self._finish(label, method, cut) for label, method in methods.items() if method.makes_table}
+        for method in methods.values():
+            method.attach(tables.values())
+        return tables
 
     def _snapshot(self, point: Point, cut: int) -> None:
         with self.engine.profiler.part("snapshots"):
@@ -322,8 +335,9 @@ def make_plan(
     work: Path | None = None,
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Plan:
-    """Build the vocabulary, the methods and the engine; nothing is read yet.
+    """Build the vocabulary unless there is one, the methods and the engine; nothing is read yet.
 
     Raises:
         UsageError: A setting does not suit the teacher or the text.
@@ -332,7 +346,7 @@ def make_plan(
     profiler = profiler or NullProfiler()
     with profiler.part("vocabulary and subwords"):
         specs = config.specs(teacher)
-        vocabulary = Vocabulary.build(corpus, config.vocabulary)
+        vocabulary = vocabulary or Vocabulary.build(corpus, config.vocabulary)
         warn_if_unknown_language(teacher, vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
@@ -362,13 +376,20 @@ def make_plan(
             cells=cells,
             make_cells=table_maker(cells, teacher.width, len(specs), work),
         )
-        methods = {spec.label: spec.build(context) for spec in specs}
+        chosen = None
         if kept is not None:
             chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
-            methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
+
+        def make(context: RunContext) -> dict[str, Method]:
+            methods: dict[str, Method] = {spec.label: spec.build(context) for spec in specs}
+            if kept is not None and chosen is not None:
+                methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
+            return methods
+
+        methods = make(context)
         stages = make_stages(
             teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
         )
     checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
     engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine, snapshots)
+    return Plan(corpus, vocabulary, recipe, engine, snapshots, context, make)

@@ -90,7 +90,7 @@ def make_stages(
     if isolating:
         ids = np.unique(np.concatenate([method.isolated_words() for method in isolating]))
         words = [vocabulary.surfaces[number] for number in ids]
-        listed = WordListBatches(words, ids, teacher.tokenizer, batches)
+        listed = WordListBatches(words, ids, teacher.tokenizer, batches, config.window)
         stages.append(Stage("isolated words", listed, isolating, isolated=True, words=len(words)))
     readers = [method for method in methods if method.reads_text]
     if not readers:
@@ -108,7 +108,7 @@ def make_stages(
             part = start, end
             if plain:
                 text = TextBatches(
-                    corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, paragraphs=part
+                    corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window, part
                 )
                 stages.append(Stage(title, text, plain, isolated=False, words=until - read))
                 if early_stopping is not None and learners:

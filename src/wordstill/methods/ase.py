@@ -53,6 +53,7 @@ class Ase(Method):
     name: ClassVar[str] = "ase.v1"
     purpose: ClassVar[str] = "a plain baseline"
     normed: ClassVar[bool] = True
+    unseen_parts: ClassVar[tuple[str, ...]] = ("alone",)
     config_type: ClassVar[type[AseConfig]] = AseConfig
     config: AseConfig
 
@@ -96,8 +97,11 @@ class Ase(Method):
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """The pooled states; of words that never occur, their isolated states."""
         vectors, seen = self.states.pooled(), self.states.counts > 0
-        vectors[self.run.unseen] = self.isolated.pooled()
-        seen[self.run.unseen] = self.isolated.counts > 0
+        # A word that was read in isolation may occur in text that was added later.
+        lacking = ~seen[self.run.unseen]
+        rows = torch.from_numpy(self.run.unseen).to(seen.device)[lacking]
+        vectors[rows] = self.isolated.pooled()[lacking]
+        seen[rows] = self.isolated.counts[lacking] > 0
         return self.table(vectors, seen, provenance, self._cell_rows)
 
     def _cell_rows(self, cells: slice, words: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from wordstill.corpus.division.dealing import Cells
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.cells import CellSums
 from wordstill.methods.linear_algebra import unit_rows
-from wordstill.methods.sums import Accumulator, Growing, TableMaker, row_blocks
+from wordstill.methods.sums import Accumulator, Additive, Growing, TableMaker, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds
@@ -90,6 +90,7 @@ class Method(Configurable, ABC):
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
+        unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
         parts: What it has learnt so far, by name; saved, restored and merged part by part.
     """
 
@@ -100,6 +101,7 @@ class Method(Configurable, ABC):
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
     purpose: ClassVar[str] = ""
+    unseen_parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config
@@ -239,6 +241,45 @@ class Method(Configurable, ABC):
         Raises:
             UsageError: The other one is another method, or has other settings or another vocabulary.
         """
+        self._refuse_other(other)
+        for part, accumulator in self.parts.items():
+            accumulator.merge(other.parts[part])
+
+    def subtract(self, other: Method) -> None:
+        """Take away what another run of the same method has seen and this one has, too.
+
+        Raises:
+            UsageError: As for `merge`, or the method keeps more than sums.
+            DataError: This one cannot have seen it.
+        """
+        self._refuse_other(other)
+        for part, accumulator in self.additive().items():
+            accumulator.subtract(other.parts[part])
+
+    def additive(self) -> dict[str, Additive]:
+        """The parts, where all of them are plain sums.
+
+        Raises:
+            UsageError: One of them is not.
+        """
+        found: dict[str, Additive] = {part: sums for part, sums in self.parts.items() if isinstance(sums, Additive)}
+        if rest := sorted(set(self.parts) - set(found)):
+            raise UsageError(f"{self.name} keeps more than sums ({', '.join(rest)}), and nothing can be taken away.")
+        return found
+
+    def widen(self) -> None:
+        """Keep sums in float64 from now on, so that merging is exact in any order; costs twice the memory."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.widen()
+
+    def narrow(self) -> None:
+        """Round the sums to float32, as `finish` takes them."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.narrow()
+
+    def _refuse_other(self, other: Method) -> None:
         same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
         mine, theirs = self.run.cells, other.run.cells
         if (mine is None) != (theirs is None) or (mine is not None and not mine.same_as(theirs)):
@@ -248,8 +289,6 @@ class Method(Configurable, ABC):
                 f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
                 f"{self.name} ({self.config}, {len(self.run.vocabulary)} words): they must be the same."
             )
-        for part, accumulator in self.parts.items():
-            accumulator.merge(other.parts[part])
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:
         """[V] how much each word counts in a sentence: :math:`a / (a + p_w)`, rare words more than common ones.

@@ -6,9 +6,13 @@ import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from wordstill.core.ragged import ranges
+from wordstill.errors import DataError, UsageError
 from wordstill.methods.sums import Accumulator, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 
@@ -79,13 +83,44 @@ class Bags:
     def merge(self, other: Accumulator) -> None:
         """Add the sums and append the sentences."""
         theirs = other.state_dict()
-        self.targets.sums += theirs["sums"]
-        self.targets.counts += theirs["counts"]
+        self.targets.merge(other)
         end = self.size + len(theirs["words"])
         self._grow(end)
         self.words[self.size : end] = theirs["words"]
         self.sentences[self.size : end] = theirs["sentences"] + self.n_sentences
         self.size, self.n_sentences = end, self.n_sentences + int(theirs["n_sentences"])
+
+    def widen(self) -> None:
+        """Keep the sums in float64."""
+        self.targets.widen()
+
+    def narrow(self) -> None:
+        """Go back to float32."""
+        self.targets.narrow()
+
+    def subtract(self, other: Accumulator) -> None:
+        """Take away the sums, and for each sentence of the other one the last one here with the same words."""
+        theirs = other.state_dict()
+        self.targets.subtract(other)
+        mine = self.state_dict()
+        keys, wanted = _bag_keys(mine), _bag_keys(theirs)
+        taken = np.zeros(self.n_sentences, dtype=bool)
+        order = np.argsort(keys, kind="stable")
+        distinct, counts = np.unique(wanted, return_counts=True)
+        ends = np.searchsorted(keys[order], distinct, side="right")
+        if bool((ends - np.searchsorted(keys[order], distinct) < counts).any()):
+            raise DataError("sentences would be taken away that are not there")
+        taken[order[ranges(ends - counts, counts)]] = True
+        kept = ~taken
+        pairs = torch.from_numpy(kept)[mine["sentences"].long().cpu()].to(self.words.device)
+        number = torch.from_numpy(np.cumsum(kept) - 1).to(self.words.device, torch.int32)
+        words, sentences = mine["words"][pairs], number[mine["sentences"][pairs].long()]
+        self.size, self.n_sentences = len(words), int(kept.sum())
+        self.words[: self.size], self.sentences[: self.size] = words, sentences
+
+    def forget(self, rows: Tensor) -> None:
+        """Refuse: the words of sentences cannot be made a secret by leaving rare ones out."""
+        raise UsageError("the words of every sentence are kept, from which text can be read")
 
     def _grow(self, size: int) -> None:
         if size <= len(self.words):
@@ -96,6 +131,18 @@ class Bags:
             new = torch.empty(capacity, dtype=old.dtype, device=old.device)
             new[: len(old)] = old
             setattr(self, name, new)
+
+
+def _bag_keys(state: dict[str, Tensor]) -> NDArray[np.uint64]:
+    """[S] a number for the words of each sentence, whatever their order; 0 for a sentence without any."""
+    words = state["words"].cpu().numpy().astype(np.uint64) + np.uint64(1)
+    # The finalizer of splitmix64, so that a sum of numbers is as good as random.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    words ^= words >> np.uint64(31)
+    keys = np.zeros(int(state["n_sentences"]), dtype=np.uint64)
+    np.add.at(keys, state["sentences"].cpu().numpy(), words)
+    return keys
 
 
 def observe_bags(bags: Bags, states: WordStates, vectors: Tensor, words: int, most_words: int = MOST_WORDS) -> None:

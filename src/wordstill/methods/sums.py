@@ -9,6 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from wordstill.errors import DataError
+
+GRID = 2.0**32
+"""Wide sums are multiples of 1 / GRID, so that adding and taking away is exact while they stay below 2**21, in any
+order; float32 itself is coarser for every number above 2**-8."""
+
 
 class Accumulator(Protocol):
     """Something that grows by observation and can be saved, restored and merged."""
@@ -36,6 +42,27 @@ class Growing(Protocol):
 
     def memory_after(self, words: int) -> int:
         """Bytes of what will have grown after so many words of text."""
+        ...
+
+
+@runtime_checkable
+class Additive(Protocol):
+    """An accumulator of plain sums, from which what was added can be taken away."""
+
+    def widen(self) -> None:
+        """Go on in float64, on a grid."""
+        ...
+
+    def narrow(self) -> None:
+        """Go back to float32."""
+        ...
+
+    def subtract(self, other: Accumulator) -> None:
+        """Take away what another one has seen; a `DataError` if that cannot have been added before."""
+        ...
+
+    def forget(self, rows: Tensor) -> None:
+        """Take away all that is known about some rows."""
         ...
 
 
@@ -93,8 +120,32 @@ class RowSums:
     def merge(self, other: Accumulator) -> None:
         """Add sums and counts."""
         theirs = other.state_dict()
-        self.sums += theirs["sums"]
+        self.sums += self._fitting(theirs["sums"])
         self.counts += theirs["counts"]
+
+    def widen(self) -> None:
+        """Go on in float64; what is merged from now on is rounded to the grid."""
+        self.sums = on_grid(self.sums)
+
+    def narrow(self) -> None:
+        """Go back to float32."""
+        self.sums = self.sums.float()
+
+    def subtract(self, other: Accumulator) -> None:
+        """Take away sums and counts."""
+        theirs = other.state_dict()
+        if bool((self.counts < theirs["counts"]).any()):
+            raise DataError("more occurrences would be taken away than there are")
+        self.sums -= self._fitting(theirs["sums"])
+        self.counts -= theirs["counts"]
+
+    def forget(self, rows: Tensor) -> None:
+        """Set rows to nothing."""
+        self.sums[rows] = 0
+        self.counts[rows] = 0
+
+    def _fitting(self, sums: Tensor) -> Tensor:
+        return on_grid(sums) if self.sums.dtype == torch.float64 else sums
 
 
 class RowExtremes:
@@ -165,7 +216,31 @@ class Moments:
         """Add all sums."""
         theirs = other.state_dict()
         for name, mine in self.state_dict().items():
-            mine += theirs[name]
+            mine += on_grid(theirs[name])
+
+    def widen(self) -> None:
+        """Put the sums on the grid; they are in float64 anyway."""
+        for mine in self.state_dict().values():
+            mine.copy_(on_grid(mine))
+
+    def narrow(self) -> None:
+        """Stay in float64."""
+
+    def subtract(self, other: Accumulator) -> None:
+        """Take away all sums."""
+        theirs = other.state_dict()
+        if bool(self.weight < theirs["weight"]):
+            raise DataError("more text would be taken away than there is")
+        for name, mine in self.state_dict().items():
+            mine -= on_grid(theirs[name])
+
+    def forget(self, rows: Tensor) -> None:
+        """Leave everything: nothing here belongs to a row."""
+
+
+def on_grid(sums: Tensor) -> Tensor:
+    """The nearest multiples of 1 / GRID, in float64; numbers so large that there is none between stay."""
+    return torch.round(sums.double() * GRID) / GRID
 
 
 def row_blocks(rows: int, size: int) -> Iterator[slice]:

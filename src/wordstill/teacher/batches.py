@@ -69,7 +69,7 @@ class ResumableBatches(ABC):
         return OrderedPool(_make, self.builders).map(self._makers(position))
 
     def _makers(self, position: Position) -> Iterator[tuple[Position, Callable[[], AnyBatch]]]:
-        starts, (first, done) = self._starts(), position
+        starts, (first, done) = self.starts(), position
         for window in range(first, len(starts)):
             makers = self._window(starts[window])
             if self.order is not None:
@@ -80,7 +80,7 @@ class ResumableBatches(ABC):
                 yield after, makers[number]
             done = 0
 
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
         """First items of all windows in reading order."""
         starts, item = [], self.first
         while item < len(self):

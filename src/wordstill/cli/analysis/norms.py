@@ -11,6 +11,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import AsJson, Overwrite, Seed, argument, option
 from wordstill.cli.printing import count_text, show_facts, show_json
+from wordstill.core.guard import printable
 
 if TYPE_CHECKING:
     from wordstill.analysis.ratings import Norm, Norms, Ratings
@@ -61,7 +62,7 @@ def command(
 
 def _show(found: Norms, given: Ratings, out: Path) -> None:
     for norm in found.norms:
-        typer.echo(norm.name)
+        typer.echo(printable(norm.name))
         show_facts(_facts(norm))
     facts = {"written": f"{out}  {count_text(len(found.table), 'word')}"}
     if given.repeated:

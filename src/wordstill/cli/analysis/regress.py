@@ -143,7 +143,10 @@ def _show(result: EmbeddingRegression, near: dict[str, dict[str, list[str]]]) ->
     for one in result.coefficients:
         low, high = one.interval
         shown.add_row(
-            escape(one.name), f"{one.norm:.3f}", f"[{low:.3f}, {high:.3f}]".replace("[", "\\["), f"{one.p_value:.3g}"
+            escape(printable(one.name)),
+            f"{one.norm:.3f}",
+            f"[{low:.3f}, {high:.3f}]".replace("[", "\\["),
+            f"{one.p_value:.3g}",
         )
     print_whole(shown, names=1)
     for name, words in near.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli.options import option
-from wordstill.cli.printing import count_text, show_facts, show_next
+from wordstill.cli.printing import count_text, show_facts
 from wordstill.cli.retrofit import lexicon_place
 from wordstill.errors import UsageError, WordstillError
 
@@ -120,9 +121,7 @@ class SynonymExport:
         write_rules(self.target, made, f"Synonyms of {source.name}; least cosine {self.threshold:g}")
         typer.echo(f"{count_text(len(made), 'rule')} from {count_text(len(found.kept()), 'pair')}.")
         show_facts(_facts(found) | {"written": str(self.target), "review": f"{self.review}: every pair, y or n, why"})
-        again = ("convert", source, self.target, "--to", SYNONYMS, "--reviewed", self.review, "--overwrite")
-        if not self.reviewed:
-            show_next(again)
+        typer.echo(f"\nTo apply changes of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")
 
 
 def _facts(found: Synonyms) -> dict[str, str]:

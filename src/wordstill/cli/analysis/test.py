@@ -130,7 +130,7 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
     )
     tables = list(dict.fromkeys(result.table for result in found))
     for number, heading in enumerate(("test", "targets", "attributes", "paper", *tables)):
-        shown.add_column(escape(heading), justify="left" if number < 3 else "right", overflow="fold")
+        shown.add_column(escape(printable(heading)), justify="left" if number < 3 else "right", overflow="fold")
     rows: dict[tuple[str, ...], dict[str, Association]] = {}
     for result in found:
         rows.setdefault((result.test, *result.targets), {})[result.table] = result
@@ -138,7 +138,8 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
         some = next(iter(by_table.values()))
         paper = "" if some.published is None else f"{some.published:+.2f}"
         names = [some.test, "\n".join(some.targets), "\n".join(some.attributes), paper]
-        shown.add_row(*map(escape, [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]))
+        cells = [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]
+        shown.add_row(*(escape(printable(cell)) for cell in cells))
     print_whole(shown, names=4)
     for result in found:
         if result.missing:
@@ -163,6 +164,6 @@ def _cell(result: Association, *, several: bool) -> str:
 
 
 def _show_words(result: Association) -> None:
-    typer.echo(f"\n{printable(result.test)} in {printable(result.table)}: {' / '.join(result.targets)}")
+    typer.echo(f"\n{printable(result.test)} in {printable(result.table)}: {printable(' / '.join(result.targets))}")
     for word, value in sorted(result.words.items(), key=lambda item: -item[1]):
         typer.echo(f"{value:+8.4f}  {printable(word)}")

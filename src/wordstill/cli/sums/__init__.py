@@ -1,0 +1,1 @@
+"""Commands and options of runs in shards, and of the sums that they keep."""

@@ -1,0 +1,114 @@
+"""``wordstill add``, ``wordstill remove`` and ``wordstill merge``: tables from kept sums."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordstill.cli import options
+from wordstill.cli.failures import needs_models, warn
+from wordstill.cli.options import argument, option
+from wordstill.cli.printing import count_text, show_result, time_text
+
+if TYPE_CHECKING:
+    from wordstill.scale.incremental import Change
+
+ADD_EXAMPLES = """\
+wordstill add vectors news-of-today.txt
+wordstill add vectors more/*.txt --out vectors-v2"""
+REMOVE_EXAMPLES = "wordstill remove vectors withdrawn.txt"
+MERGE_EXAMPLES = """\
+wordstill merge vectors-a vectors-b --out vectors
+wordstill merge hospital-a hospital-b --min-count 20 --out shared"""
+
+Table = Annotated[Path, argument("DIR", "A table that was made with --keep-sums.")]
+NewOut = Annotated[Path | None, option("DIR", "Folder to make; by default the table is replaced.", "--out", "-o")]
+SHOWN = 5
+
+
+def add(
+    *,
+    table: Table,
+    inputs: options.Inputs,
+    out: NewOut = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
+    text: options.TextOptions,
+) -> None:
+    """Add text to a table; only the new text is read.
+
+    The words of the table stay. Frequent words of the new text that have no vector are reported.
+    """
+    with needs_models("wordstill add"):
+        from wordstill.scale.incremental import add as run
+    start = time.monotonic()
+    shown = options.wants_progress(progress)
+    change = run(
+        table, inputs, out, prepare=text.config(), device=device, dtype=dtype, overwrite=overwrite, progress=shown
+    )
+    _report(change, out or table, "Added", start)
+    if change.newcomers:
+        some = ", ".join(change.newcomers[:SHOWN])
+        warn(
+            f"{count_text(len(change.newcomers), 'word')} that are frequent in the new text have no vector, such as "
+            f"{some}. To give them one, distil the whole text again."
+        )
+
+
+def remove(
+    *,
+    table: Table,
+    inputs: options.Inputs,
+    out: NewOut = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
+    text: options.TextOptions,
+) -> None:
+    """Take text away from a table, as if it had never been read.
+
+    The text must be part of what the table was made from; otherwise nothing is changed.
+    """
+    with needs_models("wordstill remove"):
+        from wordstill.scale.incremental import remove as run
+    start = time.monotonic()
+    shown = options.wants_progress(progress)
+    change = run(
+        table, inputs, out, prepare=text.config(), device=device, dtype=dtype, overwrite=overwrite, progress=shown
+    )
+    _report(change, out or table, "Removed", start)
+
+
+def merge(
+    *,
+    tables: Annotated[list[Path], argument("DIR", "Tables that were made with --keep-sums, of the same words.")],
+    out: options.NewFolder,
+    min_count: Annotated[
+        int | None,
+        option(
+            "N",
+            "Leave words that occur less often in one of the tables out of it, so that nothing is said about the few "
+            "sentences they stand in.",
+            min=1,
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Merge tables that were made from different texts, as if all had been read at once; no text is read."""
+    with needs_models("wordstill merge"):
+        from wordstill.scale.incremental import merge as run
+    start = time.monotonic()
+    table = run(tables, options.output_folder(out), min_count=min_count, overwrite=overwrite)
+    show_result({"merged": table}, out, time.monotonic() - start)
+
+
+def _report(change: Change, out: Path, verb: str, start: float) -> None:
+    seconds = time.monotonic() - start
+    typer.echo(f"{verb} {count_text(change.words, 'word')} of text in {time_text(seconds)}.")
+    show_result({"changed": change.table}, out, seconds)

@@ -1,0 +1,172 @@
+"""Workers on a Ray cluster: each is an actor that owns a GPU or some cores. Only this module knows Ray."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from wordstill.errors import MissingExtra, UsageError, WordstillError, in_one_line
+from wordstill.scale.ledger import Claim
+from wordstill.scale.part_files import Part, pack, unpack
+from wordstill.scale.partition import Shard
+from wordstill.scale.pools import MOST_STARTS, Event, Pool
+from wordstill.scale.shard_reader import Job, ShardReader
+from wordstill.scale.shared_folder import SharedFolder
+
+GROW_SECONDS = 15.0
+CONNECT_SECONDS = 5.0
+
+
+@dataclass(eq=False)
+class _Actor:
+    handle: Any
+    pending: Any
+    """What is waited for: that it is ready, or a shard."""
+    claim: Claim | None = None
+    ready: bool = False
+
+
+class ClusterPool(Pool):
+    """Actors of a Ray cluster; those of nodes that die are replaced, and nodes that come later get theirs.
+
+    Parts travel through Ray, so nodes need not share the folder of the run, but each must find the prepared text under
+    the same path, and have the same version of wordstill.
+
+    Args:
+        job: The run.
+        address: Of the cluster, or ``auto``.
+        folder: Where parts go.
+        size: Actors; None takes one for each GPU, or for each core where there is none.
+    """
+
+    def __init__(self, job: Job, address: str, folder: SharedFolder, size: int | None = None) -> None:
+        self.ray = _ray()
+        self.job, self.folder, self.size = job, folder, size
+        self._own = not self.ray.is_initialized()
+        if self._own:
+            _connect(self.ray, address)
+        self._gpu = job.config.teacher.device != "cpu" and self.ray.cluster_resources().get("GPU", 0) >= 1
+        self._actors: dict[int, _Actor] = {}
+        self._next = self._lost = 0
+        self._grown = -GROW_SECONDS
+        self._grow()
+
+    def idle(self) -> list[int]:
+        """Those that have loaded everything and do nothing."""
+        return [number for number, actor in self._actors.items() if actor.ready and actor.claim is None]
+
+    def start(self, worker: int, shard: Shard, claim: Claim) -> None:
+        """Let an actor read a shard."""
+        actor = self._actors[worker]
+        actor.claim, actor.pending = claim, actor.handle.read.remote(shard)
+
+    def poll(self, seconds: float) -> list[Event]:
+        """Wait until an actor has something, or is lost."""
+        self._grow()
+        waiting = {actor.pending: number for number, actor in self._actors.items() if actor.pending is not None}
+        if not waiting:
+            time.sleep(seconds)
+            return []
+        done, _ = self.ray.wait(list(waiting), num_returns=1, timeout=seconds)
+        return [event for reference in done for event in self._heard(waiting[reference], reference)]
+
+    def close(self) -> None:
+        """Kill the actors; the cluster stays."""
+        for actor in self._actors.values():
+            self.ray.kill(actor.handle)
+        if self._own:
+            self.ray.shutdown()
+
+    def _heard(self, number: int, reference: Any) -> list[Event]:
+        actor = self._actors[number]
+        claim, actor.pending = actor.claim, None
+        try:
+            result = self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            # The actor's own code failed, and the actor lives.
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            actor.claim = None
+            return [Event(number, failed=in_one_line(cause))]
+        except self.ray.exceptions.RayError as error:
+            return self._replace(number, error, claim)
+        if claim is None:
+            actor.ready, self._lost = True, 0
+            return []
+        states, cut, words = result
+        name = claim.new_part()
+        self.folder.store(name, Part({label: unpack(state) for label, state in states.items()}, cut).write)
+        actor.claim = None
+        return [Event(number, words, part=name)]
+
+    def _replace(self, number: int, error: Exception, claim: Claim | None) -> list[Event]:
+        actor = self._actors.pop(number)
+        cause = getattr(error, "cause", None)
+        if not actor.ready and isinstance(cause, WordstillError):
+            raise cause
+        # One that could only not be reached must not come back: its shard is given to another.
+        self.ray.kill(actor.handle)
+        if not actor.ready:
+            self._lost += 1
+            if self._lost >= MOST_STARTS:
+                raise WordstillError(f"Actors end before they can begin: {in_one_line(error)}")
+        self._grown = -GROW_SECONDS
+        return [] if claim is None else [Event(number, failed=in_one_line(error))]
+
+    def _grow(self) -> None:
+        """Start as many actors as are wanted, or as the cluster has room for."""
+        if time.monotonic() - self._grown < GROW_SECONDS:
+            return
+        self._grown = time.monotonic()
+        kind = "GPU" if self._gpu else "CPU"
+        room = int(self.ray.available_resources().get(kind, 0))
+        wanted = room if self.size is None else min(room, self.size - len(self._actors))
+        if self.size is not None and not self._actors:
+            # They wait for nodes that are still to come.
+            wanted = self.size
+        share = {"num_gpus": 1} if self._gpu else {"num_cpus": 1}
+        remote = self.ray.remote(_Reader)
+        for _ in range(max(0, wanted)):
+            options = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD", **share}
+            handle = remote.options(**options).remote(self.job)
+            self._actors[self._next] = _Actor(handle, handle.ready.remote())
+            self._next += 1
+
+
+class _Reader:
+    """What an actor does; a plain class, so that it can be imported without Ray."""
+
+    def __init__(self, job: Job) -> None:
+        self.reader = ShardReader(job, cores=1)
+
+    def ready(self) -> bool:
+        """Answers when everything is loaded."""
+        return True
+
+    def read(self, shard: Shard) -> tuple[dict[str, Any], int, int]:
+        """What the methods have seen of a shard, without rows of zeros; how many sentences were cut; words."""
+        part = self.reader.read(shard)
+        return {label: pack(state) for label, state in part.states.items()}, part.cut, shard.words
+
+
+def _connect(ray: Any, address: str) -> None:
+    host, colon, port = address.rpartition(":")
+    try:
+        if colon and port.isdigit() and "/" not in host:
+            # Ray itself would wait for minutes.
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"There is no Ray cluster at {address} ({in_one_line(error)}). Start one with: ray start --head"
+        ) from error
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise MissingExtra("ray", "scale", "--ray") from None
+    return ray

@@ -1,0 +1,310 @@
+"""Text added to a table, taken away from it, and tables of the same words merged: all from kept sums."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordstill.core.files import refuse_foreign, sha256_of
+from wordstill.core.files import remove as remove_folder
+from wordstill.core.resume import working_folder
+from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
+from wordstill.corpus.preparation import STORE, Inputs
+from wordstill.distillation import DistillConfig
+from wordstill.distillation.distilling import load, make_plan
+from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
+from wordstill.errors import DataError, UsageError, WordstillError
+from wordstill.methods import METHODS, Method
+from wordstill.methods.sentence_regression import MOST_WORDS, Bags
+from wordstill.scale.kept_sums import KeptSums, new_facts, refuse_different
+from wordstill.scale.running import LEDGER, ScaleConfig, run_shards
+from wordstill.scale.totals import Totals
+from wordstill.teacher import TeacherConfig
+from wordstill.vectors import WordVectors
+
+SHOWN_WORDS = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """A table after text was added or taken away."""
+
+    table: WordVectors
+    words: int
+    """Words of the text that was read."""
+    newcomers: tuple[str, ...] = ()
+    """Words that are frequent in the new text and have no vector, the most frequent first."""
+
+
+def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> Change:
+    """Add text to a table with kept sums; only the new text is read.
+
+    The vocabulary stays: words that it lacks get no vector, however often they occur in the new text.
+
+    Args:
+        table: Folder of the table.
+        inputs: The new text, or a prepared one.
+        out: Folder for the new table; None replaces the old one.
+        **settings: ``prepare`` (a `PrepareConfig`), ``device``, ``dtype``, ``overwrite`` and ``progress``.
+
+    Raises:
+        UsageError: No sums were kept, or the output exists.
+        DataError: The text was prepared in another way, or the model is another one.
+    """
+    return _change(Path(table), inputs, out, sign=1, **settings)
+
+
+def remove(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> Change:
+    """Take text away from a table with kept sums, exactly; arguments are those of `add`.
+
+    Raises:
+        UsageError: As for `add`, or the method keeps more than sums.
+        DataError: As for `add`, or the text is not part of the table's.
+    """
+    return _change(Path(table), inputs, out, sign=-1, **settings)
+
+
+def merge(
+    tables: Sequence[str | Path], out: str | Path, *, min_count: int | None = None, overwrite: bool = False
+) -> WordVectors:
+    """Merge the sums of tables that have the same words, method and model, exactly; no text is read.
+
+    Args:
+        tables: Folders of tables with kept sums, or these files.
+        out: Folder for the result, with its sums.
+        min_count: Words that occur less often in one of the tables are left out of it before it is merged, so
+            that the result says nothing about the few sentences they stand in.
+        overwrite: Replace ``out`` if it exists.
+
+    Raises:
+        UsageError: They do not go together.
+    """
+    target, paths = Path(out), [Path(table) for table in tables]
+    refuse_foreign(target, REPLACEABLE)
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError("The same table was given twice.")
+    total: KeptSums | None = None
+    texts: list[dict[str, Any]] = []
+    isolated = _isolated_anywhere(paths)
+    for path in paths:
+        part = KeptSums.read(path, isolated)
+        counts = _forget_rare(part, path, min_count)
+        texts += _texts(part.facts["corpus"])
+        if total is None:
+            total = part.with_counts(counts - part.vocabulary.counts, part.facts, part.cut)
+            continue
+        total.method.merge(part.method)
+        total = total.with_counts(counts, total.facts, total.cut + part.cut)
+    if total is None:
+        raise UsageError("Name at least one table with kept sums.")
+    hashes = [text["hash"] for text in texts]
+    if len(set(hashes)) < len(hashes):
+        raise UsageError("Two of these tables were made from the same text, which would count twice.")
+    facts = new_facts(total.facts, _corpus(texts, total.facts["corpus"]["settings"]))
+    if min_count is not None:
+        facts["merged_min_count"] = min_count
+    return _write(KeptSums(facts, total.method, total.cut), target, overwrite=overwrite)
+
+
+def _change(
+    table: Path,
+    inputs: Inputs,
+    out: str | Path | None,
+    *,
+    sign: int,
+    prepare: PrepareConfig | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Change:
+    kept = KeptSums.read(table)
+    if sign < 0:
+        _refuse_inseparable(kept)
+    target = table if out is None else Path(out)
+    refuse_foreign(target, REPLACEABLE)
+    config = _config(kept, prepare or PrepareConfig(), device, dtype)
+    command = {"base": sha256_of(table / SUMS)[:16], "sign": sign}
+    replaces = overwrite or out is None
+    with working_folder(
+        target,
+        "add" if sign > 0 else "remove",
+        command,
+        overwrite=replaces,
+        restart=overwrite,
+        worth=f"{LEDGER}/done/*",
+    ) as work:
+        teacher, corpus = load(inputs, config, work.path, progress=progress)
+        plan = make_plan(teacher, corpus, config, vocabulary=kept.vocabulary)
+        (label,) = plan.recipe.methods
+        plan = replace(plan, context=replace(plan.context, whole=kept.method.run.whole))
+        refuse_different(kept.facts, str(table), plan.recipe.provenance(label), "the new text")
+        totals = run_shards(
+            plan, config, ScaleConfig(keep_sums=True), work.path, ExitStack(), text_only=True, progress=progress
+        )
+        assert totals is not None
+        try:
+            result = _changed(kept, totals, corpus, sign)
+        except DataError:
+            for useless in (LEDGER, STORE):
+                remove_folder(work.path / useless)
+            raise
+        newcomers = _newcomers(corpus, kept.vocabulary) if sign > 0 else ()
+        return Change(_write(result, target, overwrite=work.overwrite), corpus.n_words, newcomers)
+
+
+def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptSums:
+    (method,) = totals.methods.values()
+    text = {"hash": corpus.hash, "words": corpus.n_words}
+    texts = _texts(kept.facts["corpus"])
+    counts = kept.vocabulary.counts_in(corpus)
+    try:
+        if sign > 0:
+            kept.method.merge(method)
+            texts.append(text)
+        else:
+            kept.method.subtract(method)
+            texts = _without(texts, text)
+        facts = new_facts(kept.facts, _corpus(texts, kept.facts["corpus"]["settings"]))
+        changed = kept.with_counts(sign * counts, facts, max(0, kept.cut + sign * totals.cut))
+    except DataError as error:
+        raise DataError(f"The text is not part of the table's: {error}. Nothing was changed.") from None
+    if not changed.vocabulary.counts.any():
+        raise DataError("Nothing would be left: the text is all that the table was made from. Nothing was changed.")
+    return changed
+
+
+def _config(kept: KeptSums, prepare: PrepareConfig, device: str, dtype: str) -> DistillConfig:
+    """The settings of a run that makes sums which can be added to these."""
+    facts = kept.facts
+    teacher, batches = facts["teacher"], facts["batches"]
+    return DistillConfig(
+        (_spec(kept.method),),
+        TeacherConfig(teacher["name"], device, dtype, max_length=teacher["max_length"]),
+        kept.vocabulary.config,
+        prepare,
+        budget=batches["budget"] if teacher["device"] == "cpu" else None,
+        read=batches["unit"],
+        length=facts["lengths"],
+        seed=facts["seed"],
+        folds=0,
+    )
+
+
+def _spec(method: Method) -> str:
+    """The method as the user would write it."""
+    (name,) = [name for name, kind in METHODS.items() if kind is type(method)]
+    usual = {field.name: field.default for field in fields(method.config)}
+    given = {name: value for name, value in asdict(method.config).items() if value != usual[name]}
+    return ":".join(filter(None, [name, ",".join(f"{key}={value}" for key, value in given.items())]))
+
+
+def _refuse_inseparable(kept: KeptSums) -> None:
+    kept.method.additive()
+    sampled = any(text["words"] > MOST_WORDS for text in _texts(kept.facts["corpus"]))
+    if sampled and any(isinstance(part, Bags) for part in kept.method.parts.values()):
+        raise UsageError(
+            f"{kept.method.name} has taken only every n-th paragraph of its text for the sentence regression, and "
+            "which ones is not known of a part of it. Nothing can be taken away."
+        )
+
+
+def _refuse_other_words(ours: Vocabulary, one: Path, theirs: Vocabulary, other: Path) -> None:
+    if ours.keys == theirs.keys:
+        return
+    missing = [key for key in ours.keys if key not in theirs][:SHOWN_WORDS]
+    more = [key for key in theirs.keys if key not in ours][:SHOWN_WORDS]
+    lists = [
+        f"{path} has not {', '.join(map(repr, words))}" for path, words in ((other, missing), (one, more)) if words
+    ]
+    raise UsageError(
+        f"{one} ({len(ours):,} words) and {other} ({len(theirs):,} words) have other words: "
+        f"{'; '.join(lists) or 'their order differs'}. Make both with the same list: --words FILE --min-count "
+        "1000000000000."
+    )
+
+
+def _isolated_anywhere(paths: Sequence[Path]) -> NDArray[np.int64]:
+    """Words that some of the tables have read in isolation, after making sure that the tables go together."""
+    first: tuple[dict[str, Any], Vocabulary] | None = None
+    found = [np.empty(0, dtype=np.int64)]
+    for path in paths:
+        sums = KeptSums.read(path)
+        first = first or (sums.facts, sums.vocabulary)
+        refuse_different(first[0], str(paths[0]), sums.facts, str(path))
+        _refuse_other_words(first[1], paths[0], sums.vocabulary, path)
+        found.append(sums.method.run.unseen)
+    return np.unique(np.concatenate(found))
+
+
+def _forget_rare(part: KeptSums, path: Path, min_count: int | None) -> NDArray[np.int64]:
+    """Leave rare words out of sums; the counts that are left."""
+    counts = part.vocabulary.counts.copy()
+    if min_count is None:
+        return counts
+    rare = np.flatnonzero((counts < min_count) & (counts > 0))
+    for name, sums in part.method.additive().items():
+        try:
+            # What the model says about a word alone is no secret of the text.
+            if len(rare) and not name.startswith("alone"):
+                sums.forget(torch.from_numpy(rare))
+        except WordstillError as error:
+            raise UsageError(
+                f"{path}: a minimum count does not make {part.method.name} fit for sharing: {error}. "
+                "Use ase, or still:sentence_weight=0."
+            ) from None
+    counts[rare] = 0
+    return counts
+
+
+def _texts(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [dict(text) for text in corpus.get("parts", [{name: corpus[name] for name in ("hash", "words")}])]
+
+
+def _without(texts: list[dict[str, Any]], text: dict[str, Any]) -> list[dict[str, Any]]:
+    """The texts without the last one that is the same; one that is not on record by itself is noted as gone."""
+    if text not in texts:
+        return [*texts, {"hash": text["hash"], "words": -text["words"]}]
+    place = len(texts) - 1 - texts[::-1].index(text)
+    return texts[:place] + texts[place + 1 :]
+
+
+def _corpus(texts: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """The text of a table that was made from several."""
+    words = sum(text["words"] for text in texts)
+    if len(texts) == 1:
+        return {"hash": texts[0]["hash"], "words": words, "settings": settings}
+    joined = "\n".join(f"{text['hash']} {text['words']}" for text in texts)
+    return {"hash": hashlib.sha256(joined.encode()).hexdigest(), "words": words, "settings": settings, "parts": texts}
+
+
+def _newcomers(corpus: Corpus, vocabulary: Vocabulary) -> tuple[str, ...]:
+    known = set(vocabulary.keys)
+    try:
+        own = Vocabulary.build(corpus, vocabulary.config)
+    except DataError:
+        return ()
+    least = vocabulary.config.min_count
+    return tuple(key for key, count in zip(own.keys, own.counts) if key not in known and count >= least)
+
+
+def _write(sums: KeptSums, target: Path, *, overwrite: bool) -> WordVectors:
+    def beside(label: str, place: Path) -> None:
+        spare.rename(place / SUMS)
+
+    spare = target.with_name(f".{target.name}.{SUMS}.tmp-new")
+    try:
+        sums.write(spare)
+        table = sums.finish()
+        write_artifacts({sums.method.name: table}, target, overwrite=overwrite, beside=beside)
+    finally:
+        spare.unlink(missing_ok=True)
+    return table

@@ -1,0 +1,196 @@
+"""Kept sums: all that a method has seen, beside its table, so that more text can be added, or some taken away.
+
+``sums.safetensors`` holds the state of the method in float64, the vocabulary with the counts, and the recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordstill import __version__
+from wordstill.core.resume import differences
+from wordstill.corpus import Vocabulary, VocabularyConfig
+from wordstill.corpus.segmenters import recorded_segmenter
+from wordstill.corpus.vocabulary import Entry
+from wordstill.distillation.result_files import SUMS
+from wordstill.errors import DataError, UsageError
+from wordstill.methods import METHODS, Method, RunContext
+from wordstill.scale.part_files import Arrays, Part
+from wordstill.vectors import WordVectors
+
+STATE, WORDS = "method", "vocabulary"
+SCHEMA = 1
+
+
+@dataclass(eq=False)
+class KeptSums:
+    """The sums behind one table."""
+
+    facts: dict[str, Any]
+    """The provenance of the table."""
+    method: Method
+    """On the CPU, with wide sums."""
+    cut: int = 0
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words."""
+        return self.method.run.vocabulary
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        run, config = self.method.run, self.vocabulary.config
+        words: Arrays = {
+            "keys": _joined(self.vocabulary.keys),
+            "surfaces": _joined(self.vocabulary.surfaces),
+            "required": _joined(config.words),
+            "counts": self.vocabulary.counts,
+            "isolated": run.unseen.astype(np.int64),
+        }
+        facts = {
+            "schema": SCHEMA,
+            "provenance": self.facts,
+            "vocabulary": {"min_count": config.min_count, "max_size": config.max_size, "key": config.key},
+        }
+        state = _in_rows_of_all(Part.of({STATE: self.method}).states[STATE], self.method)
+        Part({STATE: state, WORDS: words}, self.cut).write(path, facts)
+
+    @classmethod
+    def read(cls, table: Path, isolated: NDArray[np.int64] | None = None) -> KeptSums:
+        """The sums that were kept beside a table.
+
+        Args:
+            table: Its folder, or the file.
+            isolated: Words that were read in isolation here or elsewhere; None takes those of the file.
+
+        Raises:
+            UsageError: None were kept.
+            DataError: The file is damaged, or of another version.
+        """
+        path = table / SUMS if table.is_dir() else table
+        if not path.is_file():
+            raise UsageError(
+                f"{table} has no {SUMS}. Sums are kept where a table is made with: wordstill distill ... --keep-sums"
+            )
+        part, record = Part.read(path)
+        if record.get("schema") != SCHEMA or set(part.states) != {STATE, WORDS}:
+            raise DataError(f"{path} is not the sums of a table, or of another version of wordstill.")
+        facts = record["provenance"]
+        words = part.states[WORDS]
+        method = _method(facts, _vocabulary(words, record), words["isolated"] if isolated is None else isolated)
+        method.widen()
+        Part({STATE: _in_own_rows(part.states[STATE], method)}).load_into({STATE: method})
+        return cls(facts, method, part.cut)
+
+    def with_counts(self, change: NDArray[np.int64], facts: Mapping[str, Any], cut: int) -> KeptSums:
+        """The same sums after text was added or taken away: other counts of words, and other provenance."""
+        counts = self.vocabulary.counts + change
+        if counts.min(initial=0) < 0:
+            word = self.vocabulary.keys[int(np.argmin(counts))]
+            raise DataError(f"the word {word!r} would be taken away more often than it occurs")
+        first = self.method.run.whole or self.method.run
+        self.method.run = first.so_far(counts, facts["corpus"]["words"])
+        return KeptSums(dict(facts), self.method, cut)
+
+    def finish(self) -> WordVectors:
+        """The table; afterwards the sums are in float32."""
+        self.method.narrow()
+        return self.method.finish({**self.facts, "cut_sentences": self.cut})
+
+
+def refuse_different(ours: Mapping[str, Any], name: str, theirs: Mapping[str, Any], other: str) -> None:
+    """Refuse sums of another model, method or kind of words, by name.
+
+    Args:
+        ours: The provenance of what something is to be added to.
+        name: What they are called.
+        theirs: The provenance of what is to be added.
+        other: What that is called.
+
+    Raises:
+        UsageError: It says what is not the same.
+    """
+    if different := differences(_essence(ours), _essence(theirs)):
+        raise UsageError(f"{other} does not go together with {name}: {different}.")
+
+
+def _essence(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same in sums that are added: not where and how fast they were made."""
+    teacher = facts["teacher"]
+    return {
+        "teacher": {name: teacher[name] for name in ("fingerprint", "width", "layers", "max_length")},
+        "method": facts["method"],
+        "lengths": facts["lengths"],
+        "unit": facts["batches"]["unit"],
+        "key": facts["vocabulary"]["key"],
+        "text": facts["corpus"]["settings"],
+    }
+
+
+def new_facts(facts: Mapping[str, Any], corpus: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance with another text, made by this version."""
+    versions = {**facts.get("versions", {}), "wordstill": __version__}
+    return {**facts, "corpus": dict(corpus), "versions": versions}
+
+
+def _vocabulary(words: Arrays, record: Mapping[str, Any]) -> Vocabulary:
+    keys, surfaces, required = (_split(words[name]) for name in ("keys", "surfaces", "required"))
+    config = VocabularyConfig(**record["vocabulary"], words=tuple(required))
+    entries = [Entry(*entry) for entry in zip(keys, words["counts"].tolist(), surfaces)]
+    segmenter = recorded_segmenter(record["provenance"]["corpus"]["settings"]["segmenter"])
+    return Vocabulary(entries, config, segmenter)
+
+
+def _method(facts: Mapping[str, Any], vocabulary: Vocabulary, isolated: NDArray[np.int64]) -> Method:
+    settings = dict(facts["method"])
+    name = settings.pop("name")
+    kinds = {kind.name: kind for kind in METHODS.values()}
+    if name not in kinds:
+        raise DataError(f"The sums are those of {name}, which this version of wordstill does not have.")
+    # Which words were read in isolation was decided by the text that the table began with.
+    at_first = np.ones(len(vocabulary), dtype=np.int64)
+    at_first[isolated] = 0
+    context = RunContext(
+        vocabulary.counted(at_first),
+        facts["teacher"]["width"],
+        facts["teacher"]["layers"],
+        torch.device("cpu"),
+        seed=facts["seed"],
+        words=facts["corpus"]["words"],
+        epochs=facts["epochs"],
+        length=facts["lengths"],
+    )
+    run = context.so_far(vocabulary.counts, context.words)
+    return kinds[name](kinds[name].config_type(**settings), run)
+
+
+def _in_rows_of_all(state: Arrays, method: Method) -> Arrays:
+    """A state in which every table has a row for each word of the vocabulary, so that others can be added to it."""
+    unseen, rows = method.run.unseen, len(method.run.vocabulary)
+    wide = dict(state)
+    for name, array in state.items():
+        if name.partition(".")[0] in method.unseen_parts:
+            wide[name] = np.zeros((rows, *array.shape[1:]), dtype=array.dtype)
+            wide[name][unseen] = array
+    return wide
+
+
+def _in_own_rows(state: Arrays, method: Method) -> Arrays:
+    """What `_in_rows_of_all` was given, for the words that the method has read in isolation."""
+    own = (name for name in state if name.partition(".")[0] in method.unseen_parts)
+    return {**state, **{name: state[name][method.run.unseen] for name in own}}
+
+
+def _joined(words: list[str] | tuple[str, ...]) -> NDArray[np.uint8]:
+    return np.frombuffer("".join(f"{word}\n" for word in words).encode(), dtype=np.uint8)
+
+
+def _split(data: NDArray[np.uint8]) -> list[str]:
+    return data.tobytes().decode().split("\n")[:-1]

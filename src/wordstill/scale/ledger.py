@@ -1,0 +1,184 @@
+"""The ledger of a run in shards: who holds a shard, and which part of it counts, as files of a shared folder.
+
+    plan.json       what the run is: recipe, shards, versions; those who join must have the same
+    held/42.1       the first attempt at shard 42: who makes it; renewed as long as they live
+    failed/42.1     why an attempt failed
+    parts/42.1-x    what came of an attempt, under a name that nothing else ever has
+    done/42         which part counts, or that the shard is left out; made once and never changed
+
+Every record is created whole or not at all, and only if it is not there: of two who finish the same shard the first
+one counts. A holder that has not renewed its record for some time is given up, and its shard is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordstill.core.resume import differences
+from wordstill.errors import DataError
+from wordstill.scale.shared_folder import SharedFolder
+
+LEASE_SECONDS = 120.0
+RENEW_SECONDS = 20.0
+MOST_FAILURES = 3
+PLAN, HELD, FAILED, DONE, PARTS = "plan.json", "held", "failed", "done", "parts"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An attempt at a shard that this process makes."""
+
+    shard: int
+    attempt: int
+
+    @property
+    def name(self) -> str:
+        """Of its records."""
+        return f"{self.shard}.{self.attempt}"
+
+    def new_part(self) -> str:
+        """A name for its part that was never used before."""
+        return f"{PARTS}/{self.name}-{secrets.token_hex(8)}.safetensors"
+
+
+@dataclass(eq=False)
+class Ledger:
+    """The records of a run."""
+
+    folder: SharedFolder
+    lease: float = LEASE_SECONDS
+    me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
+    done: dict[int, str | None] = field(default_factory=dict)
+    """Shards that are finished, with the part that counts; None for one that is left out."""
+
+    def open_plan(self, plan: dict[str, Any]) -> None:
+        """Note what the run is, or make sure that it is the same.
+
+        Raises:
+            DataError: It is another one.
+        """
+        text = json.dumps(plan, sort_keys=True, ensure_ascii=False)
+        if self.folder.create(PLAN, text.encode()):
+            return
+        recorded = self.folder.read(PLAN)
+        if recorded is None or (before := json.loads(recorded)) == json.loads(text):
+            return
+        different = differences(before, json.loads(text))
+        raise DataError(
+            f"The run in {self.folder} is another one: {different[:1000]}. Use the same text, model, settings and "
+            "version of wordstill, or start again with --overwrite."
+        )
+
+    def is_gone(self) -> bool:
+        """Whether another process has finished the run and removed its folder."""
+        return self.folder.read(PLAN) is None
+
+    def forget_attempts(self) -> None:
+        """Give up all attempts of processes that are known to be gone, and their failures."""
+        for name in [*self.folder.names(HELD), *self.folder.names(FAILED)]:
+            self.folder.remove(name)
+
+    def refresh(self) -> None:
+        """See what others have finished."""
+        for name in self.folder.names(DONE):
+            number = int(name.rpartition("/")[2])
+            if number not in self.done and (record := self.folder.read(name)) is not None:
+                self.done[number] = json.loads(record)["part"]
+
+    def held(self) -> dict[int, Claim]:
+        """The last attempt at each shard that somebody may still be making."""
+        last: dict[int, Claim] = {}
+        for name in self.folder.names(HELD):
+            shard, attempt = map(int, name.rpartition("/")[2].split("."))
+            if shard not in last or attempt > last[shard].attempt:
+                last[shard] = Claim(shard, attempt)
+        return last
+
+    def claim(self, shard: int, held: dict[int, Claim]) -> Claim | None:
+        """Take a shard that nobody holds, or whose holder is given up; None if another one was faster."""
+        last = held.get(shard)
+        if last is not None and not self._given_up(last):
+            return None
+        mine = Claim(shard, 1 if last is None else last.attempt + 1)
+        record = json.dumps({"by": self.me}).encode()
+        if not self.folder.create(f"{HELD}/{mine.name}", record):
+            return None
+        if self.folder.read(f"{DONE}/{shard}") is None:
+            return mine
+        # Its last holder has just finished it.
+        self.folder.remove(f"{HELD}/{mine.name}")
+        self.refresh()
+        return None
+
+    def renew(self, claim: Claim) -> None:
+        """Show that the holder lives."""
+        self.folder.touch(f"{HELD}/{claim.name}")
+
+    def commit(self, claim: Claim, part: str) -> bool:
+        """Let a part count, unless another one of the same shard does already; then it is removed."""
+        counts = self._finish(claim.shard, {"part": part, "by": self.me})
+        if not counts:
+            self.folder.remove(part)
+        self.folder.remove(f"{HELD}/{claim.name}")
+        return counts
+
+    def reopen(self, shard: int, reason: str) -> None:
+        """Let a shard be read again, because its part is damaged."""
+        if name := self.done.pop(shard):
+            self.folder.remove(name)
+        self._note_failure(shard, reason)
+        self.folder.remove(f"{DONE}/{shard}")
+
+    def leave_out(self, shard: int, reason: str) -> None:
+        """Finish a shard without any part."""
+        self._finish(shard, {"part": None, "reason": reason, "by": self.me})
+
+    def fail(self, claim: Claim, reason: str) -> None:
+        """Note that an attempt failed; the shard can be taken again."""
+        self._note_failure(claim.shard, reason)
+        self.folder.remove(f"{HELD}/{claim.name}")
+
+    def failures(self) -> dict[int, list[str]]:
+        """Why attempts at shards failed."""
+        found: dict[int, list[str]] = {}
+        for name in self.folder.names(FAILED):
+            if record := self.folder.read(name):
+                found.setdefault(int(name.rpartition("/")[2].partition(".")[0]), []).append(
+                    json.loads(record)["reason"]
+                )
+        return found
+
+    def left_out(self) -> list[int]:
+        """Shards without a part."""
+        return sorted(number for number, part in self.done.items() if part is None)
+
+    def part(self, shard: int, cache: Path) -> Path:
+        """The file of the part that counts, on this machine."""
+        name = self.done[shard]
+        assert name is not None
+        return self.folder.fetch(name, cache)
+
+    def drop_parts(self, before: int) -> None:
+        """Remove the parts of shards that are in a saved total."""
+        for name in self.folder.names(PARTS):
+            if int(name.rpartition("/")[2].partition(".")[0]) < before:
+                self.folder.remove(name)
+
+    def _note_failure(self, shard: int, reason: str) -> None:
+        record = json.dumps({"by": self.me, "reason": reason}).encode()
+        self.folder.create(f"{FAILED}/{shard}.{secrets.token_hex(8)}", record)
+
+    def _finish(self, shard: int, record: dict[str, Any]) -> bool:
+        first = self.folder.create(f"{DONE}/{shard}", json.dumps(record).encode())
+        self.refresh()
+        return first
+
+    def _given_up(self, claim: Claim) -> bool:
+        age = self.folder.age(f"{HELD}/{claim.name}")
+        return age is not None and age > self.lease

@@ -1,0 +1,100 @@
+"""Parts: what the methods of a run have seen of one shard, in a file without the rows that saw nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_path
+from wordstill.core.guard import reading
+from wordstill.core.tensors import read_checked, write_tensors
+from wordstill.errors import DataError
+from wordstill.methods import Method
+from wordstill.teacher.device import to_arrays
+
+ROWS, SHAPE = "@rows", "@shape"
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The states of methods, by label, and how many sentences were cut."""
+
+    states: dict[str, Arrays]
+    cut: int = 0
+
+    @classmethod
+    def of(cls, methods: Mapping[str, Method], cut: int = 0) -> Part:
+        """What methods have seen."""
+        return cls({label: to_arrays(method.state_dict()) for label, method in methods.items()}, cut)
+
+    def load_into(self, methods: Mapping[str, Method]) -> None:
+        """Give methods these states."""
+        for label, method in methods.items():
+            # Arrays of a file are read-only, which tensors cannot be.
+            method.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in self.states[label].items()})
+
+    def write(self, path: Path, facts: Mapping[str, Any] | None = None) -> None:
+        """Write the file, with its checksum, as a whole."""
+        packed: Arrays = {}
+        for label, state in self.states.items():
+            packed |= {f"{label}/{name}": array for name, array in pack(state).items()}
+        metadata = {"cut": str(self.cut), "facts": json.dumps(facts or {}, sort_keys=True)}
+        with atomic_path(path) as temporary:
+            write_tensors(temporary, packed, metadata, checksum=True)
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[Part, dict[str, Any]]:
+        """A part and its facts.
+
+        Raises:
+            DataError: The file is damaged.
+        """
+        with reading(path, remedy="Start again with --overwrite."):
+            arrays, metadata = read_checked(path)
+            try:
+                cut, facts = int(metadata["cut"]), json.loads(metadata["facts"])
+            except (KeyError, ValueError) as error:
+                raise DataError(f"{path} is not a part of a run ({error}).") from None
+            states: dict[str, Arrays] = {}
+            for name, array in arrays.items():
+                label, _, rest = name.partition("/")
+                states.setdefault(label, {})[rest] = array
+            return cls({label: unpack(state) for label, state in states.items()}, cut), facts
+
+
+def pack(state: Arrays) -> Arrays:
+    """The same arrays, without rows of zeros in those that are tables."""
+    packed: Arrays = {}
+    for name, array in state.items():
+        filled = np.flatnonzero(array.reshape(len(array), -1).any(axis=1)) if array.ndim > 1 and array.size else None
+        if filled is None or 2 * len(filled) > len(array):
+            packed[name] = array
+        else:
+            packed[name] = array[filled]
+            packed[name + ROWS], packed[name + SHAPE] = filled, np.array(array.shape, dtype=np.int64)
+    return packed
+
+
+def unpack(packed: Arrays) -> Arrays:
+    """What `pack` was given."""
+    state: Arrays = {}
+    for name, array in packed.items():
+        if name.endswith((ROWS, SHAPE)):
+            continue
+        if name + ROWS not in packed:
+            state[name] = array
+            continue
+        rows, shape = packed[name + ROWS], tuple(packed[name + SHAPE].tolist())
+        if shape[1:] != array.shape[1:] or (len(rows) and not 0 <= rows.min() <= rows.max() < shape[0]):
+            raise DataError(f"{name} has rows that its table of shape {shape} has not")
+        state[name] = np.zeros(shape, dtype=array.dtype)
+        state[name][rows] = array
+    return state

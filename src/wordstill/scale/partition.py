@@ -1,0 +1,123 @@
+"""Shards: ranges of a run's windows, each a piece of work of its own, the same for any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wordstill.core.settings import Config
+from wordstill.distillation import DistillConfig
+from wordstill.distillation.distilling import Plan
+from wordstill.distillation.stages import Position
+from wordstill.errors import UsageError
+from wordstill.teacher import BatchConfig
+from wordstill.teacher.batch import Batch, DeviceBatch
+from wordstill.teacher.batches import BATCHES_IN_WINDOW, WINDOW_FORMS, ResumableBatches, TextBatches
+
+GPU_WINDOWS = 64
+"""Windows of a shard on a GPU: some 67 million words, half a minute of a small model. A core reads one window of
+262,144 words in about a minute."""
+
+
+MOST_SHARDS = 1024
+"""Of running text: a driver that adds up more parts than that would be slower than many GPUs."""
+
+
+@dataclass(frozen=True)
+class Shard(Config):
+    """A range of windows of one stage. Batches are formed inside windows, so no shard shares one with another."""
+
+    number: int
+    """Its place in the plan, in which the sums of all shards are added."""
+    stage: int
+    first: int
+    last: int
+    """Windows, from the first up to the last, exclusive."""
+    start: int
+    stop: int
+    """The paragraphs, or the words of the vocabulary, that it holds."""
+    words: int
+
+    def place(self, isolated: bool) -> str:
+        """Where it is, for a message."""
+        what = "words of the vocabulary" if isolated else "paragraphs"
+        return f"shard {self.number} ({what} {self.start:,} to {self.stop - 1:,})"
+
+
+def with_shard_words(config: DistillConfig, shard_words: int | None) -> DistillConfig:
+    """Settings whose windows are no longer than a shard."""
+    if shard_words is None:
+        return config
+    if shard_words < 1:
+        raise UsageError(f"--shard-words must be at least 1; got {shard_words}.")
+    return replace(config, window=min(shard_words, config.window or WINDOW_FORMS))
+
+
+def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool = False) -> list[Shard]:
+    """The shards of a run, which depend on its text and settings only.
+
+    Args:
+        plan: The run.
+        shard_words: About so many words in each; None takes a minute's work.
+        text_only: Leave out isolated words.
+    """
+    shards: list[Shard] = []
+    for number, stage in enumerate(plan.engine.stages):
+        if text_only and stage.isolated:
+            continue
+        if not isinstance(stage.batches, ResumableBatches) or stage.batches.order is not None:
+            raise UsageError("Only a text that is read from beginning to end can be read in shards.")
+        edges = [*stage.batches.starts(), len(stage.batches)]
+        words = _words_before(plan, stage.batches, edges)
+        step = max(_windows_in_shard(plan, stage.isolated, shard_words), -(-(len(edges) - 1) // MOST_SHARDS))
+        for first in range(0, len(edges) - 1, step):
+            last = min(first + step, len(edges) - 1)
+            size = int(words[last] - words[first])
+            shards.append(Shard(len(shards), number, first, last, edges[first], edges[last], size))
+    return shards
+
+
+def shard_records(shards: list[Shard]) -> list[dict[str, Any]]:
+    """Shards as plain data."""
+    return [asdict(shard) for shard in shards]
+
+
+def _windows_in_shard(plan: Plan, isolated: bool, shard_words: int | None) -> int:
+    if isolated:
+        return 1
+    batches = plan.recipe.batches
+    usual = max(WINDOW_FORMS, BATCHES_IN_WINDOW[bool(batches["packed"])] * int(batches["budget"]))
+    if shard_words is not None:
+        return max(1, shard_words // usual)
+    return GPU_WINDOWS if plan.engine.teacher.device.type == "cuda" else 1
+
+
+def _words_before(plan: Plan, batches: ResumableBatches, edges: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """How many words stand before each edge; of a text its forms, which are nearly as many."""
+    if not isinstance(batches, TextBatches):
+        return np.array(edges, dtype=np.int64)
+    corpus = plan.corpus
+    return np.asarray(corpus.sentences[corpus.paragraphs[edges]])
+
+
+@dataclass(eq=False)
+class WindowRange:
+    """The batches of some windows only, as a stage reads them."""
+
+    batches: ResumableBatches
+    first: int
+    last: int
+    config: BatchConfig | None = None
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
+        """Batches from a position on; (0, 0) is the first window's first."""
+        window, done = position
+        if self.first == self.last:
+            return
+        for after, batch in self.batches.since((self.first + window, done)):
+            yield (after[0] - self.first, after[1]), batch
+            if after >= (self.last, 0):
+                return

@@ -1,0 +1,235 @@
+"""Runs in shards: `distill_in_shards` is `distill` by several workers, and with sums that can be kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from wordstill import __version__
+from wordstill.core.files import disk_errors, refuse_foreign, remove
+from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, working_folder
+from wordstill.core.settings import Config, Range
+from wordstill.corpus.preparation import Inputs, as_list, is_one_store
+from wordstill.distillation import DistillConfig
+from wordstill.distillation.distilling import Plan, load, make_plan
+from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
+from wordstill.errors import DataError, UsageError
+from wordstill.scale.driver import Driver
+from wordstill.scale.kept_sums import KeptSums
+from wordstill.scale.ledger import Ledger
+from wordstill.scale.partition import Shard, make_shards, shard_records, with_shard_words
+from wordstill.scale.pools import InlinePool, Pool, ProcessPool, refuse_too_many, usable_cores
+from wordstill.scale.shard_reader import Job, ShardReader
+from wordstill.scale.shared_folder import LocalFolder
+from wordstill.scale.totals import Totals
+from wordstill.vectors import WordVectors
+
+LEDGER, COMMAND, LEFT_OUT = "shards", "distill in shards", "left_out_shards"
+
+
+@dataclass(frozen=True)
+class ScaleConfig(Config):
+    """Who does the work of a run; the result does not depend on it."""
+
+    workers: Annotated[int | None, Range(1)] = None
+    """Processes of this machine; None reads in this one."""
+    ray: str | None = None
+    """Address of a Ray cluster, or ``auto``."""
+    join: bool = False
+    """Work on a run whose folder others share."""
+    keep_sums: bool = False
+    """Keep the sums beside the table."""
+    skip_bad: bool = False
+    """Leave out shards that fail three times."""
+    shard_words: Annotated[int | None, Range(1)] = None
+    """Words of a shard; None takes about a minute's work."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a run is to be read in shards."""
+        return self != ScaleConfig()
+
+
+def distill_in_shards(
+    inputs: Inputs,
+    out: str | Path,
+    config: DistillConfig,
+    scale: ScaleConfig,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool = False,
+) -> dict[str, WordVectors] | None:
+    """Distil a teacher over text, shard by shard.
+
+    The table has the same bytes for any number of workers on machines of one kind: batches are formed inside shards,
+    and their sums are added in the order of the plan, in float64.
+
+    Args:
+        inputs: As for `distill`.
+        out: Folder for the result; the work is in ``OUT.partial``, and a run that was stopped continues from there.
+        config: All settings of the run.
+        scale: Who does the work.
+        overwrite: Replace an existing result, and throw away a stopped run.
+        resume: Given with ``overwrite``, a stopped run is kept.
+        progress: Show a progress bar over all workers.
+
+    Returns:
+        The tables by label; None if this process only helped, and another one writes them.
+
+    Raises:
+        UsageError: As for `distill`, or a method learns step by step.
+        DataError: As for `distill`, or a shard failed three times.
+    """
+    target = Path(out)
+    refuse_learners(config)
+    if scale.workers is not None and scale.ray is None:
+        refuse_too_many(scale.workers, usable_cores())
+    config = replace(with_shard_words(config, scale.shard_words), folds=0)
+    refuse_foreign(target, REPLACEABLE)
+    if scale.join:
+        if target.exists() and not overwrite:
+            return None
+        _refuse_joining(inputs, overwrite)
+    place = _joined if scale.join else _alone
+    # The lock of those who join is held until the folder is gone: only one of them adds up.
+    with ExitStack() as locks, place(target, overwrite, resume) as work:
+        teacher, corpus = load(inputs, config, work.path, progress=progress)
+        if corpus.groups is not None:
+            warnings.warn("Groups of the text are not kept apart in a run in shards.", stacklevel=2)
+        plan = make_plan(teacher, corpus, config)
+        totals = run_shards(plan, config, scale, work.path, locks, progress=progress)
+        if totals is None:
+            return None
+        left_out = totals.ledger.left_out()
+        kept = _sums_of(plan, totals, left_out) if scale.keep_sums else {}
+        with TemporaryDirectory(dir=work.path) as folder:
+            for label, sums in kept.items():
+                sums.write(Path(folder) / label)
+            tables = _finished(plan, totals, left_out)
+
+            def beside(label: str, place: Path) -> None:
+                if label in kept:
+                    (Path(folder) / label).rename(place / SUMS)
+
+            write_artifacts(tables, target, overwrite=work.overwrite, beside=beside)
+        if scale.join:
+            remove(work.path)
+        return tables
+
+
+def run_shards(
+    plan: Plan,
+    config: DistillConfig,
+    scale: ScaleConfig,
+    work: Path,
+    locks: ExitStack,
+    *,
+    text_only: bool = False,
+    progress: bool = False,
+) -> Totals | None:
+    """Read all shards of a run, or those of running text only; None if another process adds them up."""
+    shards = make_shards(plan, scale.shard_words, text_only=text_only)
+    ledger = Ledger(LocalFolder(work / LEDGER))
+    (work / LEDGER).mkdir(exist_ok=True)
+    ledger.open_plan(_description(plan, shards))
+
+    def open_totals() -> Totals | None:
+        if scale.join:
+            try:
+                locks.enter_context(locked(work, work))
+            except (UsageError, DataError):
+                # Another process adds up, or has done so and removed the folder.
+                return None
+        return Totals(plan, shards, ledger, work)
+
+    if not scale.join:
+        ledger.forget_attempts()
+    pool = _pool(plan, config, scale, ledger)
+    driver = Driver(plan, shards, ledger, pool, open_totals, skip_bad=scale.skip_bad)
+    try:
+        return driver.run(show_progress=progress)
+    except DataError:
+        if driver.totals is None and ledger.is_gone():
+            return None
+        raise
+
+
+def refuse_learners(config: DistillConfig) -> None:
+    """Refuse methods whose steps depend on each other, and tables of a text that is not wholly read.
+
+    Raises:
+        UsageError: One was asked for.
+    """
+    for name, given in (("--snapshots", config.snapshots), ("--folds", config.folds), ("--track", config.track)):
+        if given:
+            raise UsageError(f"{name} is for a run that one process reads in order. Leave out --workers and the like.")
+    if learners := [request.label for request in config.requests if request.kind.learns]:
+        raise UsageError(
+            f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "
+            "they cannot be read in shards. Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
+        )
+
+
+def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
+    if overwrite:
+        raise UsageError("--join cannot replace a result that others may be writing. Remove --overwrite.")
+    if not is_one_store(as_list(inputs)):
+        raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
+
+
+def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger) -> Pool:
+    teacher = plan.engine.teacher
+    job = Job(plan.corpus.path.resolve(), config, teacher.choice.name, plan.recipe.to_json())
+    if scale.ray is not None:
+        from wordstill.scale.cluster import ClusterPool
+
+        return ClusterPool(job, scale.ray, ledger.folder, scale.workers)
+    if scale.workers is None:
+        return InlinePool(ShardReader.of(plan), ledger.folder)
+    return ProcessPool(job, scale.workers, ledger.folder)
+
+
+def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "recipe": asdict(plan.recipe),
+        "shards": {str(record["number"]): record for record in shard_records(shards)},
+    }
+
+
+def _sums_of(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, KeptSums]:
+    methods = {label: method for label, method in totals.methods.items() if method.makes_table}
+    noted = {LEFT_OUT: left_out} if left_out else {}
+    return {
+        label: KeptSums(plan.recipe.provenance(label) | noted, method, totals.cut) for label, method in methods.items()
+    }
+
+
+def _finished(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, WordVectors]:
+    tables = plan.finish(totals.finished(), totals.cut)
+    for table in tables.values() if left_out else ():
+        table.provenance = {**table.provenance, LEFT_OUT: left_out}
+    return tables
+
+
+@contextmanager
+def _alone(target: Path, overwrite: bool, resume: bool) -> Iterator[WorkingFolder]:
+    restart = overwrite and not resume
+    with working_folder(target, COMMAND, overwrite=overwrite, restart=restart, worth=f"{LEDGER}/done/*") as work:
+        yield work
+
+
+@contextmanager
+def _joined(target: Path, overwrite: bool, resume: bool) -> Iterator[WorkingFolder]:
+    """The working folder of a run that several processes share; whoever adds up removes it."""
+    folder = target.with_name(f"{target.name}.partial")
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    keep_record(folder / SETTINGS, {"command": COMMAND})
+    yield WorkingFolder(folder, overwrite)

@@ -1,0 +1,163 @@
+"""Runs in shards: the same table as in one piece, whoever read what."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordstill import WordVectors
+from wordstill.corpus import Corpus
+from wordstill.distillation import DistillConfig, distill
+from wordstill.distillation.distilling import make_plan
+from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale.pools import InlinePool
+from wordstill.scale.shard_reader import Job, ShardReader, refuse_other_recipe
+from wordstill.teacher import Teacher
+
+SHARD = 60
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def inline(folder: Path, store: Path, config: DistillConfig) -> Path:
+    distill_in_shards(store, folder / "inline", config, ScaleConfig(keep_sums=True, shard_words=SHARD))
+    return folder / "inline"
+
+
+def test_shards_give_the_table_of_the_plain_run(folder, store, config, inline):
+    plain = distill(store, config=replace(config, window=SHARD))
+    for label, table in plain.items():
+        ours = WordVectors.load(inline / label)
+        assert ours.words == table.words
+        assert ours.counts.tolist() == table.counts.tolist()
+        scale = np.abs(table.matrix).max()
+        np.testing.assert_allclose(ours.matrix, table.matrix, atol=1e-3 * scale)
+
+
+def test_any_number_of_workers_gives_the_same_bytes(folder, store, config, inline):
+    scale = ScaleConfig(workers=2, keep_sums=True, shard_words=SHARD)
+    distill_in_shards(store, folder / "two", config, scale)
+    assert contents(folder / "two") == contents(inline)
+
+
+@pytest.fixture
+def read(monkeypatch) -> list[int]:
+    """The shards that are read in this process, in their order."""
+    numbers: list[int] = []
+    real = ShardReader.read
+
+    def counted(self, shard, *rest):
+        numbers.append(shard.number)
+        return real(self, shard, *rest)
+
+    monkeypatch.setattr(ShardReader, "read", counted)
+    return numbers
+
+
+def test_a_killed_worker_is_started_again_and_its_shard_read_again(folder, store, config, inline):
+    out = folder / "killed"
+    held = out.with_name("killed.partial") / "shards" / "held"
+
+    def kill() -> None:
+        while not (held.exists() and any(held.iterdir())):
+            time.sleep(0.01)
+        multiprocessing.active_children()[0].kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    distill_in_shards(store, out, config, ScaleConfig(workers=1, keep_sums=True, shard_words=SHARD))
+    killer.join()
+    assert contents(out) == contents(inline)
+
+
+def test_a_stopped_run_goes_on_with_the_next_shard(folder, store, config, inline, read, monkeypatch):
+    out, scale = folder / "stopped", ScaleConfig(keep_sums=True, shard_words=SHARD)
+    real = InlinePool.poll
+
+    def stopped(self, seconds):
+        if len(read) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, seconds)
+
+    monkeypatch.setattr(InlinePool, "poll", stopped)
+    with pytest.raises(Interrupted, match=r"reading text in shards: .* done and saved"):
+        distill_in_shards(store, out, config, scale)
+    monkeypatch.setattr(InlinePool, "poll", real)
+    parts = sorted((folder / "stopped.partial" / "shards" / "parts").iterdir())
+    parts[1].write_bytes(parts[1].read_bytes()[:-9])
+    before = len(read)
+    distill_in_shards(store, out, config, scale)
+    assert contents(out) == contents(inline)
+    assert not out.with_name("stopped.partial").exists()
+    again = read[before:]
+    assert again.count(1) == 1
+    assert 0 not in again
+
+
+def test_a_shard_that_fails_three_times_is_named_and_left_out_only_on_request(folder, store, config, read, monkeypatch):
+    out = folder / "bad"
+    real = ShardReader.read
+
+    def broken(self, shard, *rest):
+        if shard.number == 2:
+            raise ValueError("rotten")
+        return real(self, shard, *rest)
+
+    monkeypatch.setattr(ShardReader, "read", broken)
+    with pytest.raises(DataError, match=r"Shard 2 \(paragraphs [\d,]+ to [\d,]+\) failed 3 times.*rotten.*--skip-bad"):
+        distill_in_shards(store, out, config, ScaleConfig(shard_words=SHARD))
+    tables = distill_in_shards(store, out, config, ScaleConfig(shard_words=SHARD, skip_bad=True))
+    assert {tuple(table.provenance["left_out_shards"]) for table in tables.values()} == {(2,)}
+
+
+def test_two_that_join_share_the_work(folder, store, config, inline, read):
+    scale = ScaleConfig(join=True, keep_sums=True, shard_words=SHARD)
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(distill_in_shards, store, folder / "joined", config, scale) for _ in range(2)]
+    made = [run.result() for run in runs]
+    assert sum(tables is not None for tables in made) == 1
+    assert sorted(read) == list(range(len(read)))
+    assert contents(folder / "joined") == contents(inline)
+    assert not (folder / "joined.partial").exists()
+    assert distill_in_shards(store, folder / "joined", config, scale) is None
+
+
+def test_what_cannot_be_read_in_shards_is_refused(folder, store, config, short_text):
+    learner = replace(config, methods=("x2static",))
+    with pytest.raises(UsageError, match="x2static learns step by step and stays on one device"):
+        distill_in_shards(store, folder / "refused", learner, ScaleConfig(workers=1))
+    with pytest.raises(UsageError, match="--join needs a prepared text"):
+        distill_in_shards(short_text, folder / "refused", config, ScaleConfig(join=True))
+    with pytest.raises(UsageError, match=r"more than this machine has cores"):
+        distill_in_shards(store, folder / "refused", config, ScaleConfig(workers=10_000))
+
+
+def test_workers_of_another_version_or_model_are_refused_by_name(store, config):
+    job = Job(store, config, "float32", "{}", version="0.0")
+    with pytest.raises(DataError, match=r"run was started with 0\.0"):
+        ShardReader(job)
+    teacher = Teacher.from_config(config.teacher)
+    plan = make_plan(teacher, Corpus.open(store), config)
+    other = json.loads(plan.recipe.to_json())
+    other["teacher"]["fingerprint"] = other["corpus"]["hash"] = "another"
+    with pytest.raises(DataError, match=r"corpus.hash was 'another', .*teacher.fingerprint was 'another'"):
+        refuse_other_recipe(json.dumps(other), plan)
