@@ -27,6 +27,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "associations": associations.page,
     "calibration": change.calibration,
     "planted-change": change.planted,
+    "opposites": associations.opposites,
     "meaning": meaning.page,
     "safety": safety.page,
     "speed": speed.page,

@@ -19,6 +19,7 @@ await build({
 await build({ entryPoints: ["src/page.css"], minify: true, outfile: `${out}/page.css`, logLevel: "warning" });
 await copyFile("src/index.html", `${out}/index.html`);
 await copyFile("src/icon.svg", `${out}/icon.svg`);
+await copyFile("src/widget.js", `${out}/widget.js`);
 
 // regl-scatterplot comes bundled with its own dependencies, so every package that is not for development is named.
 const { packages } = JSON.parse(await readFile("package-lock.json", "utf8"));

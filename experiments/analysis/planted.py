@@ -34,8 +34,8 @@ from wordstill.vectors import WordVectors
 
 MODULE = "experiments.analysis.planted"
 SHARES = tuple(number / 10 for number in range(11))
-LEAST, MOST = 60, 600
-"""Occurrences of words that trade places."""
+MOST_TIMES = 20
+"""How many times as often as the rarest the most frequent words occur that trade places."""
 WORD = re.compile(r"[a-z]{4,}")
 BASELINES = ("skipgram:dim=100,epochs=20", "cbow:dim=100,epochs=20")
 GROUPS = ("before", "after")
@@ -48,7 +48,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     texts = documents(options.text, options.words, options.skip)
     group: list[int] = rng.integers(0, 2, size=len(texts)).tolist()
-    pairs = choose_pairs(texts, group, options.pairs, rng)
+    pairs = choose_pairs(texts, group, options.pairs, options.least, rng)
     changed = [plant(text, pairs, rng) if late else text for text, late in zip(texts, group)]
     planted = {word: share for share, *pair in pairs for word in pair}
     for number, name in enumerate(GROUPS):
@@ -90,7 +90,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=400_000, help="words of the text that are taken")
     parser.add_argument("--skip", type=int, default=0, help="documents of the text that are skipped")
     parser.add_argument("--method", action="append", default=[], help="methods with folds; by default still")
-    parser.add_argument("--pairs", type=int, default=66, help="pairs of words that trade places")
+    parser.add_argument("--least", type=int, default=150, help="occurrences of the words that trade places")
+    parser.add_argument("--pairs", type=int, default=55, help="pairs of words that trade places")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("planted"), help="folder for text and tables")
     parser.add_argument("--out", type=Path, default=RESULTS / "analysis", help="folder of the result")
@@ -101,7 +102,7 @@ def arguments() -> argparse.Namespace:
 
 
 def choose_pairs(
-    texts: Sequence[str], group: Sequence[int], pairs: int, rng: np.random.Generator
+    texts: Sequence[str], group: Sequence[int], pairs: int, least: int, rng: np.random.Generator
 ) -> list[tuple[float, str, str]]:
     """Shares and pairs of words with about the same frequency; only how often they occur is looked at."""
     counts: list[Counter[str]] = [Counter(), Counter()]
@@ -109,7 +110,9 @@ def choose_pairs(
         counts[number].update(text.split())
     both = {word: counts[0][word] + counts[1][word] for word in counts[0] if WORD.fullmatch(word)}
     fewest = {word: min(counts[0][word], counts[1][word]) for word in both}
-    known = sorted(word for word, count in both.items() if LEAST <= count <= MOST and fewest[word] >= LEAST // 3)
+    known = sorted(
+        word for word, count in both.items() if least <= count <= MOST_TIMES * least and fewest[word] >= least // 3
+    )
     drawn = sorted(rng.choice(known, 2 * pairs, replace=False), key=lambda word: both[word])
     shares = rng.permutation([SHARES[number % len(SHARES)] for number in range(pairs)])
     return [(float(share), str(drawn[2 * at]), str(drawn[2 * at + 1])) for at, share in enumerate(shares)]

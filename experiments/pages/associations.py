@@ -1,4 +1,4 @@
-"""The table of association tests, for experiments/results.md."""
+"""The tables of association tests and of opposites, for experiments/results.md."""
 
 from __future__ import annotations
 
@@ -18,6 +18,30 @@ def page() -> str:
     return "\n\n".join(
         _section(json.loads(path.read_text())) for path in sorted((RESULTS / "associations").glob("*.json"))
     )
+
+
+def opposites() -> str:
+    """How well opposites are told from synonyms."""
+    return "\n\n".join(
+        _opposites(json.loads(path.read_text())) for path in sorted((RESULTS / "opposites").glob("*.json"))
+    )
+
+
+def _opposites(content: Content) -> str:
+    tables = list(content["tables"])
+    lines = [
+        f"**{content['title']}**; on {content['hardware']}, commit {content['commit']}, seed {content['seed']}:",
+        "",
+        f"    {content['command']}",
+        "",
+        f"| told by | {' | '.join(f'`{name}`' for name in tables)} |",
+        f"|---|{'---:|' * len(tables)}",
+    ]
+    for label in content["tables"][tables[0]]["caught"]:
+        cells = [f"{100 * content['tables'][name]['caught'][label]:.0f}" for name in tables]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    sizes = (f"`{name}` {about['antonyms']:,} and {about['synonyms']:,}" for name, about in content["tables"].items())
+    return "\n".join([*lines, "", f"Pairs of antonyms and of synonyms: {'; '.join(sizes)}."])
 
 
 def _section(content: Content) -> str:

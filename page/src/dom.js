@@ -30,6 +30,8 @@ export function say(text) {
   polite().textContent = text;
 }
 
+export const tellHolder = (news) => parent !== window && parent.postMessage({ wordstill: news }, "*");
+
 export function problem(error) {
   const near = error.near?.length ? h("p", {}, "Near it in spelling: ", joined(error.near.map((word) => wordLink(word)))) : null;
   return h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), near);

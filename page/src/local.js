@@ -160,6 +160,11 @@ export class LocalTables {
     return { word, tables, shared };
   }
 
+  groups({ table }) {
+    const { name, groups } = this.table(table);
+    return { table: name, groups: this.contents.tables.find((card) => card.name === name).groups, words: groups };
+  }
+
   sentences({ word, other = "", table, limit = 12, offset = 0 }) {
     const chosen = this.table(table);
     word = chosen.words[chosen.row(word)];

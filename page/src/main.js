@@ -2,7 +2,7 @@
 
 import { connect } from "./api.js";
 import { AskView } from "./ask.js";
-import { $, fill, h, number, problem, say, setLinks } from "./dom.js";
+import { $, fill, h, number, problem, say, setLinks, tellHolder } from "./dom.js";
 import { MapView, setMapLinks } from "./map/map-view.js";
 import { ScoresView } from "./scores.js";
 import { address, get, go, listen, note, VIEWS } from "./state.js";
@@ -47,8 +47,20 @@ async function start() {
     }
   };
   listen(show);
+  joinHolder();
   document.addEventListener("themechange", () => views.map.recolor());
   show(get(), null);
+}
+
+// Inside the frame of a notebook: whoever holds it is told of the word, and may choose another one.
+function joinHolder() {
+  if (parent === window) return;
+  listen((state, before) => state.word !== before.word && tellHolder({ word: state.word }));
+  addEventListener("message", ({ source, data }) => {
+    const word = data?.wordstill?.word;
+    if (source === parent && typeof word === "string" && word !== get().word) go({ word, at: "", view: get().view === "word" ? "word" : "map" });
+  });
+  tellHolder({ ready: true });
 }
 
 async function showMap(view, state, before) {

@@ -6,7 +6,7 @@ import { get } from "./state.js";
 
 const PAGE = 12;
 const BY_WORDS =
-  "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). Distil with --occurrences 50 to compare what the language model made of the two words.";
+  "One sentence with each word, paired by how alike their other words are in this table (cosine of weighted means). Tables made with --occurrences 50 compare what the language model made of the two words, if both are frequent.";
 
 export class WordView {
   constructor(api, contents) {
@@ -42,6 +42,21 @@ export class WordView {
     );
     say(`${own.word}, ${Object.keys(report.tables).length} tables`);
     this.showSentences(own.word, other, table, 0);
+    this.showSure(report, other);
+  }
+
+  // How sure the neighbors are takes a moment: it comes after them.
+  async showSure(report, other) {
+    const able = this.contents.tables.filter(({ name, has_folds: folds }) => folds && report.tables[name]);
+    if (!able.length) return;
+    const answers = await Promise.all(able.map(({ name }) => this.api.ask("sure", { word: report.tables[name].word, table: name, topn: 15 })));
+    if (get().view !== "word" || get().word !== report.word) return;
+    for (const { table, neighbors, note } of answers) {
+      const sure = new Map(neighbors.map((near) => [near.word, near]));
+      for (const near of report.tables[table].neighbors) Object.assign(near, pick(sure.get(near.word)));
+      report.tables[table].sureNote = note;
+    }
+    $("#word .tables").replaceWith(this.tables(report, other));
   }
 
   examples() {
@@ -67,6 +82,8 @@ export class WordView {
                 ],
               })
             : h("p", { class: "quiet" }, "This table does not have the word."),
+          standing?.sureNote ? h("p", { class: "quiet" }, standing.sureNote) : null,
+          standing?.neighbors.some(({ share }) => typeof share === "number") ? h("p", { class: "quiet" }, "The line is where the cosine could lie in another text of this size; the percentage is how often the word is among the nearest when the text is resampled. Words in too few folds have neither.") : null,
         ),
       ),
     );
@@ -125,5 +142,6 @@ export class WordView {
   }
 }
 
+const pick = (near) => (near ? { low: near.low, high: near.high, share: near.share } : {});
 const marked = ({ before, word, after }) => [before, h("mark", {}, word), after];
 const kwic = ({ before, word, after }) => h("li", {}, h("span", { class: "before" }, h("bdi", {}, before.trimEnd())), h("span", { class: "after" }, h("mark", {}, word), after));

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill import WordVectors
-from wordstill.analysis.opposites import LEAST_PAIRS, learn_opposites
+from wordstill.analysis.opposites import LEAST_PAIRS, NEAR, learn_opposites
 from wordstill.analysis.synonym_rules import escape, rules, write_rules
 from wordstill.analysis.synonyms import Pair, Synonyms, find_synonyms, read_review, write_review
 from wordstill.errors import DataError, UsageError
@@ -124,6 +124,7 @@ def test_the_directions_solve_the_generalized_problem():
     learned = learn_opposites(unit, opposites, synonyms)
 
     def scatter(pairs):
+        pairs = pairs[(unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1) >= NEAR]
         steps = (unit[pairs[:, 0]] - unit[pairs[:, 1]]).astype(np.float64)
         steps /= np.linalg.norm(steps, axis=1, keepdims=True)
         return steps.T @ steps / len(steps)
@@ -138,6 +139,8 @@ def test_the_directions_solve_the_generalized_problem():
 def test_too_few_pairs_teach_nothing():
     unit, opposites, synonyms = planted_opposites()
     assert learn_opposites(unit, opposites[: LEAST_PAIRS - 1], synonyms) is None
+    far = np.stack([opposites[:, 0], np.roll(opposites[:, 1], 1)], axis=1)
+    assert learn_opposites(unit, far, synonyms) is None
 
 
 def test_opposites_are_dropped_by_their_direction():

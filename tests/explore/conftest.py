@@ -13,6 +13,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.corpus import Corpus, prepare
 from wordstill.explore.library import Library
+from wordstill.vectors.folds import Folds
 
 TEXT = (
     "The old river runs past the town. People cross the river by boat.\n"
@@ -44,6 +45,26 @@ def make_table(seed: int, dim: int = 12) -> WordVectors:
     return WordVectors(words, np.array(rows, dtype=np.float32), counts=counts, provenance={"method": {"name": "test"}})
 
 
+def add_folds(table: WordVectors) -> WordVectors:
+    """Folds of two groups whose rows differ a little; rivers are of the first group, kings of the second."""
+    random, folds = np.random.default_rng(5), 8
+    noise = 0.2 * random.normal(size=(len(table), folds // 2, table.dim))
+    rows = table.matrix[:, None] + np.stack([noise, -noise], axis=2).reshape(len(table), folds, table.dim)
+    counts = np.full((len(table), folds), 10)
+    counts[:8, : folds // 2], counts[8:16, folds // 2 :] = 90, 90
+    numbers = np.divmod(np.arange(len(table) * folds), folds)
+    table.folds = Folds(
+        rows.reshape(-1, table.dim).astype(np.float32),
+        *(each.astype(np.int32) for each in numbers),
+        counts.ravel(),
+        np.repeat([0, 1], folds // 2).astype(np.int32),
+        counts.sum(axis=0),
+        ("rivers", "kings"),
+        ("documents",) * 2,
+    )
+    return table
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The prepared text."""
@@ -54,8 +75,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="session")
 def tables() -> dict[str, WordVectors]:
-    """Two tables of the same words."""
-    return {"first": make_table(0), "second": make_table(1)}
+    """Two tables of the same words, the first with folds."""
+    return {"first": add_folds(make_table(0)), "second": make_table(1)}
 
 
 @pytest.fixture(scope="session")

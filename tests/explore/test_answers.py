@@ -25,6 +25,25 @@ def test_neighbors_are_those_of_the_table_in_any_case(answers, tables):
     assert found.count == 400
 
 
+def test_how_sure_neighbors_are(answers, tables):
+    found = answers.sure("RIVER", "first", topn=5)
+    assert [near.word for near in found.neighbors] == [
+        word for word, _ in tables["first"].most_similar("river", topn=5)
+    ]
+    assert all(near.low < near.score < near.high and 0 <= near.share <= 1 for near in found.neighbors)
+    assert found.note is None
+    without = answers.sure("river", "second")
+    assert without.neighbors == [] and "--folds" in without.note
+
+
+def test_words_are_typical_of_the_group_that_uses_them_most(answers, tables):
+    found = answers.groups("first")
+    assert found.groups == ["rivers", "kings"]
+    group = dict(zip(tables["first"].words, found.words))
+    assert (group["river"], group["king"], group["dog"]) == (0, 1, -1)
+    assert set(answers.groups("second").words) == {-1}
+
+
 def test_a_word_in_every_table(answers):
     report = answers.word("dog", topn=4)
     assert set(report.tables) == {"first", "second"}

@@ -30,10 +30,11 @@ def test_components_are_those_of_a_singular_value_decomposition():
     np.testing.assert_allclose(np.abs(found), np.abs(left[:, :3] * sizes[:3]), atol=1e-4)
 
 
-def test_tsne_keeps_groups_together_and_repeats_itself(groups):
-    pytest.importorskip("openTSNE")
-    first = MapMaker(groups, None).compute("tsne")
-    again = MapMaker(groups, None).compute("tsne")
+@pytest.mark.parametrize(("method", "package", "extra"), [("tsne", "openTSNE", "explore"), ("umap", "umap", "umap")])
+def test_a_map_keeps_groups_together_and_repeats_itself(groups, method, package, extra):
+    pytest.importorskip(package, reason=f"needs the extra {extra}: pip install 'wordstill[{extra}]'")
+    first = MapMaker(groups, None).compute(method)
+    again = MapMaker(groups, None).compute(method)
     np.testing.assert_array_equal(first.places, again.places)
     distances = np.linalg.norm(first.places[:, None] - first.places[None], axis=2)
     np.fill_diagonal(distances, np.inf)

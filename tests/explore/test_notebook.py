@@ -4,8 +4,10 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from wordstill import WordVectors, evaluate
+from wordstill.errors import MissingExtra
 from wordstill.evaluation.comparison import SideBySide, agreement
 
 
@@ -41,3 +43,23 @@ def test_evaluations_and_comparisons_show_scores(tables, tmp_path):
 def test_the_page_is_one_frame(tables):
     shown = tables["first"].explore()._repr_html_()
     assert re.match(r'<iframe src="data:text/html;base64,[A-Za-z0-9+/=]+" title="wordstill"', shown)
+
+
+def test_the_page_is_a_widget_where_anywidget_is_installed(tables):
+    pytest.importorskip("anywidget", reason="needs anywidget: pip install 'wordstill[notebook]'")
+    shown = tables["first"].explore(height=300)
+    shown.word = "river"
+    assert shown.word == "river" and shown.words == []
+    data, _ = shown._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    state = shown._widget.get_state()
+    assert (state["height"], state["word"]) == (300, "river")
+    assert state["page"] in shown._repr_html_()
+
+
+def test_without_anywidget_the_page_is_a_frame(tables, monkeypatch):
+    monkeypatch.setattr("wordstill.explore.notebook.find_spec", lambda _: None)
+    shown = tables["first"].explore()
+    assert shown._repr_mimebundle_() == {}
+    with pytest.raises(MissingExtra, match=r"wordstill\[notebook\]"):
+        shown.word = "river"

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,16 @@ def test_the_map_is_drawn_without_webgl_and_words_can_be_found(tab, address):
     assert "word=river" in page.url
 
 
+def test_colors_by_group_and_how_sure_neighbors_are(tab, address):
+    page = tab.open(f"{address}/#/map?table=first&color=group")
+    page.locator("#legend").get_by_text("rivers (8)").wait_for()
+    page = tab.open(f"{address}/#/word?word=river&table=first")
+    page.locator(".neighbors .sure").first.wait_for()
+    assert page.locator(".neighbors .range").count() > 5
+    page = tab.open(f"{address}/#/map?table=second&color=group")
+    assert page.locator("#color-group").is_hidden()
+
+
 def test_the_map_moves_and_a_lasso_chooses_words(tab, address):
     page = tab.open(f"{address}/#/map?table=first")
     stage = page.locator("#stage")
@@ -233,8 +244,8 @@ def test_the_file_works_from_disk_without_a_network(browser, library, address, t
     page.locator(".neighbors li").nth(14).wait_for()
     assert page.locator(".neighbors").first.locator(".word").all_inner_texts() == expected
     page.locator(".kwic li").first.wait_for()
-    views = {"map": "#legend li", "ask?ask=compare": ".moved li", "ask?ask=arrows": ".arrow", "scores": ".set"}
-    for view, shown in views.items():
+    views = {"map?color=group&table=first": "#legend i", "ask?ask=compare": ".moved li", "ask?ask=arrows": ".arrow"}
+    for view, shown in (*views.items(), ("scores", ".set")):
         page.goto((tmp_path / "page.html").as_uri() + f"#/{view}")
         page.locator(shown).first.wait_for(state="attached")
     assert {request.partition(":")[0] for request in tab.requests} <= {"file", "about", "data", "blob"}
@@ -285,4 +296,45 @@ def test_the_page_works_in_the_frame_of_a_notebook(browser, tables, tmp_path):
     frame.locator("#map-panel .neighbors li").first.wait_for()
     frame.get_by_role("link", name="Scores").click()
     frame.get_by_text("No evaluation was found").wait_for()
+    tab.close()
+
+
+HOLDER = """
+async ([script, page]) => {
+  const listeners = new Map();
+  const values = { page, height: 600, word: "river", words: [] };
+  window.model = {
+    values,
+    get: (name) => values[name],
+    set: (name, value) => (values[name] = value),
+    on: (name, listener) => listeners.set(name, listener),
+    off: (name) => listeners.delete(name),
+    save_changes: () => (window.saved = { word: values.word, words: values.words }),
+    choose: (word) => ((values.word = word), listeners.get("change:word")()),
+  };
+  const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  widget.render({ model, el: document.body });
+}
+"""
+
+
+def test_a_widget_shares_its_word_and_its_lasso(browser, tables):
+    script = (files("wordstill.explore") / "static" / "widget.js").read_text()
+    tab = Tab(browser)
+    tab.page.goto("about:blank")
+    tab.page.evaluate(HOLDER, [script, tables["first"].explore()._address])
+    frame = tab.page.frame_locator("iframe[title=wordstill]")
+    frame.get_by_role("heading", name="river").wait_for()
+    tab.page.evaluate("model.choose('king')")
+    frame.get_by_role("heading", name="king").wait_for()
+    frame.locator("#map-panel .neighbors .word").first.click()
+    until(tab.page, "window.saved && saved.word !== 'king'")
+    frame.get_by_role("button", name="Lasso").click()
+    box = tab.page.locator("iframe").bounding_box()
+    tab.page.mouse.move(box["x"] + 330, box["y"] + 80)
+    tab.page.mouse.down()
+    for x, y in ((1000, 80), (1000, 580), (330, 580)):
+        tab.page.mouse.move(box["x"] + x, box["y"] + y, steps=4)
+    tab.page.mouse.up()
+    until(tab.page, "window.saved && saved.words.length > 0")
     tab.close()

@@ -332,9 +332,38 @@ def _targets() -> list[Target]:
             Target("uses", _make_uses, _read_uses, checked=("vectors.safetensors", "uses.jsonl")),
             Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         ]
+    if find_spec("torch") and find_spec("h5py"):
+        plain.append(Target("elmo", _make_elmo, _read_elmo))
     if find_spec("pyarrow"):
         plain += [_table("table.parquet", "parquet", seconds=30), _parquet_text()]
     return plain
+
+
+def _make_elmo(path: Path) -> None:
+    """The smallest ELMo: one filter, one highway, one layer, of zeros."""
+    import h5py
+
+    path.mkdir()
+    lstm = {"use_skip_connections": True, "projection_dim": 2, "cell_clip": 3, "proj_clip": 3, "dim": 3, "n_layers": 1}
+    characters = {"activation": "relu", "filters": [[1, 2]], "n_highway": 1, "embedding": {"dim": 1}}
+    options = {"lstm": lstm, "char_cnn": characters | {"max_characters_per_token": 5}}
+    (path / "options.json").write_text(json.dumps(options))
+    shapes = {"char_embed": (261, 1), "CNN/W_cnn_0": (1, 1, 1, 2), "CNN/b_cnn_0": (2,)}
+    for name in ("carry", "transform"):
+        shapes |= {f"CNN_high_0/W_{name}": (2, 2), f"CNN_high_0/b_{name}": (2,)}
+    shapes |= {"CNN_proj/W_proj": (2, 2), "CNN_proj/b_proj": (2,)}
+    for direction in range(2):
+        cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell0/LSTMCell"
+        shapes |= {f"{cell}/W_0": (4, 12), f"{cell}/B": (12,), f"{cell}/W_P_0": (3, 2)}
+    with h5py.File(path / "weights.hdf5", "w") as file:
+        for name, shape in shapes.items():
+            file[name] = np.zeros(shape, np.float32)
+
+
+def _read_elmo(path: Path) -> None:
+    from wordstill.teacher.loading import load_model_and_tokenizer
+
+    load_model_and_tokenizer(path)
 
 
 def _parquet_text() -> Target:

@@ -34,6 +34,16 @@ export function coloring(kind, points, { dark, lists, cluster }) {
     const palette = [muted(dark), ...(dark ? CLUSTER_DARK.slice(0, 6) : FOUND)];
     return { indices, palette, legend: lists.map(({ name }, group) => ({ color: palette[1 + (group % FOUND.length)], text: name, index: 1 + (group % FOUND.length), count: found[group] })) };
   }
+  if (kind === "group" && points.groups) {
+    const colors = dark ? CLUSTER_DARK : CLUSTER;
+    const found = points.groupNames.map(() => 0);
+    points.groups.forEach((own, point) => {
+      if (own < 0) return;
+      indices[point] = 1 + (own % colors.length);
+      found[own]++;
+    });
+    return { indices, palette: [muted(dark), ...colors], legend: points.groupNames.map((text, own) => ({ color: colors[own % colors.length], text, count: found[own] })) };
+  }
   if (kind === "cluster" && points.clusters) {
     const colors = dark ? CLUSTER_DARK : CLUSTER;
     for (let point = 0; point < count; point++) {

@@ -1,6 +1,6 @@
 // The map: points, labels, the selected word with its neighbors, pan, zoom, lasso.
 
-import { $, calm, csv, download, fill, h, number, problem, say, wordLink } from "../dom.js";
+import { $, calm, csv, download, fill, h, number, problem, say, tellHolder, wordLink } from "../dom.js";
 import { get, go, note } from "../state.js";
 import { Camera, clamp } from "./camera.js";
 import { CanvasPainter } from "./canvas-painter.js";
@@ -67,10 +67,20 @@ export class MapView {
     this.painter.setPoints(this.points);
     this.chosen = null;
     this.cluster = null;
+    await this.loadGroups(table);
     this.recolor();
     await this.select(get().word, { move: !get().at });
     this.showProgress(reply);
     this.follow(reply, started, asked);
+  }
+
+  // A text with groups: the group that uses a word most for its size.
+  async loadGroups(table) {
+    const grouped = this.contents.tables.find(({ name }) => name === table)?.groups?.length > 1;
+    $("#color-group").hidden = !grouped;
+    if (!grouped) return;
+    const { groups, words } = await this.api.ask("groups", { table });
+    Object.assign(this.points, { groups: words, groupNames: groups });
   }
 
   // While a map is computed its points move towards their places.
@@ -192,6 +202,7 @@ export class MapView {
       words.length > LISTED ? h("p", { class: "quiet" }, `and ${number(words.length - LISTED)} more; the CSV has all.`) : null,
     );
     say(`${words.length} words selected`);
+    tellHolder({ words });
   }
 
   colorChosen(words) {
@@ -231,7 +242,10 @@ export class MapView {
   showLegend() {
     const { legend, ramp } = this.colored;
     const box = $("#legend");
-    if (get().color === "list") {
+    if (get().color === "group" && this.points.groups) {
+      const rows = legend.map(({ color, text, count }) => h("li", {}, h("i", { style: { background: color } }), `${text} (${number(count)})`));
+      fill(box, rows, h("li", { class: "quiet" }, "Words that a group uses at least twice as often as the rest of the text."));
+    } else if (get().color === "list") {
       fill(
         box,
         legend.map(({ color, text, count }) => h("li", {}, h("i", { style: { background: color } }), `${text} (${number(count)})`)),
@@ -305,7 +319,7 @@ export class MapView {
       for (const { point } of this.near) labels.one(points.words[point], ...at(point), { font: NEAR_FONT, color: this.strong, halo, force: false });
     }
     const most = Math.round(((camera.width * camera.height) / 11000) * (this.selected >= 0 ? 0.5 : 1));
-    const inked = get().color === "list" || this.cluster !== null ? (point) => this.colored.indices[point] > 0 : null;
+    const inked = get().color === "list" || (get().color === "group" && points.groups) || this.cluster !== null ? (point) => this.colored.indices[point] > 0 : null;
     context.globalAlpha = this.selected >= 0 ? 0.6 : 1;
     this.shown = labels.place(points, camera, { most, font: LABEL_FONT, color: this.ink, halo, only: inked });
     context.globalAlpha = 1;
@@ -500,12 +514,26 @@ export function neighborList(neighbors, { href, enter, leave, extra }) {
         "li",
         { onmouseenter: () => enter?.(near), onmouseleave: () => leave?.(near) },
         h("span", { class: "bar", style: { width: `${clamp(near.score / top, 0, 1) * 100}%` } }),
+        range(near, top),
         h("a", { class: "word", href: linkOf(href(near)), onfocus: () => enter?.(near), onblur: () => leave?.(near) }, near.word),
         extra?.(near),
-        h("span", { class: "cosine", title: near.count === null ? "cosine" : `cosine; ${number(near.count)} times in the text` }, near.score.toFixed(2)),
+        typeof near.share !== "number" ? null : h("span", { class: `sure${near.share < 0.5 ? " doubtful" : ""}`, title: "Of resamples of the text in which it is among the nearest" }, `${Math.round(near.share * 100)} %`),
+        h("span", { class: "cosine", title: cosineTitle(near) }, near.score.toFixed(2)),
       ),
     ),
   );
+}
+
+// What the cosine could be in another text of the same size, as a line over the bar.
+function range({ low, high }, top) {
+  if (typeof low !== "number") return null;
+  const [left, right] = [low, high].map((cosine) => clamp(cosine / top, 0, 1) * 100);
+  return h("span", { class: "range", "aria-hidden": "true", style: { left: `${left}%`, width: `${right - left}%` } });
+}
+
+function cosineTitle({ count, low, high }) {
+  const parts = ["cosine", typeof low === "number" && `${low.toFixed(2)} to ${high.toFixed(2)} in another text of this size`, typeof count === "number" && `${number(count)} times in the text`];
+  return parts.filter(Boolean).join("; ");
 }
 
 function pointsOf({ words, counts, x, y, clusters, cluster_names: clusterNames }) {

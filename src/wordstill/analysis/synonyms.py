@@ -94,7 +94,7 @@ def find_synonyms(
         raise UsageError(f"threshold must be above 0 and at most 1, neighbors 1 or more; got {threshold}, {neighbors}.")
     usable = np.array([_has_letter(word) for word in table.words], dtype=np.bool_)
     pairs = _mutual(table, np.flatnonzero(usable), threshold, neighbors, progress=progress)
-    alike, apart = (_rows_of_links(table, links) for links in (lexicon, antonyms))
+    alike, apart = (rows_of_links(table, links) for links in (lexicon, antonyms))
     known = {row for part in (lexicon, relatives) if part is not None for row in _rows(table, part) if row is not None}
     apart_set = set(map(tuple, apart.tolist()))
     alike = np.array([pair for pair in alike.tolist() if tuple(pair) not in apart_set], dtype=np.int64).reshape(-1, 2)
@@ -211,7 +211,7 @@ def _mutual(
     return mutual
 
 
-def _rows_of_links(table: WordVectors, lexicon: Lexicon | None) -> Pairs:
+def rows_of_links(table: WordVectors, lexicon: Lexicon | None) -> Pairs:
     """The links of a lexicon between words of the table, the smaller row first, each once."""
     if lexicon is None:
         return np.empty((0, 2), dtype=np.int64)

@@ -26,7 +26,7 @@ from wordstill.cli import (
     train,
     transform,
 )
-from wordstill.cli.analysis import change_words, expand, norms, regress, test
+from wordstill.cli.analysis import change_words, expand, norms, regress, show_senses, test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
@@ -77,6 +77,7 @@ for name, command, examples in (
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),
     ("compare", compare.command, compare.EXAMPLES),
+    ("senses", show_senses.command, show_senses.EXAMPLES),
     ("test", test.command, test.EXAMPLES),
     ("regress", regress.command, regress.EXAMPLES),
     ("norms", norms.command, norms.EXAMPLES),

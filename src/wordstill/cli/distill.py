@@ -70,8 +70,6 @@ class OccurrenceOptions:
                 raise UsageError("How many occurrences are kept? Add --occurrences N.")
             return None
         words = () if self.occurrences_of is None else Vocabulary.read_word_list(self.occurrences_of)
-        if self.occurrences_of is not None and not words:
-            raise UsageError(f"{self.occurrences_of} names no word.")
         return OccurrenceConfig(self.occurrences, words=words, layer=self.occurrences_layer)
 
 

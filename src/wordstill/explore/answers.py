@@ -6,6 +6,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from wordstill.analysis.resampling import sure_neighbors
 from wordstill.errors import UsageError, WordstillError, unknown_name
 from wordstill.evaluation.comparison import absent_everywhere, agreement
 from wordstill.evaluation.report.published import published_for
@@ -30,20 +31,29 @@ from wordstill.explore.replies import (
     Scores,
     Sentences,
     Standing,
+    Sure,
+    SureNear,
     TableCard,
     TablesCompared,
+    TypicalGroups,
     WordReport,
 )
 from wordstill.vectors.analogies import Rule
+from wordstill.vectors.folds import group_names
 from wordstill.vectors.oov import UnknownWord, near_in_spelling
 from wordstill.vectors.search import unit_rows
 
 MOST_ANSWERS = 200
 MOST_WORDS = 200
+MOST_SURE = 50
 AXIS_CANDIDATES = 5_000
 """Words among which the ends of an axis are looked for: the most frequent ones."""
 AXIS_ENDS = 12
 MOVED_SAMPLE, MOVED_SHOWN = 500, 100
+DRAWS = 100
+"""Resamples behind how sure a neighbor is: enough for a whole percentage, few enough for an answer at once."""
+TYPICAL = 2.0
+"""How many times as often as the rest of the text a group must use a word that is typical of it."""
 
 
 class Answers:
@@ -131,6 +141,41 @@ class Answers:
         if not any(found.values()):
             raise UnknownWord(word, self.library.table("").vectors.words)
         return WordReport(word, found, shared)
+
+    def sure(self, word: str, table: str = "", topn: int = 15) -> Sure:
+        """The nearest words of a word with an interval of each, and how often it is among them in resampled text."""
+        loaded = self.library.table(table)
+        word = loaded.vectors.words[_row(loaded, word)]
+        if loaded.vectors.folds is None:
+            return Sure(loaded.name, word, [], "How sure neighbors are takes folds: wordstill distill TEXT --folds 10")
+        most = _bounded(topn, MOST_SURE)
+        try:
+            found = sure_neighbors(loaded.vectors, [word], topn=most, draws=DRAWS, seed=self.library.seed)
+        except UsageError as error:
+            return Sure(loaded.name, word, [], str(error))
+        # A word without rows by fold is the same in every resample, which says nothing about it.
+        near = [
+            SureNear(one.word, one.cosine, None, None, None)
+            if one.interval is None
+            else SureNear(one.word, one.cosine, one.interval.low, one.interval.high, one.share)
+            for one in found
+        ]
+        return Sure(loaded.name, word, near, None)
+
+    def groups(self, table: str = "") -> TypicalGroups:
+        """The group of the text that each word of the map is typical of."""
+        loaded = self.library.table(table)
+        rows, folds = loaded.maps.rows, loaded.vectors.folds
+        if folds is None or len(folds.groups) < 2:
+            return TypicalGroups(loaded.name, [], [-1] * len(rows))
+        tracked, counts = folds.verified().counts_by_group()
+        sizes = np.maximum(1, np.bincount(folds.group_of_fold, folds.sizes, len(folds.groups)))
+        # Half an occurrence for the rest, so that rare words do not stand out without end.
+        others = (counts.sum(axis=1, keepdims=True) - counts + 0.5) / (sizes.sum() - sizes)
+        times = counts / sizes / others
+        typical = np.full(len(loaded.vectors), -1)
+        typical[tracked] = np.where(times.max(axis=1) >= TYPICAL, times.argmax(axis=1), -1)
+        return TypicalGroups(loaded.name, list(folds.groups), typical[rows].tolist())
 
     def sentences(self, word: str, other: str = "", table: str = "", limit: int = 12, offset: int = 0) -> Sentences:
         """The sentences behind a word; with another word, those behind the likeness of the two."""
@@ -328,6 +373,8 @@ def _card(table: LoadedTable) -> TableCard:
         method=_name(method),
         teacher=_name(teacher),
         corpus_words=running if isinstance(running, int) else None,
+        has_folds=table.vectors.folds is not None,
+        groups=list(group_names(table.vectors)),
     )
 
 

@@ -104,7 +104,7 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
         raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
     agreed = agreement(*tables.values(), topn=topn, seed=seed)
     bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
-    return plots.bars(bars, [plots.colour(0)])
+    return plots.bars(bars, [plots.color(0)])
 
 
 def moved_figure(moved: Sequence[Moved]) -> str:

@@ -1,13 +1,18 @@
-"""The page inside a notebook: one frame that holds everything, so it works offline and in a saved notebook."""
+"""The page inside a notebook: one frame that holds everything, so it works offline and in a saved notebook.
+
+Where anywidget is installed, Python also knows what is chosen there.
+"""
 
 from __future__ import annotations
 
 import base64
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wordstill.corpus import Corpus
+from wordstill.errors import MissingExtra
 from wordstill.explore.library import Library
 from wordstill.explore.offline import make_page
 
@@ -20,6 +25,8 @@ MOST_BYTES = 8_000_000
 
 class Notebook:
     """A page that a notebook shows when it is the last line of a cell.
+
+    With the extra ``notebook``, `word` is the word that the page shows and `words` those of the lasso.
 
     Args:
         vectors: The table.
@@ -40,10 +47,39 @@ class Notebook:
         """The page, cut to the most frequent words where the whole table would be too large."""
         return make_page(self.library, MOST_BYTES)[0]
 
-    def _repr_html_(self) -> str:
+    @cached_property
+    def _widget(self) -> Any:
+        if find_spec("anywidget") is None:
+            raise MissingExtra("anywidget", "notebook", "A page that Python can follow")
+        from wordstill.explore.widget import PageWidget
+
+        return PageWidget(page=self._address, height=self.height)
+
+    @property
+    def word(self) -> str:
+        """The word that the page shows; set it to show another one."""
+        return str(self._widget.word)
+
+    @word.setter
+    def word(self, word: str) -> None:
+        self._widget.word = word
+
+    @property
+    def words(self) -> list[str]:
+        """The words that were last chosen with the lasso."""
+        return list(self._widget.words)
+
+    def _repr_mimebundle_(self, **choice: Any) -> Any:
+        """The widget; a notebook adds the frame below to it, and shows that where there is no kernel."""
+        return self._widget._repr_mimebundle_(**choice) if find_spec("anywidget") else {}
+
+    @cached_property
+    def _address(self) -> str:
         # A frame with its text in an attribute would take the notebook's address for its own, and its links with it.
-        data = base64.b64encode(self.page).decode()
+        return f"data:text/html;base64,{base64.b64encode(self.page).decode()}"
+
+    def _repr_html_(self) -> str:
         return (
-            f'<iframe src="data:text/html;base64,{data}" title="wordstill" width="100%" height="{self.height}" '
+            f'<iframe src="{self._address}" title="wordstill" width="100%" height="{self.height}" '
             'style="border:1px solid #ccc;border-radius:8px"></iframe>'
         )

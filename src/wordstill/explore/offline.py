@@ -97,13 +97,13 @@ def _page(library: Library, maps: dict[str, WordMap], lines: dict[str, Any] | No
     contents = answers.tables()
     notes = _notes(library, kept)
     cards = [
-        replace(card, words=len(rows), on_map=len(rows))
+        replace(card, words=len(rows), on_map=len(rows), has_folds=False)
         for card, rows in zip(contents.tables, (_rows(table, kept) for table in library.tables.values()))
     ]
     about = asdict(replace(contents, tables=cards, layouts=[library.method])) | {"note": " ".join(notes)}
     content = {
         "contents": about,
-        "loaded": [_words(table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
+        "loaded": [_words(answers, table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
         "lines": lines,
         "sentences_note": answers_note(library),
         "comparisons": [asdict(answers.compare(*pair)) for pair in permutations(library.tables, 2)],
@@ -121,9 +121,10 @@ def answers_note(library: Library) -> str | None:
     return "This file holds a few sentences for each word; wordstill explore shows all of them."
 
 
-def _words(table: LoadedTable, made: WordMap, rows: NDArray[np.int64]) -> dict[str, Any]:
+def _words(answers: Answers, table: LoadedTable, made: WordMap, rows: NDArray[np.int64]) -> dict[str, Any]:
     vectors = table.vectors
     places = np.searchsorted(made.rows, rows)
+    typical = answers.groups(table.name).words
     xy = np.round(made.places[places].astype(np.float64), 4)
     return {
         "name": table.name,
@@ -131,6 +132,7 @@ def _words(table: LoadedTable, made: WordMap, rows: NDArray[np.int64]) -> dict[s
         "words": [vectors.words[row] for row in rows.tolist()],
         "counts": None if vectors.counts is None else vectors.counts[rows].tolist(),
         "ranks": (rows + 1).tolist(),
+        "groups": [typical[place] for place in places.tolist()],
         "map": {
             "method": made.method,
             "x": xy[:, 0].tolist(),

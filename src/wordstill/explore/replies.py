@@ -21,6 +21,10 @@ class TableCard:
     method: str | None
     teacher: str | None
     corpus_words: int | None
+    has_folds: bool
+    """Whether it can be said how sure its neighbors are."""
+    groups: list[str]
+    """Of its text, where it was distilled by group."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,38 @@ class Standing:
     rank: int
     """1 is the first row."""
     neighbors: list[Near]
+
+
+@dataclass(frozen=True)
+class SureNear:
+    """A neighbor with what its cosine could be in another text of the same size, if it occurs in enough folds."""
+
+    word: str
+    score: float
+    low: float | None
+    high: float | None
+    share: float | None
+    """Of resamples of the text in which it is among the nearest."""
+
+
+@dataclass(frozen=True)
+class Sure:
+    """How sure the nearest words of a word are."""
+
+    table: str
+    word: str
+    neighbors: list[SureNear]
+    note: str | None
+    """Why it cannot be said, and what to do."""
+
+
+@dataclass(frozen=True)
+class TypicalGroups:
+    """For each word of the map the group that uses it most for its size, or -1 where none stands out."""
+
+    table: str
+    groups: list[str]
+    words: list[int]
 
 
 @dataclass(frozen=True)

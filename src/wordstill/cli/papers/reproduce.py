@@ -49,7 +49,7 @@ def command(
         option(
             "FILE",
             "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which are not made "
-            "without them; may be repeated.",
+            "without them; by default those of --text that are CoNLL-U. May be repeated.",
         ),
     ] = None,
     triples: Annotated[
@@ -86,6 +86,7 @@ def command(
     plan = find_plan(table)
     if not text or out is None:
         raise UsageError(f"{plan.name} needs a text and a folder: add --text FILE and --out DIR.")
+    from wordstill.corpus.conllu import is_conllu
     from wordstill.reproduction import ReproduceConfig, reproduce
     from wordstill.reproduction.reproducing import expected_seconds, open_text
     from wordstill.teacher import TeacherConfig
@@ -97,7 +98,7 @@ def command(
         baselines,
         lexicon,
         workers,
-        tuple(trees or ()),
+        tuple(trees or filter(is_conllu, text)),
         triples,
         there,
         back,

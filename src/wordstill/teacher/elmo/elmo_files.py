@@ -15,6 +15,7 @@ from torch import Tensor
 from wordstill.core.guard import reading
 from wordstill.errors import MissingExtra, TeacherError
 
+LONGEST_TOKEN = 10_000
 OPTIONS, WEIGHTS = "*options.json", "*weights.hdf5"
 CELL = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
@@ -40,9 +41,11 @@ def load_elmo(folder: Path) -> tuple[Any, Any]:
 
     with reading(options):
         config = read_options(json.loads(options.read_text(encoding="utf-8")), options)
-    model = ElmoModel(config)
     with reading(weights):
-        model.load_state_dict(read_weights(weights, config, options))
+        # Before the model is made: no size of the options is believed that the weights do not have.
+        found = read_weights(weights, config, options)
+        model = ElmoModel(config)
+        model.load_state_dict(found)
     return model, make_tokenizer()
 
 
@@ -63,8 +66,13 @@ def read_options(content: Any, where: Path) -> Any:
         raise TeacherError(f"{where}: the model reads in one direction. Expected a bidirectional one.")
     sizes = [int(size) for pair in characters["filters"] for size in pair]
     sizes += [int(lstm[name]) for name in ("projection_dim", "dim", "n_layers")]
-    if not sizes or min(sizes) < 1 or max(sizes) > 1 << 20 or int(lstm["n_layers"]) > 100:
-        raise TeacherError(f"{where}: a size is out of range: {sizes}. Expected positive numbers.")
+    longest = int(characters["max_characters_per_token"])
+    widest = max((int(width) for width, _ in characters["filters"]), default=0)
+    if min(sizes) < 1 or not max(3, widest) <= longest <= LONGEST_TOKEN:
+        raise TeacherError(
+            f"{where}: sizes of {min(sizes)} and tokens of {longest:,} characters cannot be. Expected sizes of 1 or "
+            f"more, and tokens of {max(3, widest)} to {LONGEST_TOKEN:,} characters."
+        )
     return ElmoConfig(
         filters=tuple((int(width), int(count)) for width, count in characters["filters"]),
         character_dim=int(characters["embedding"]["dim"]),

@@ -1,0 +1,326 @@
+"""Senses of words: clusters of a word's kept occurrences, in the space of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.analysis.clusters import NEEDED, divide
+from wordstill.analysis.state_map import StateMap
+from wordstill.core.progress import count_bar
+from wordstill.core.settings import SEEDS, Config, Range
+from wordstill.corpus import Corpus
+from wordstill.errors import UsageError
+from wordstill.meaning.occurrence import Occurrence
+from wordstill.vectors import WordVectors
+from wordstill.vectors.occurrences import Occurrences, WordUses
+from wordstill.vectors.search import unit_rows
+
+Floats = NDArray[np.float32]
+SEPARATOR = "|"
+"""Between a word and the name of its sense: ``bank|river``."""
+MOST_USES = 500
+"""Of more kept occurrences, so many are clustered; the others join the nearest sense."""
+CANDIDATES = 30
+LONGEST = 300
+"""Characters of a sentence that is shown, if there is one so short."""
+
+
+@dataclass(frozen=True)
+class SenseConfig(Config):
+    """When uses of a word are taken to be several senses."""
+
+    strength: Annotated[float, Range(0, 1)] = 0.7
+    """A cluster of uses is split in two if their prediction strength is so high; 1 needs perfect agreement."""
+    least: Annotated[int, Range(2)] = 5
+    """Fewest uses of a sense. What is to be split, a word or a sense, needs four times as many."""
+    most: Annotated[int, Range(1, 1_000)] = 8
+    """Most senses of a word."""
+    sharpness: Annotated[float, Range(0, 1e6)] = 50.0
+    """How surely a use in a sentence belongs to the nearest sense: what cosines are multiplied by."""
+    seed: Annotated[int, SEEDS] = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sense:
+    """One sense of a word."""
+
+    label: str
+    """``bank|river``, by a word that is nearer to it than to the other senses; the word itself if it has one sense."""
+    share: float
+    """Part of the kept uses."""
+    vector: Floats
+    """[dim] in the space of the table."""
+    uses: NDArray[np.int64]
+    """Numbers of its kept uses, the most typical first."""
+    neighbors: tuple[tuple[str, float], ...]
+    """Near words, and their cosines with the sense."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordSenses:
+    """The senses of a word, the most frequent first."""
+
+    word: str
+    kept: WordUses
+    senses: tuple[Sense, ...]
+    strength: float
+    """Prediction strength of a first split in two."""
+    enough: bool
+    """Whether there are enough uses for a claim."""
+    centroids: Floats = field(repr=False)
+    """[senses, dim] mean use of each."""
+
+    def __len__(self) -> int:
+        return len(self.senses)
+
+    def by_group(self, corpus: Corpus) -> dict[str, list[int]]:
+        """How many kept uses each sense has in each group of the text; empty where the text has no groups."""
+        if corpus.groups is None:
+            return {}
+        paragraphs = np.searchsorted(corpus.paragraphs, self.kept.sentences, side="right") - 1
+        groups = corpus.groups[paragraphs]
+        counts = [
+            np.bincount(groups[sense.uses] + 1, minlength=len(corpus.group_names) + 1)[1:] for sense in self.senses
+        ]
+        return {name: [int(count[number]) for count in counts] for number, name in enumerate(corpus.group_names)}
+
+
+@dataclass(frozen=True)
+class SenseInContext:
+    """Which sense a word has in a sentence."""
+
+    word: str
+    labels: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    vectors: Floats = field(repr=False)
+    """[senses, dim] unit vectors of the senses."""
+    deviation: Floats = field(repr=False)
+    """[dim] how this use differs from the mean of the word's uses, in the space of the table."""
+
+    @property
+    def label(self) -> str:
+        """The most probable sense."""
+        return self.labels[self.best]
+
+    @property
+    def best(self) -> int:
+        """Number of the most probable sense."""
+        return int(np.argmax(self.probabilities))
+
+    @property
+    def average(self) -> Floats:
+        """[dim] the senses' unit vectors, weighted by their probabilities."""
+        return np.array(self.probabilities, dtype=np.float32) @ self.vectors
+
+
+class Senses:
+    """Senses of the words of a table with kept occurrences.
+
+    States are mapped into the table's space by a ridge regression from the mean state of each word to its row, so
+    that senses and words can be compared. A sense's vector is the row of the word, moved by how far the mean of the
+    sense's uses is from the mean of all; so the senses' mean, weighted by their shares, is the row again.
+
+    Args:
+        table: A table that was distilled with ``--occurrences``.
+        config: When uses are split.
+
+    Raises:
+        UsageError: The table has no occurrences.
+
+    Example:
+        >>> from wordstill import WordVectors
+        >>> senses = Senses(WordVectors.load("vectors"))  # doctest: +SKIP
+        >>> [sense.label for sense in senses.of("bank").senses]  # doctest: +SKIP
+        ['bank|loan', 'bank|river']
+    """
+
+    def __init__(self, table: WordVectors, config: SenseConfig | None = None) -> None:
+        if table.occurrences is None:
+            raise UsageError(
+                "The table keeps no occurrences of its words. Distil it again with --occurrences 50 (occurrences=50)."
+            )
+        self.table, self.config = table, config or SenseConfig()
+        self.occurrences: Occurrences = table.occurrences
+
+    @cached_property
+    def map(self) -> StateMap:
+        """From states to the table's space."""
+        self.occurrences.check()
+        return StateMap.fit(self.table, self.occurrences)
+
+    def of(self, word: str) -> WordSenses:
+        """The senses of a word.
+
+        Raises:
+            UsageError: No occurrence of it was kept, or it has no row.
+        """
+        word = self.find(word) or word
+        kept, config = self.occurrences.of(word), self.config
+        uses = self.map(kept.states)
+        enough = len(kept) >= NEEDED * config.least
+        members, strength = [np.arange(len(kept))], 0.0
+        if enough:
+            found = divide(uses[:MOST_USES], config.strength, config.least, config.most, config.seed)
+            members, strength = found.members, found.strength
+        centroids = np.stack([uses[some].mean(axis=0) for some in members])
+        if len(kept) > MOST_USES:
+            nearest = (uses @ unit_rows(centroids).T).argmax(axis=1)
+            members = [np.flatnonzero(nearest == number) for number in range(len(members))]
+            centroids = np.stack([uses[some].mean(axis=0) for some in members])
+        senses = self._described(word, uses, members, centroids)
+        return WordSenses(word, kept, senses, strength, enough, centroids)
+
+    def find(self, word: str) -> str | None:
+        """The word as it stands in the table, in lower case if need be; None where it has no row or no occurrence."""
+        forms = (form for form in (word, word.lower()) if form in self.occurrences and form in self.table)
+        return next(forms, None)
+
+    def clearest(self, number: int, *, progress: bool = False) -> list[WordSenses]:
+        """The words with several senses whose first split is the most predictable."""
+        found: list[tuple[float, str]] = []
+        with count_bar("senses", len(self.occurrences.words), "words", show=progress) as bar:
+            for word in self.occurrences.words:
+                if word in self.table and len(senses := self.of(word)) > 1:
+                    found.append((-senses.strength, word))
+                bar.update(1)
+        return [self.of(word) for _, word in sorted(found)[:number]]
+
+    def _described(
+        self, word: str, uses: Floats, members: list[NDArray[np.int64]], centroids: Floats
+    ) -> tuple[Sense, ...]:
+        row = self.table.take([self.table.index(word)])[0]
+        length, overall = float(np.linalg.norm(row)), uses.mean(axis=0)
+        scale = max(float(np.linalg.norm(overall)), 1e-9)
+        moved = unit_rows(row[None]) + (centroids - overall) / scale
+        vectors = unit_rows(moved) * np.float32(length or 1.0)
+        neighbors = self._neighbors(word, vectors)
+        senses: list[Sense] = []
+        for number, some in enumerate(members):
+            label = word
+            if len(members) > 1:
+                taken = {sense.label for sense in senses}
+                names = [f"{word}{SEPARATOR}{name}" for name, _ in neighbors[number]]
+                label = next((name for name in names if name not in taken), f"{word}{SEPARATOR}{number + 1}")
+            order = np.argsort(-(uses[some] @ centroids[number]), kind="stable")
+            senses.append(Sense(label, len(some) / len(uses), vectors[number], some[order], neighbors[number]))
+        return tuple(senses)
+
+    def _neighbors(self, word: str, vectors: Floats) -> list[tuple[tuple[str, float], ...]]:
+        """Near words of each sense; of several senses, first those that are nearer to it than to the others."""
+        unit = unit_rows(vectors)
+        found = []
+        for number, near in enumerate(self.table.neighbors(vectors, CANDIDATES)):
+            named = [(other, score) for other, score in near if not _same_word(other, word)]
+            if len(vectors) > 1 and named:
+                rows = self.table.unit[[self.table.index(other) for other, _ in named]]
+                rest = np.delete(rows @ unit.T, number, axis=1).max(axis=1)
+                order = np.argsort([margin - 2 * score for margin, (_, score) in zip(rest, named)], kind="stable")
+                named = [named[place] for place in order]
+            found.append(tuple(named[:10]))
+        return found
+
+    def sentences(self, senses: WordSenses, corpus: Corpus, each: int = 1) -> list[list[Occurrence]]:
+        """For each sense its most typical sentences; those of at most 300 characters first.
+
+        Raises:
+            UsageError: The table was distilled from another text.
+        """
+        refuse_other_text(self.table, corpus)
+        found = []
+        for sense in senses.senses:
+            places = [use_in_text(corpus, senses.kept, use) for use in sense.uses[: 8 * each].tolist()]
+            places.sort(key=lambda place: len(place.text) > LONGEST)
+            distinct = list({place.text: place for place in places}.values())
+            found.append(distinct[:each])
+        return found
+
+    def make_table(self, words: Iterable[str] | None = None, *, progress: bool = False) -> WordVectors:
+        """The table with a row more for each sense of every word that has several.
+
+        Rows of words stay as they are, so everything that the table can do is unchanged.
+
+        Args:
+            words: Words whose senses are wanted; by default all whose occurrences were kept.
+            progress: Show a progress bar.
+        """
+        wanted = [self.find(word) or word for word in (self.occurrences.words if words is None else words)]
+        labels: list[str] = []
+        rows: list[Floats] = []
+        counts: list[int] = []
+        with count_bar("senses", len(wanted), "words", show=progress) as bar:
+            for word in wanted:
+                # Methods that learn leave out words that they never drew.
+                found = self.of(word) if words is not None or word in self.table else None
+                if found is not None and len(found) > 1:
+                    labels += [sense.label for sense in found.senses]
+                    rows += [sense.vector for sense in found.senses]
+                    counts += [round(sense.share * found.kept.total) for sense in found.senses]
+                bar.update(1)
+        own = self.table.take(np.arange(len(self.table)))
+        matrix = np.concatenate([own, *(row[None] for row in rows)]).astype(np.float32)
+        known = self.table.counts
+        return WordVectors(
+            [*self.table.words, *labels],
+            matrix,
+            counts=None if known is None else np.concatenate([known, np.array(counts, dtype=np.int64)]),
+            provenance={**self.table.provenance, "senses": self.facts(len(labels))},
+        )
+
+    def facts(self, rows: int) -> dict[str, Any]:
+        """How senses were found, for provenance."""
+        return {"rows": rows, "map_cosine": round(self.map.cosine, 4), **vars(self.config)}
+
+    def look_up(self, word: str, states: Floats) -> list[SenseInContext]:
+        """Which sense a word has, given its states [n, width] in n sentences; `SenseReader` takes the sentences.
+
+        Raises:
+            UsageError: No occurrence of the word was kept, or it has no row.
+        """
+        senses, uses = self.of(word), self.map(states)
+        cosines = uses @ unit_rows(senses.centroids).T
+        shares = np.array([sense.share for sense in senses.senses])
+        logits = self.config.sharpness * cosines.astype(np.float64) + np.log(shares)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        vectors = unit_rows(np.stack([sense.vector for sense in senses.senses]))
+        labels = tuple(sense.label for sense in senses.senses)
+        mean = shares.astype(np.float32) @ senses.centroids
+        return [
+            SenseInContext(senses.word, labels, tuple(row.tolist()), vectors, use - mean)
+            for row, use in zip(weights, uses)
+        ]
+
+
+def use_in_text(corpus: Corpus, kept: WordUses, number: int) -> Occurrence:
+    """A kept use in its sentence."""
+    sentence = int(kept.sentences[number])
+    paragraph = int(np.searchsorted(corpus.paragraphs, sentence, side="right")) - 1
+    found = corpus.paragraph(paragraph).sentences[sentence - int(corpus.paragraphs[paragraph])]
+    position, size = int(kept.positions[number]), int(kept.sizes[number])
+    first, last = found.words[position], found.words[position + size - 1]
+    return Occurrence(found.text, first.start - found.start, last.end - found.start)
+
+
+def refuse_other_text(table: WordVectors, corpus: Corpus) -> None:
+    """Raise if a table was not distilled from a prepared text."""
+    recorded = table.provenance.get("corpus")
+    expected = recorded.get("hash") if isinstance(recorded, dict) else None
+    if expected != corpus.hash:
+        raise UsageError(
+            f"{corpus.path} is not the text that the table was distilled from (hash {corpus.hash[:12]}, expected "
+            f"{str(expected)[:12]}). Prepare that text with the same settings, and name it with --text."
+        )
+
+
+def _same_word(other: str, word: str) -> bool:
+    """Whether two words differ by their endings only, as far as letters tell: a plural names no sense."""
+    first, second = other.lower(), word.lower()
+    common = next((place for place, pair in enumerate(zip(first, second)) if pair[0] != pair[1]), None)
+    shorter = min(len(first), len(second))
+    return common is None or common >= max(4, 0.6 * shorter)
