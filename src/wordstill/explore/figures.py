@@ -116,7 +116,7 @@ def moved_figure(moved: Sequence[Moved]) -> str:
         Bar(each.word, _hundredths(each.distance), _hundredths(each.interval.low), _hundredths(each.interval.high))
         for each in moved
     ]
-    return plots.bars(bars, [plots.colour(0)])
+    return plots.bars(bars, [plots.color(0)])
 
 
 def _hundredths(distance: float) -> float:
