@@ -1,13 +1,15 @@
 """What was done to files and runs, and how it ended: mutated files, failing system calls, random kills.
 
 Each part is written into the same JSON file as it ends, so that parts can be run on their own:
-``python -m experiments.safety fuzz --seconds 3600``, ``flips``, ``faults``, ``kills --kills 500``. With ``--add``,
-fuzzing adds its counts to those that are recorded.
+``python -m experiments.safety fuzz --seconds 3600``, ``flips``, ``faults``, ``kills --kills 500``, ``cost``. With
+``--add``, fuzzing adds its counts to those that are recorded.
 """
 
 from __future__ import annotations
 
 import argparse
+import bz2
+import hashlib
 import json
 import logging
 import re
@@ -16,10 +18,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from experiments.record import RESULTS, command_line, current_commit, machine, write_json
+from wordstill import WordVectors
 
 RESULT = RESULTS / "safety.json"
 LINE = re.compile(
@@ -30,7 +36,7 @@ LINE = re.compile(
 def main() -> None:
     """Run one part and record it."""
     parser = argparse.ArgumentParser(prog="python -m experiments.safety", description=__doc__)
-    parser.add_argument("part", choices=("fuzz", "flips", "faults", "kills"))
+    parser.add_argument("part", choices=("fuzz", "flips", "faults", "kills", "cost"))
     parser.add_argument("--seconds", type=float, default=600.0, help="of fuzzing")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--every", type=int, default=1, help="fail every so many-th call only")
@@ -98,7 +104,63 @@ def _commands(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _commands, "kills": _commands}
+class _TimedHash:
+    """SHA-256 that counts the processor time it takes."""
+
+    spent = 0.0
+
+    def __init__(self, data: Any = b"", **_: Any) -> None:
+        self._real = SHA256()
+        self.update(data)
+
+    def update(self, data: Any) -> None:
+        started = time.thread_time()
+        self._real.update(data)
+        _TimedHash.spent += time.thread_time() - started
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _cost(options: argparse.Namespace) -> dict[str, Any]:
+    """What checksums take of the processor time of a run, and of opening a table.
+
+    All SHA-256 of a run are counted, also those that name a store and a model.
+    """
+    from wordstill.corpus import prepare
+    from wordstill.corpus.sources import embedded_text
+    from wordstill.distillation import distill
+
+    hashlib.sha256 = _TimedHash  # type: ignore[assignment]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pages = bz2.decompress(embedded_text().read_bytes()).split(b"</page>")
+        (folder / "wiki.xml").write_bytes(b"</page>".join([*pages[:-1][:PAGES], pages[-1]]))
+        steps = {
+            "prepare": lambda: prepare([embedded_text()], folder / "store", workers=1),
+            "distill": lambda: distill(folder / "wiki.xml", folder / "vectors"),
+        }
+        return {"shares": {step: _share(run) for step, run in steps.items()}, "opening": _opening(folder / "table")}
+
+
+def _share(run: Callable[[], Any]) -> dict[str, float]:
+    _TimedHash.spent, started = 0.0, time.process_time()
+    run()
+    total = time.process_time() - started
+    return {"seconds": round(total, 2), "hashing": round(_TimedHash.spent, 4)}
+
+
+def _opening(path: Path) -> dict[str, float]:
+    """Processor milliseconds of opening a table of 200,000 words, and of the checksums in that; the least of ten."""
+    matrix = np.random.default_rng(0).standard_normal((WORDS, 256), dtype=np.float32)
+    WordVectors([f"word{number}" for number in range(WORDS)], matrix, counts=np.arange(WORDS, 0, -1)).save(path)
+    times = [_share(lambda: WordVectors.load(path)) for _ in range(10)]
+    return {f"{key} ms": round(1000 * min(time[key] for time in times), 2) for key in ("seconds", "hashing")}
+
+
+SHA256 = hashlib.sha256
+PAGES, WORDS = 48, 200_000
+PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _commands, "kills": _commands, "cost": _cost}
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, meaning, quality, safety, small, speed
+from experiments.pages import associations, meaning, quality, safety, scale, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -28,6 +28,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "opposites": associations.opposites,
     "meaning": meaning.page,
     "safety": safety.page,
+    "scale-simulation": scale.simulation,
     "speed": speed.page,
     "speed-summary": speed.summary,
 }

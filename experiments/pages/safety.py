@@ -60,6 +60,17 @@ def _kills(part: dict[str, Any]) -> Iterator[str]:
     yield _origin(part)
 
 
+def _cost(part: dict[str, Any]) -> Iterator[str]:
+    yield "| checksums | processor time | of which SHA-256 |"
+    yield "|---|---:|---:|"
+    for name, found in part["shares"].items():
+        yield f"| {name} | {found['seconds']:.1f} s | {100 * found['hashing'] / found['seconds']:.2f} % |"
+    opening = part["opening"]
+    yield f"| opening 200,000 words | {opening['seconds ms']:.1f} ms | {opening['hashing ms']:.1f} ms |"
+    yield ""
+    yield _origin(part)
+
+
 def _origin(part: dict[str, Any]) -> str:
     machine, runs = part["machine"], [*part.get("earlier", []), part]
     commits, seeds = (", ".join(dict.fromkeys(str(run[key]) for run in runs)) for key in ("commit", "seed"))
@@ -70,4 +81,4 @@ def _origin(part: dict[str, Any]) -> str:
     )
 
 
-PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _faults, "kills": _kills}
+PARTS = {"fuzz": _fuzz, "flips": _flips, "faults": _faults, "kills": _kills, "cost": _cost}

@@ -56,6 +56,9 @@ class Limits:
     links: int = 5_000_000
     """Links of a lexicon."""
 
+    questions: int = 1_000_000
+    """Analogy questions that the pairs of a file make, every two of a section."""
+
     dim: int = 1 << 20
     """Numbers of one vector."""
 

@@ -120,7 +120,7 @@ def agreement(
     drawn = np.sort(random.permutation(len(common))[:sample])
     rows = common[drawn]
     topn = min(topn, len(shared) - 1)
-    found = [_neighbours(side, rows, topn) for side in sides]
+    found = [_neighbors(side, rows, topn) for side in sides]
     overlaps = [len(np.intersect1d(one, other)) / topn for one, other in zip(*found)]
     pairs = rows[random.integers(0, len(rows), size=(2, RANDOM_PAIRS))]
     pairs = pairs[:, pairs[0] != pairs[1]]
@@ -138,7 +138,7 @@ def _most_common(table: WordVectors, shared: list[str]) -> NDArray[np.int64]:
     return order[:COMMON_WORDS]
 
 
-def _neighbours(unit: NDArray[np.float32], rows: NDArray[np.int64], topn: int) -> list[NDArray[np.int64]]:
+def _neighbors(unit: NDArray[np.float32], rows: NDArray[np.int64], topn: int) -> list[NDArray[np.int64]]:
     exclude = [[row] for row in rows.tolist()]
     return [found[0] for found in nearest(unit, unit[rows], topn, exclude)]
 

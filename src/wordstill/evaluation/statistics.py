@@ -134,15 +134,15 @@ def resampled_correlations(
     gold_side, model_sides = make(gold), [make(model) for model in models]
     blocks: list[Floats] = []
     for counts in _draws(len(gold), seed, resamples, cells):
-        gold_centred = gold_side.centred(counts)
-        gold_weighted = counts * gold_centred
-        gold_square = np.einsum("rp,rp->r", gold_weighted, gold_centred)
+        gold_centered = gold_side.centered(counts)
+        gold_weighted = counts * gold_centered
+        gold_square = np.einsum("rp,rp->r", gold_weighted, gold_centered)
         columns = []
         for side in model_sides:
-            centred = side.centred(counts)
-            square = np.einsum("rp,rp,rp->r", counts, centred, centred)
+            centered = side.centered(counts)
+            square = np.einsum("rp,rp,rp->r", counts, centered, centered)
             scale = np.sqrt(gold_square * square)
-            product = np.einsum("rp,rp->r", gold_weighted, centred)
+            product = np.einsum("rp,rp->r", gold_weighted, centered)
             columns.append(np.divide(product, scale, out=np.full_like(scale, np.nan), where=scale > 0))
         blocks.append(np.stack(columns, axis=1))
     return np.concatenate(blocks)
@@ -208,7 +208,7 @@ class _Ties:
         starts = np.flatnonzero(np.diff(group[order], prepend=-1))
         return cls(order, starts, group)
 
-    def centred(self, counts: Floats) -> Floats:
+    def centered(self, counts: Floats) -> Floats:
         """Mid-ranks of every pair less their mean over the resample, shape (resamples, pairs)."""
         sizes = np.add.reduceat(counts[:, self.order], self.starts, axis=1)
         middles = np.cumsum(sizes, axis=1) - sizes / 2 - len(self.order) / 2
@@ -221,7 +221,7 @@ class _Plain:
 
     values: Floats
 
-    def centred(self, counts: Floats) -> Floats:
+    def centered(self, counts: Floats) -> Floats:
         """The values less their mean over the resample, shape (resamples, pairs)."""
-        centred: Floats = self.values - (counts @ self.values / len(self.values))[:, None]
-        return centred
+        centered: Floats = self.values - (counts @ self.values / len(self.values))[:, None]
+        return centered

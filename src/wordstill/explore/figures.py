@@ -103,7 +103,7 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
         raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
     agreed = agreement(*tables.values(), topn=topn, seed=seed)
     bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
-    return plots.bars(bars, [plots.colour(0)])
+    return plots.bars(bars, [plots.color(0)])
 
 
 def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:

@@ -23,6 +23,7 @@ from wordstill.methods.sums import Accumulator, Additive, Growing, TableMaker, r
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds
+from wordstill.vectors.sentences import sif
 
 Length = Literal["sentence", "unit", "raw"]
 """``sentence``: how much a word counts in a sentence, so that a plain mean of rows is a good sentence vector;
@@ -297,8 +298,7 @@ class Method(Configurable, ABC):
         """
         counts = torch.from_numpy(self.run.vocabulary.counts)
         frequency = counts / counts.sum().clamp(min=1)
-        half = NORMED_FREQUENCY if self.normed else PLAIN_FREQUENCY
-        weights = half / (half + frequency)
+        weights: Tensor = sif(frequency, NORMED_FREQUENCY if self.normed else PLAIN_FREQUENCY)
         return weights * torch.linalg.vector_norm(vectors, dim=1).cpu() if self.normed else weights
 
     def table(

@@ -53,11 +53,6 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
     return weights
 
 
-def principal_directions(covariance: Tensor, count: int) -> Tensor:
-    """The directions [d, count] of largest variance, as `principal_axes` gives them."""
-    return principal_axes(covariance, count)[1]
-
-
 def principal_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest variances [count] and their directions [d, count], each with its largest coordinate positive.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.postprocess.base import Transform, with_matrix
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS, word_frequencies
+from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS, sif, word_frequencies
 from wordstill.vectors.table import WordVectors
 
 
@@ -38,6 +38,6 @@ class SentenceWeights(Transform):
     config: SentenceWeightsConfig
 
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        weights = self.config.smoothing / (self.config.smoothing + word_frequencies(vectors))
+        weights = sif(word_frequencies(vectors), self.config.smoothing)
         matrix = unit_rows(vectors.matrix) * weights.astype(np.float32)[:, None]
         return with_matrix(vectors, matrix).replace(provenance={LENGTHS: SENTENCE_LENGTHS})

@@ -106,11 +106,11 @@ class TeacherBackoff:
             raise UsageError("The teacher of the back-off can read none of the table's words.")
         states, vectors = states[readable], self.table.take(rows[readable]).astype(np.float64)
         inputs, outputs = states.mean(axis=0), vectors.mean(axis=0)
-        centred = states - inputs
-        covariance = centred.T @ centred
+        centered = states - inputs
+        covariance = centered.T @ centered
         strength = RIDGE * np.trace(covariance) / len(covariance) + np.finfo(np.float64).tiny
         covariance[np.diag_indices_from(covariance)] += strength
-        weights = np.linalg.solve(covariance, centred.T @ (vectors - outputs))
+        weights = np.linalg.solve(covariance, centered.T @ (vectors - outputs))
         self._map = {"weights": weights, "inputs": inputs, "outputs": outputs}
 
     def _read(self, words: Sequence[str]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,8 +188,13 @@ def sif_weights(frequencies: Floats, rows: NDArray[np.int64], smoothing: float) 
     inside = rows != NO_ROW
     frequency = np.full(len(rows), frequencies.min(initial=1.0))
     frequency[inside] = frequencies[rows[inside]]
-    weights: Floats = smoothing / (smoothing + frequency)
+    weights: Floats = sif(frequency, smoothing)
     return weights
+
+
+def sif(frequency: Any, smoothing: float) -> Any:
+    """[words] the weights a / (a + p) by the share p of each word in the text; an array or a tensor."""
+    return smoothing / (smoothing + frequency)
 
 
 def weighted_means(

@@ -126,7 +126,7 @@ def test_relations_that_a_table_lacks(random_vectors):
 
 def test_drawings_of_odd_values():
     drawings = [
-        plots.bars([plots.Bar("a<b", -5.0, -9.0, 3.0), plots.Bar("none", 0.0)], [plots.colour(0)]),
+        plots.bars([plots.Bar("a<b", -5.0, -9.0, 3.0), plots.Bar("none", 0.0)], [plots.color(0)]),
         plots.curves([Curve("only", ((1000.0, 5.0), (2000.0, 5.0)))]),
         plots.scatter([(plots.Point("a", 0, 0), plots.Point("b", 0, 0))]),
     ]
@@ -148,7 +148,7 @@ def test_labels_of_a_curve_are_round_and_apart():
 
 
 def test_intervals_below_zero_stay_right_of_the_labels():
-    drawn = plots.bars([plots.Bar("a table", 2.0, -40.0, 44.0)], [plots.colour(0)])
+    drawn = plots.bars([plots.Bar("a table", 2.0, -40.0, 44.0)], [plots.color(0)])
     label_end = float(re.search(r'<text x="([\d.]+)"', drawn)[1])
     starts = [float(x) for x in re.findall(r'<line x1="([-\d.]+)"', drawn)]
     assert min(starts) > label_end

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.limits import Limits
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, split_fields
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
@@ -88,6 +89,8 @@ def _of_pairs(path: Path, lines: Iterable[tuple[str, str]]) -> Questions:
             continue
         first, second = exactly(line.split(), 2, "pairs of two words, as in the other lines", place)
         pairs.setdefault(section, []).append((first, second.partition("/")[0]))
+    questions = sum(len(found) * (len(found) - 1) for found in pairs.values())
+    Limits.chosen().refuse("questions", questions, f"{path}: its pairs make", "questions")
     return _collect(
         [(name, (*one, *other)) for name, found in pairs.items() for one, other in permutations(found, 2)], path
     )

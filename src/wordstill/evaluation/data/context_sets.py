@@ -168,12 +168,12 @@ Lexicon = dict[str, tuple[str, ...]]
 def read_lexicon(path: Path) -> Lexicon:
     """``word neighbour neighbour …`` on each line; an entry may have no neighbours.
 
-    A word that stands on several lines keeps the neighbours of all of them.
+    A word that stands on several lines keeps the neighbors of all of them.
     """
     entries: Lexicon = {}
     for _, line in filled_lines(path):
-        word, *neighbours = line.split()
-        entries[word] = tuple(dict.fromkeys((*entries.get(word, ()), *neighbours)))
+        word, *neighbors = line.split()
+        entries[word] = tuple(dict.fromkeys((*entries.get(word, ()), *neighbors)))
     if not entries:
         raise DataError(f"{path} holds no entries. Expected lines of 'word neighbour …'.")
     return entries

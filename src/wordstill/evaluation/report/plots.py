@@ -30,7 +30,7 @@ TURN, TILT = 32.0, 24.0
 """From where a figure in space is seen, in degrees."""
 ONE_THOUSAND = 1000
 DARK = 0.55
-"""Share of a colour from which on text on it is white."""
+"""Share of a color from which on text on it is white."""
 
 
 class Bar(NamedTuple):
@@ -43,12 +43,12 @@ class Bar(NamedTuple):
     published: bool = False
 
 
-def colour(number: int) -> str:
-    """The colour of the table of that number."""
+def color(number: int) -> str:
+    """The color of the table of that number."""
     return COLOURS[number % len(COLOURS)]
 
 
-def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> str:
+def bars(items: Sequence[Bar], colors: Sequence[str], *, width: int = 720) -> str:
     """Horizontal bars with intervals; published ones are grey."""
     left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
     row, top = 22, 6
@@ -62,7 +62,7 @@ def bars(items: Sequence[Bar], colours: Sequence[str], *, width: int = 720) -> s
         middle = top + row * number + row / 2
         end = zero + item.value * scale
         start, stop = sorted((zero, end))
-        fill = GREY if item.published else colours[number % len(colours)]
+        fill = GREY if item.published else colors[number % len(colors)]
         parts.append(_text(left - 8, middle + 4, item.label, anchor="end"))
         parts.append(
             f'<rect x="{start:.1f}" y="{middle - 7:.1f}" width="{max(stop - start, 0.5):.1f}" height="14" '
@@ -105,10 +105,10 @@ def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720
     for number, line in enumerate(lines):
         spots = [place(x, y) for x, y in line.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(number)}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour(number)}"/>' for x, y in spots]
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color(number)}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color(number)}"/>' for x, y in spots]
         key = top + 18 * number + 8
-        parts += [_line(right + 14, key, right + 34, key, colour(number), 3), _text(right + 40, key + 4, line.label)]
+        parts += [_line(right + 14, key, right + 34, key, color(number), 3), _text(right + 40, key + 4, line.label)]
     return _svg(width, height, parts)
 
 
@@ -128,7 +128,7 @@ def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: i
         parts.append(_line(*place(first), *place(second), "#b0bec5"))
         for number, point in enumerate((first, second)):
             x, y = place(point)
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(number)}"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color(number)}"/>')
             parts.append(_text(x + 6, y + 4, point.label))
     return _svg(width, height, parts)
 
@@ -161,7 +161,7 @@ def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats, *, width: int =
         for side, row in enumerate(rows):
             x, y = place(turned[row])
             solid = 0.45 + 0.55 * float(depth[row])
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(side)}" fill-opacity="{solid:.2f}"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color(side)}" fill-opacity="{solid:.2f}"/>')
     words = [word for pair in pairs for word in pair]
     return _svg(width, height, parts + _labels(words, [place(point) for point in turned]))
 
@@ -196,7 +196,7 @@ def word_map(
     dots = []
     for point, group in reversed(list(zip(points, groups))):
         x, y = place(point)
-        fill = GREY if group < 0 else colour(group)
+        fill = GREY if group < 0 else color(group)
         dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.8"/>')
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []
@@ -227,7 +227,7 @@ def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
         )
         for column in range(len(words)):
             value = float(values[row, column])
-            fill = colour(0) if value >= 0 else colour(1)
+            fill = color(0) if value >= 0 else color(1)
             x, y = left + column * cell, top + row * cell
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell - 1}" height="{cell - 1}" fill="{fill}" '
@@ -248,12 +248,12 @@ def group_map(
     places = neighborhoods(vectors[words].astype(np.float64), 2, seed)
     low, high = places.min(axis=0), places.max(axis=0)
     placed = ((places - low) / np.maximum(high - low, 1e-9) * [width - 120, height - 70] + [30, 24]).tolist()
-    colours = [colour(number) for number, group in enumerate(known.values()) for _ in group]
-    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}"/>' for (x, y), fill in zip(placed, colours)]
+    colors = [color(number) for number, group in enumerate(known.values()) for _ in group]
+    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}"/>' for (x, y), fill in zip(placed, colors)]
     parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fff"/>', *_labels(words, placed), *dots]
     for number, name in enumerate(known):
         left = 20 + number * (width - 40) / len(known)
-        parts.append(f'<circle cx="{left:.1f}" cy="{height - 16}" r="5" fill="{colour(number)}"/>')
+        parts.append(f'<circle cx="{left:.1f}" cy="{height - 16}" r="5" fill="{color(number)}"/>')
         parts.append(_text(left + 9, height - 12, name))
     return _svg(width, height, parts)
 

@@ -140,8 +140,8 @@ def neighborhoods(rows: Floats, dimensions: int, seed: int) -> Floats:
 
 def _principal(rows: Floats, dimensions: int) -> Floats:
     """The first principal components, each with its largest part positive; shape (words, dimensions)."""
-    centred = rows - rows.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    centered = rows - rows.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
     places = np.zeros((len(rows), dimensions))
     kept = min(dimensions, len(sizes))
     places[:, :kept] = left[:, :kept] * sizes[:kept]

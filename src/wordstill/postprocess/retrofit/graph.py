@@ -76,7 +76,7 @@ class LinkDistances:
 
     Each link is stored from both ends; from the node with the smaller number it leads to a *later* neighbour.
     Nodes move one after the other by number, or all at once. One after the other, a node sees its later
-    neighbours at their positions of the last pass. So only distances to earlier neighbours are computed when
+    neighbors at their positions of the last pass. So only distances to earlier neighbors are computed when
     it moves; those to later ones follow after the pass.
     """
 
@@ -119,16 +119,16 @@ class LinkDistances:
     def _mirror(self) -> None:
         self._squared[self._earlier] = self._squared[self._later]
 
-    def _compute_all(self, numbers: NDArray[np.int64], centres: Floats, neighbours: Floats) -> None:
+    def _compute_all(self, numbers: NDArray[np.int64], centers: Floats, neighbors: Floats) -> None:
         parts = range(0, len(numbers), LINKS_AT_ONCE * BLOCKS_PER_TASK)
         blocks = [numbers[start : start + parts.step] for start in parts]
-        list(self._pool.map(partial(self._compute, centres, neighbours), blocks))
+        list(self._pool.map(partial(self._compute, centers, neighbors), blocks))
 
-    def _compute(self, centres: Floats, neighbours: Floats, numbers: NDArray[np.int64]) -> None:
+    def _compute(self, centers: Floats, neighbors: Floats, numbers: NDArray[np.int64]) -> None:
         for start in range(0, len(numbers), LINKS_AT_ONCE):
             block = numbers[start : start + LINKS_AT_ONCE]
-            between = np.take(centres, self._rows[block], axis=0)
-            between -= np.take(neighbours, self._columns[block], axis=0)
+            between = np.take(centers, self._rows[block], axis=0)
+            between -= np.take(neighbors, self._columns[block], axis=0)
             self._squared[block] = np.einsum("ij,ij->i", between, between)
 
 

@@ -1,6 +1,6 @@
 """Relaxation of a graph: pass by pass, each node moves towards its neighbours, as sparse products.
 
-A rule gives each node i weights over its neighbours, and the node moves to
+A rule gives each node i weights over its neighbors, and the node moves to
 
     q_i = (hold q'_i + pull sum_j w_ij q_j) / scale_i
 
@@ -89,13 +89,13 @@ def relax(original: Floats, weights: Csr, rule: Rule, *, passes: int, order: Ord
 def in_row_order(weights: Csr) -> list[NDArray[np.int64]]:
     """Groups of nodes that can move at once with the same result as one after the other in row order.
 
-    A node comes one group after the last of the neighbours before it in row order. So no two nodes of a group
-    are neighbours, and each node sees exactly the neighbours before it moved.
+    A node comes one group after the last of the neighbors before it in row order. So no two nodes of a group
+    are neighbors, and each node sees exactly the neighbors before it moved.
     """
-    starts, neighbours = weights.indptr.tolist(), weights.indices.tolist()
+    starts, neighbors = weights.indptr.tolist(), weights.indices.tolist()
     level = [0] * weights.shape[0]
     for node in range(len(level)):
-        before = [level[other] for other in neighbours[starts[node] : starts[node + 1]] if other < node]
+        before = [level[other] for other in neighbors[starts[node] : starts[node + 1]] if other < node]
         level[node] = max(before, default=-1) + 1
     levels = np.array(level)
     nodes = np.argsort(levels, kind="stable")
