@@ -152,6 +152,16 @@ def command(
             "N", "With --development: stop after N epochs without improvement; by default 1.", panel=LEARNING, min=1
         ),
     ] = None,
+    seeds: Annotated[
+        int,
+        option(
+            "N",
+            "Tables of each method that learns, with N seeds from --seed on, from one pass; wordstill evaluate then "
+            "shows their mean and spread.",
+            panel=LEARNING,
+            min=1,
+        ),
+    ] = 1,
     score_every: Annotated[
         str | None,
         option(
@@ -217,6 +227,7 @@ def command(
         batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
+        seeds=seeds,
         snapshots=() if snapshots is None else read_sizes(snapshots),
         occurrences=kept.config(),
         checkpoint_seconds=60 * checkpoint_minutes,
