@@ -31,11 +31,12 @@ def _calibration(record: dict[str, Any]) -> Iterator[str]:
             f"| {held['held']:.1%} | {_shares(held['held_by_frequency'])} |"
         )
     yield ""
-    found = next(iter(record["folds"].values()))
+    compared = sum(each["p"]["compared"] for each in record["folds"].values())
+    held = sum(each["intervals"]["intervals"] for each in record["folds"].values())
     false = sum(each["p"]["q_below_0.05"] for each in record["folds"].values())
     yield (
-        f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {found['p']['compared']:,} p-values "
-        f"and {found['intervals']['intervals']:,} intervals in each row; {false} words with q < 0.05. {_origin(record)}"
+        f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {compared:,} p-values and {held:,} "
+        f"intervals in all; {false} words with q < 0.05. {_origin(record)}"
     )
 
 
