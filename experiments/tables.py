@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, meaning, quality, safety, scale, small, speed
+from experiments.pages import associations, change, meaning, quality, safety, scale, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -25,6 +25,8 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "small-tables": small.small_tables,
     "unseen-words": small.unseen_words,
     "associations": associations.page,
+    "calibration": change.calibration,
+    "planted-change": change.planted,
     "opposites": associations.opposites,
     "meaning": meaning.page,
     "safety": safety.page,

@@ -42,7 +42,8 @@ Inputs = Annotated[
     list[str],
     argument(
         "INPUT",
-        "Text, JSONL, CSV, CoNLL-U, Parquet or MediaWiki files, also compressed; folders, globs; - for standard input.",
+        "Text, JSONL, CSV, CoNLL-U, Parquet or MediaWiki files, also compressed; folders, globs or addresses such as "
+        "s3://bucket/*.txt; - for the standard input.",
     ),
 ]
 NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]
