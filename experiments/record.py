@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -43,6 +45,37 @@ def command_line(module: str, arguments: Sequence[str]) -> str:
             kept.append(_without_folders(word))
         skip = word in OMITTED_OPTIONS
     return shlex.join(["python", "-m", module, *kept])
+
+
+def table_parser(module: str, description: str | None, folder: str) -> argparse.ArgumentParser:
+    """What every experiment on one table asks for: the table, and the name, title and place of the result."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}", description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("vectors", type=Path, help="the table")
+    parser.add_argument("--name", required=True, help="name of the result")
+    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser.add_argument("--out", type=Path, default=RESULTS / folder, help="folder of the result")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
+    return parser
+
+
+def origin(module: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Title, command, commit and hardware of such an experiment."""
+    return {
+        "title": options.title,
+        "command": command_line(module, sys.argv[1:]),
+        "commit": options.commit or current_commit(),
+        "hardware": device_name(),
+    }
+
+
+def lexicon_folder(parser: argparse.ArgumentParser) -> Path:
+    """Where the lexicons are."""
+    data = os.environ.get("WORDSTILL_DATA")
+    if not data:
+        parser.error("set WORDSTILL_DATA to the folder with the lexicons and the data sets")
+    return Path(data) / "lexicons"
 
 
 def current_command(recorded: str) -> str:

@@ -125,11 +125,12 @@ class _TimedHash:
 def _cost(options: argparse.Namespace) -> dict[str, Any]:
     """What checksums take of the processor time of a run, and of opening a table.
 
-    All SHA-256 of a run are counted, also those that name a store and a model.
+    All SHA-256 of a run are counted, also those that name a store, and a model by its weights: a run loads one too.
     """
     from wordstill.corpus import prepare
     from wordstill.corpus.sources import embedded_text
-    from wordstill.distillation import distill
+    from wordstill.distillation import DistillConfig, distill
+    from wordstill.teacher import Teacher
 
     hashlib.sha256 = _TimedHash  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as name:
@@ -137,6 +138,7 @@ def _cost(options: argparse.Namespace) -> dict[str, Any]:
         pages = bz2.decompress(embedded_text().read_bytes()).split(b"</page>")
         (folder / "wiki.xml").write_bytes(b"</page>".join([*pages[:-1][:PAGES], pages[-1]]))
         steps = {
+            "loading the model": lambda: Teacher.from_config(DistillConfig().teacher),
             "prepare": lambda: prepare([embedded_text()], folder / "store", workers=1),
             "distill": lambda: distill(folder / "wiki.xml", folder / "vectors"),
         }

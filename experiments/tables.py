@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, meaning, quality, safety, senses, small, speed
+from experiments.pages import associations, change, meaning, quality, safety, scale, senses, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -25,10 +25,13 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "small-tables": small.small_tables,
     "unseen-words": small.unseen_words,
     "associations": associations.page,
+    "calibration": change.calibration,
+    "planted-change": change.planted,
     "opposites": associations.opposites,
     "meaning": meaning.page,
     "senses": senses.page,
     "safety": safety.page,
+    "scale-simulation": scale.simulation,
     "speed": speed.page,
     "speed-summary": speed.summary,
 }

@@ -33,7 +33,9 @@ def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
                 assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], page.name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/python.md", "docs/associations.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/guide.md", "docs/python.md", "docs/associations.md", "docs/change.md"]
+)
 def test_python_examples_run(name, tmp_path):
     (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
     script = "\n".join(python_blocks(name))

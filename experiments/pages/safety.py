@@ -64,7 +64,8 @@ def _cost(part: dict[str, Any]) -> Iterator[str]:
     yield "| checksums | processor time | of which SHA-256 |"
     yield "|---|---:|---:|"
     for name, found in part["shares"].items():
-        yield f"| {name} | {found['seconds']:.1f} s | {100 * found['hashing'] / found['seconds']:.2f} % |"
+        share = 100 * found["hashing"] / found["seconds"]
+        yield f"| {name} | {found['seconds']:.2f} s | {1000 * found['hashing']:.1f} ms, {share:.2f} % |"
     opening = part["opening"]
     yield f"| opening 200,000 words | {opening['seconds ms']:.1f} ms | {opening['hashing ms']:.1f} ms |"
     yield ""

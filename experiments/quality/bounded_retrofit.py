@@ -10,8 +10,6 @@ every second pair, every second question. The result is results/bounded-retrofit
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from experiments.quality.retrofit import development, halves
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import lexicon_folder, origin, table_parser, write_json
 from wordstill.evaluation.tasks.analogy import AnalogyTask
 from wordstill.postprocess import Pipeline
 from wordstill.postprocess.retrofit import CounterFit, CounterFitConfig, Lexicon, open_lexicon, retrofitter
@@ -38,15 +36,7 @@ def main() -> None:
     options = arguments()
     table = WordVectors.load(options.vectors)
     plain = scores_of(table)
-    facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-        "words": len(table),
-        "plain": plain,
-        "rows": [],
-    }
+    facts = {**origin(MODULE, options), "words": len(table), "plain": plain, "rows": []}
     for label, steps in chains(options):
         tried = []
         for bound in BOUNDS:
@@ -58,20 +48,10 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("vectors", type=Path, help="the table")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser = table_parser(MODULE, __doc__, "bounded-retrofit")
     parser.add_argument("--wordnet", type=Path, help="folder of a WordNet database, for synonyms and antonyms")
-    parser.add_argument("--out", type=Path, default=RESULTS / "bounded-retrofit", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
-    data = os.environ.get("WORDSTILL_DATA")
-    if not data:
-        parser.error("set WORDSTILL_DATA to the folder with the lexicons and the data sets")
-    options.lexicons = Path(data) / "lexicons"
+    options.lexicons = lexicon_folder(parser)
     return options
 
 

@@ -11,8 +11,6 @@ into results.md.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import lexicon_folder, origin, table_parser, write_json
 from wordstill.evaluation import SimilarityTask, evaluate
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.statistics import spearman
@@ -52,13 +50,7 @@ class Made:
 def main() -> None:
     """Measure, and write the result."""
     options = arguments()
-    facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-        "rows": [],
-    }
+    facts = {**origin(MODULE, options), "rows": []}
     path = options.out / f"{options.name}.json"
     for made in everything(WordVectors.load(options.vectors), options):
         facts["rows"].append(row_of(made))
@@ -69,21 +61,11 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("vectors", type=Path, help="the table")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser = table_parser(MODULE, __doc__, "retrofit")
     parser.add_argument("--label", default="still", help="what the table is called")
     parser.add_argument("--wordnet", type=Path, help="folder of a WordNet database, for antonyms")
-    parser.add_argument("--out", type=Path, default=RESULTS / "retrofit", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
-    data = os.environ.get("WORDSTILL_DATA")
-    if not data:
-        parser.error("set WORDSTILL_DATA to the folder with the lexicons and the data sets")
-    options.lexicons = Path(data) / "lexicons"
+    options.lexicons = lexicon_folder(parser)
     return options
 
 

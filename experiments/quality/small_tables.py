@@ -10,7 +10,6 @@ those that keep every pair. The result is results/small-tables/NAME.json.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from experiments.quality.retrofit import development, halves
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, table_parser, write_json
 from wordstill.evaluation import SimilarityTask
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.postprocess import Pipeline
@@ -56,15 +55,7 @@ def main() -> None:
     """Measure, and write the result."""
     options = arguments()
     table = WordVectors.load(options.vectors)
-    facts: dict[str, Any] = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-        "words": len(table),
-        "dim": table.dim,
-        "rows": [],
-    }
+    facts: dict[str, Any] = {**origin(MODULE, options), "words": len(table), "dim": table.dim, "rows": []}
     for chain in options.chain or CHAINS:
         facts["rows"].append(row_of(table, chain))
         facts["chosen"] = chosen(facts["rows"])
@@ -74,17 +65,10 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("vectors", type=Path, help="the table")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser = table_parser(MODULE, __doc__, "small-tables")
     parser.add_argument(
         "--chain", action="append", help="transforms to try, instead of the usual ones; may be repeated"
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "small-tables", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser.parse_args()
 
 

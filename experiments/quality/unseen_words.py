@@ -11,16 +11,14 @@ results/unseen-words/NAME.json.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, table_parser, write_json
 from wordstill.evaluation import SimilarityTask
 from wordstill.evaluation.statistics import spearman
 from wordstill.formats.floret import FloretTable
@@ -52,16 +50,7 @@ def main() -> None:
     """Measure, and write the result."""
     options = arguments()
     table = WordVectors.load(options.vectors)
-    facts: dict[str, Any] = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-        "seed": SEED,
-        "words": len(table),
-        "dim": table.dim,
-        "rows": [],
-    }
+    facts: dict[str, Any] = {**origin(MODULE, options), "seed": SEED, "words": len(table), "dim": table.dim, "rows": []}
     for label in [*SETTINGS, "ngrams", "spelling", *(["teacher"] if options.teacher else [])]:
         row: dict[str, Any] = {"label": label, **held_out(table, label, options.teacher)}
         if label in options.rare_words:
@@ -76,15 +65,8 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("vectors", type=Path, help="the table, with counts")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser = table_parser(MODULE, __doc__, "unseen-words")
     parser.add_argument("--teacher", help="model for the policy that reads words with it")
-    parser.add_argument("--out", type=Path, default=RESULTS / "unseen-words", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.rare_words = ("subwords", "subwords:kind=floret", "ngrams", "spelling", "teacher")
     return options

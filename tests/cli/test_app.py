@@ -13,6 +13,7 @@ import wordstill.teacher
 from wordstill.cli import distill, evaluate, info, options, prepare, query, train
 from wordstill.cli.analysis import expand, norms, regress, test
 from wordstill.cli.app import GPU_MEMORY
+from wordstill.scale import ScaleConfig
 
 COMMANDS = {
     "prepare": prepare,
@@ -108,7 +109,7 @@ def test_distill_defaults_are_those_of_the_library(monkeypatch, cli, tmp_path):
     given = []
     monkeypatch.setattr("wordstill.cli.distill.show_dry_run", lambda *arguments: given.append(arguments))
     assert cli("distill", "text.txt", "--out", tmp_path / "vectors", "--dry-run").code == 0
-    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.DistillConfig(), None)]
+    assert given == [(["text.txt"], tmp_path / "vectors", wordstill.distillation.DistillConfig(), None, ScaleConfig())]
 
 
 def test_without_torch_distill_says_what_to_install(start, tmp_path):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from wordstill.cli.meaning.meaning_use import DEFAULT_KIND
+from wordstill.core.resume import locked
 from wordstill.meaning import Occurrence, OccurrenceStore, Triple
 from wordstill.meaning import encoder as library
 from wordstill.meaning.triples import write_triples
@@ -277,8 +278,7 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     assert stopped.code == 130
     command = shlex.split(stopped.err.splitlines()[-1])
     assert command == ["wordstill", *map(str, train)]
-    with monkeypatch.context() as patch:
-        patch.setattr("wordstill.core.resume._taken", lambda _: False)
+    with locked(tmp_path / "meaning.partial", tmp_path / "meaning"):
         refused = cli(*train)
     assert refused.code == 2 and "Another run is writing" in refused.err
     resumed = cli(*command[1:])

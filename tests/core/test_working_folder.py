@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.core.resume import CHECKPOINT, LOCK_FILE, SETTINGS, keep_record, working_folder
+from wordstill.core.resume import CHECKPOINT, LOCK_FILE, SETTINGS, keep_record, locked, working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 
 
@@ -180,10 +180,10 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_run_under_way_is_left_alone(out, monkeypatch, overwrite):
+def test_a_run_under_way_is_left_alone(out, overwrite):
     left = stopped(out)
-    monkeypatch.setattr("wordstill.core.resume._taken", lambda _: False)
     with (
+        locked(left.parent, out),
         pytest.raises(UsageError, match="Another run is writing"),
         working_folder(out, "work", {"seed": 0}, overwrite=overwrite),
     ):

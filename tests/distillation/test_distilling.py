@@ -387,3 +387,17 @@ def test_the_usual_settings_are_arguments(short_text, config):
     assert single.provenance["vocabulary"]["key"] == "none"
     with pytest.raises(UsageError, match=r"min_count= and seed= cannot be combined with config="):
         distill(short_text, min_count=2, seed=1, config=config)
+
+
+def test_several_seeds_from_one_pass(store, config):
+    learner = "x2static:preset=paper,subsample=0"
+    several = replace(config, methods=("ase", learner), seed=3, seeds=2)
+    tables = distill(store, config=several)
+    (label,) = distill(store, config=replace(several, methods=(learner,), seeds=1))
+    assert list(tables) == ["ase", f"{label}-seed-3", f"{label}-seed-4"]
+    alone = distill(store, config=replace(several, seeds=1))
+    assert np.array_equal(tables[f"{label}-seed-3"].matrix, alone[label].matrix)
+    assert not np.allclose(tables[f"{label}-seed-4"].matrix, alone[label].matrix)
+    assert [tables[name].provenance["seed"] for name in tables] == [3, 3, 4]
+    with pytest.raises(UsageError, match="ase draws no random numbers"):
+        replace(config, methods=("ase",), seeds=2)

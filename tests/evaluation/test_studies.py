@@ -11,7 +11,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation import Evaluation, Protocol, evaluate
 from wordstill.evaluation.report.tables import layer_rows
 from wordstill.evaluation.result import TableFacts
-from wordstill.evaluation.studies import layer_study, learning_curves, training_curves
+from wordstill.evaluation.studies import layer_study, learning_curves, over_seeds, training_curves
 from wordstill.vectors import WordVectors
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -198,13 +198,29 @@ def test_layers_of_another_origin_are_not_studied_together(sets, facts):
 
 
 def test_facts_of_tables():
-    assert TableFacts.of(table(0, 2, 99)) == (60, 12, "ase.v1", 2, 99, None, None, {})
+    assert TableFacts.of(table(0, 2, 99)) == (60, 12, "ase.v1", 2, 99, None, None, {}, None)
     full = table(0, 2, 99, teacher="bert", unit="sentence", context="max")
-    assert TableFacts.of(full) == (60, 12, "ase.v1", 2, 99, "bert", "sentence", {"context": "max"})
+    assert TableFacts.of(full) == (60, 12, "ase.v1", 2, 99, "bert", "sentence", {"context": "max"}, None)
     plain = WordVectors(["a"], np.ones((1, 2), dtype=np.float32), provenance={"method": "made by hand"})
-    assert TableFacts.of(plain) == (1, 2, None, None, None, None, None, {})
+    assert TableFacts.of(plain) == (1, 2, None, None, None, None, None, {}, None)
 
 
 def test_nothing_to_study():
     with pytest.raises(DataError, match="got 0"):
         layer_study(Evaluation({}, Protocol("p"), 0))
+
+
+def test_tables_of_several_seeds_have_a_mean_and_a_spread(sets):
+    def seeded(seed: int, **settings: object) -> WordVectors:
+        made = table(1.0, words=1_000, seed=seed, **settings)
+        return made.replace(provenance={**made.provenance, "seed": seed})
+
+    tables = {f"x2static-seed-{seed}": seeded(seed) for seed in range(3)} | {"alone": seeded(0, rate=2.0)}
+    evaluation = evaluate(tables, sets[:1])
+    (found,) = over_seeds(evaluation)
+    values = [evaluation.scores[name][sets[0]].value for name in list(tables)[:3]]
+    assert (found.label, found.dataset, found.tables) == ("x2static", sets[0], 3)
+    assert (found.mean, found.deviation) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+    # The 95 % point of Student's t with two degrees of freedom.
+    assert found.interval.high - found.mean == pytest.approx(4.302653 * found.deviation / 3**0.5, rel=1e-5)
+    assert over_seeds(evaluate({"same": seeded(1), "again": seeded(1)}, sets[:1])) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
-from wordstill.explore.concordance import Concordance
+from wordstill.analysis.concordance import Concordance
 from wordstill.vectors.occurrences import Occurrences
 
 

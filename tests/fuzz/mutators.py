@@ -54,7 +54,7 @@ def mutate(data: bytes, name: str, chance: random.Random) -> bytes:
     kinds = [_bytes, _bytes, _bytes, _numbers]
     if name.endswith((".json", ".jsonl", ".cfg")):
         kinds += [_json, _json]
-    if name.endswith(".safetensors") or name in ("checkpoint", "learnt", "words"):
+    if name.endswith(".safetensors") or name in ("checkpoint", "learnt", "words", "part"):
         kinds += [_header, _header]
     if name.endswith(".kv"):
         kinds += [_pickle, _pickle]

@@ -256,6 +256,42 @@ def _read_triples(path: Path) -> None:
         triple.shown()
 
 
+def _make_part(path: Path) -> None:
+    from wordstill.scale.part_files import Part
+
+    Part({"still": {"sums": TABLE.matrix, "sparse": np.eye(7, 4, dtype=np.float32)}}, cut=2).write(path)
+
+
+def _read_part(path: Path) -> str:
+    from wordstill.scale.part_files import Part
+
+    part, facts = Part.read(path)
+    return digest(facts, part.cut, *(part.states["still"][name] for name in ("sums", "sparse")))
+
+
+def _ledger(path: Path) -> Any:
+    from wordstill.scale.ledger import Ledger
+    from wordstill.scale.shared_folder import LocalFolder
+
+    return Ledger(LocalFolder(path))
+
+
+def _make_ledger(path: Path) -> None:
+    ledger = _ledger(path)
+    ledger.open_plan({"seed": 0, "shards": 3})
+    for shard in range(2):
+        claim = ledger.claim(shard, {})
+        ledger.fail(claim, "no reason") if shard else ledger.commit(claim, claim.new_part())
+
+
+def _read_ledger(path: Path) -> None:
+    ledger = _ledger(path)
+    ledger.open_plan({"seed": 0, "shards": 3})
+    ledger.refresh()
+    ledger.failures()
+    ledger.left_out()
+
+
 def _targets() -> list[Target]:
     table = formats.write
     assert table is not None
@@ -330,6 +366,8 @@ def _targets() -> list[Target]:
     if find_spec("torch"):
         plain += [
             Target("uses", _make_uses, _read_uses, checked=("vectors.safetensors", "uses.jsonl")),
+            Target("sums of a shard", _make_part, _read_part, file="part", checked=("",)),
+            Target("ledger", _make_ledger, _read_ledger),
             Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         ]
     if find_spec("torch") and find_spec("h5py"):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 THRESHOLD, NEIGHBORS = 0.6, 10
-STEM, SHORTEST_STEM = 0.6, 3
+STEM, SHORTEST_STEM = 0.55, 3
 """Words are forms of one if they begin alike for so much of the longer one, and for so many letters."""
 HEAD = "# y or n\tword\tother\tcosine\topposite\treason\n"
 REVIEWED = "review"

@@ -30,7 +30,7 @@ class Context2vecConfig(Config):
 
     dim: Dim = 600
     """Size of the vectors and of the LSTMs; words are given to these in half as many dimensions."""
-    epochs: Epochs = 3
+    epochs: Epochs = 10
     negatives: Annotated[int, Range(1, 10_000)] = 10
     """Negatives for each word; draws of the word itself do not count."""
     noise_power: Annotated[float, Range(0, 100)] = 0.75

@@ -26,7 +26,7 @@ from wordstill.cli import (
     train,
     transform,
 )
-from wordstill.cli.analysis import expand, norms, regress, show_senses, test
+from wordstill.cli.analysis import change_words, expand, norms, regress, show_senses, test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.papers import reproduce
@@ -72,6 +72,7 @@ for name, command, examples in (
     ("evaluate", evaluate.command, evaluate.EXAMPLES),
     ("similar", query.similar, query.SIMILAR_EXAMPLES),
     ("analogy", query.analogy, query.ANALOGY_EXAMPLES),
+    ("change", change_words.command, change_words.EXAMPLES),
     ("encode", encode.command, encode.EXAMPLES),
     ("transform", transform.command, transform.EXAMPLES),
     ("retrofit", retrofit.command, retrofit.EXAMPLES),

@@ -16,7 +16,7 @@ from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
-from wordstill.cli.sums.scale_options import ScaleOptions
+from wordstill.cli.sums.scale_options import ScaleOptions, show_shards
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
     from wordstill.methods.occurrence_states import OccurrenceConfig
+    from wordstill.scale import ScaleConfig
     from wordstill.vectors import WordVectors
 
 
@@ -151,6 +152,16 @@ def command(
             "N", "With --development: stop after N epochs without improvement; by default 1.", panel=LEARNING, min=1
         ),
     ] = None,
+    seeds: Annotated[
+        int,
+        option(
+            "N",
+            "Tables of each method that learns, with N seeds from --seed on, from one pass; wordstill evaluate then "
+            "shows their mean and spread.",
+            panel=LEARNING,
+            min=1,
+        ),
+    ] = 1,
     score_every: Annotated[
         str | None,
         option(
@@ -216,6 +227,7 @@ def command(
         batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
+        seeds=seeds,
         snapshots=() if snapshots is None else read_sizes(snapshots),
         occurrences=kept.config(),
         checkpoint_seconds=60 * checkpoint_minutes,
@@ -228,7 +240,7 @@ def command(
     early_stopping = read_development(development, patience, _one_size(score_every))
     in_shards = scale.config()
     if dry_run:
-        show_dry_run(inputs, out, config, early_stopping)
+        show_dry_run(inputs, out, config, early_stopping, in_shards)
         return
     from wordstill.core.progress import Profiler
     from wordstill.methods import METHODS
@@ -291,7 +303,11 @@ def _warn_of_idle_settings(config: DistillConfig) -> None:
 
 
 def show_dry_run(
-    inputs: Sequence[str], out: Path, config: DistillConfig, early_stopping: EarlyStopping | None = None
+    inputs: Sequence[str],
+    out: Path,
+    config: DistillConfig,
+    early_stopping: EarlyStopping | None = None,
+    scale: ScaleConfig | None = None,
 ) -> None:
     """Show the resolved recipe and its cost; only temporary files are written."""
     from wordstill.distillation.estimate import dry_run
@@ -299,6 +315,8 @@ def show_dry_run(
     recipe, estimate = dry_run(inputs, config, early_stopping)
     _show_recipe(recipe)
     _show_estimate(estimate)
+    if scale is not None and scale.is_used:
+        show_shards(recipe, estimate, scale)
     if out.exists():
         warn(f"{out} exists; the run will need --overwrite.")
     typer.echo("\nNothing was written. Run without --dry-run to start.")

@@ -114,7 +114,7 @@ def _with_backoff(rules: list[str], unknown: list[str] | None) -> list[str]:
 
 
 def _check_teacher(sets: list[str]) -> None:
-    if not {"parent", "frozen"} & {part for name in sets for part in name.split(":")}:
+    if not {"parent", "frozen", "states"} & {part for name in sets for part in name.split(":")}:
         raise UsageError(
             "--teacher is the model of the parent row, but no set has one. Add one with --set trec:parent or "
             "--set parent:FILE, or let the model read unknown words with --unknown teacher."

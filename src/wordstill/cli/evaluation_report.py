@@ -93,13 +93,15 @@ def show(evaluation: Evaluation, form: str, *, published: bool) -> None:
         make = report.markdown if form == "markdown" else report.latex
         typer.echo(make(evaluation, published=published), nl=False)
         return
-    from wordstill.evaluation.studies import layers_if_any
+    from wordstill.evaluation.studies import layers_if_any, over_seeds
 
     print_whole(report.table(evaluation, published=published), report.NAMES)
     if (differences := report.difference_table(evaluation)) is not None:
         print_whole(differences, names=1)
     if (study := layers_if_any(evaluation)) is not None:
         print_whole(report.layer_table(study), names=1)
+    if seeds := over_seeds(evaluation):
+        print_whole(report.seed_table(seeds), names=2)
     typer.echo(f"Protocol: {evaluation.protocol.name}")
 
 

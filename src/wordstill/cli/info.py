@@ -11,7 +11,7 @@ import typer
 
 from wordstill.cli.open_tables import open_table, tables_inside
 from wordstill.cli.options import AsJson, argument, flag
-from wordstill.cli.printing import count_text, disk_size, show_facts, show_json
+from wordstill.cli.printing import count_text, disk_size, groups_text, show_facts, show_json
 from wordstill.errors import in_one_line
 
 if TYPE_CHECKING:
@@ -115,11 +115,21 @@ def _table_facts(path: Path, *, verify: bool) -> Facts:
         "numbers": table.storage,
         "counts": "none" if table.counts is None else f"{table.counts.sum():,} in all",
         "size": disk_size(path),
+        **_fold_facts(table),
         **_shown_origin(table.provenance),
     }
     if kind is ARTIFACT:
         facts["sha256"] = str(read_object(path / "config.json")["sha256"].get("vectors.safetensors"))
     return "word vectors", facts, _verified(path, table, has_checksums=kind is ARTIFACT) if verify else ""
+
+
+def _fold_facts(table: WordVectors) -> dict[str, str]:
+    if (folds := table.folds) is None:
+        return {}
+    facts = {"groups": groups_text(folds.groups)} if len(folds.groups) > 1 else {}
+    dealt = " and ".join(sorted(set(folds.dealt)))
+    words = len(set(folds.words.tolist()))
+    return facts | {"folds": f"{len(folds):,} of {dealt}, with rows for {count_text(words, 'word')}"}
 
 
 def _verified(path: Path, table: WordVectors, *, has_checksums: bool) -> str:

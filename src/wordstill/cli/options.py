@@ -42,7 +42,8 @@ Inputs = Annotated[
     list[str],
     argument(
         "INPUT",
-        "Text, JSONL, CSV, Parquet or MediaWiki files, also compressed; folders or globs; - for the standard input.",
+        "Text, JSONL, CSV, CoNLL-U, Parquet or MediaWiki files, also compressed; folders, globs or addresses such as "
+        "s3://bucket/*.txt; - for the standard input.",
     ),
 ]
 NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]

@@ -50,7 +50,8 @@ def show_result(
         found = table.neighbors(samples, SAMPLE_NEIGHBOURS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place, example = places[label], samples[0] if samples else table.words[0]
-    show_next(("similar", place, example), ("evaluate", out), ("info", place))
+    more = [("change", place)] if len(table.groups) > 1 else []
+    show_next(("similar", place, example), *more, ("evaluate", out), ("info", place))
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:

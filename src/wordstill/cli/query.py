@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -11,20 +11,22 @@ import typer
 
 from wordstill.cli.failures import warn
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import AsJson, Topn, VectorsPath, argument, option
+from wordstill.cli.options import AsJson, Topn, VectorsPath, argument, flag, option
 from wordstill.cli.printing import show_json, show_scored
 from wordstill.core.guard import printable
-from wordstill.errors import unknown_name
+from wordstill.errors import UsageError, unknown_name
 from wordstill.vectors.analogies import Rule
 from wordstill.vectors.oov import UnknownWord
 
 if TYPE_CHECKING:
+    from wordstill.analysis.resampling import SureNeighbor
     from wordstill.vectors import WordVectors
     from wordstill.vectors.oov import Backoff
 
 
 SIMILAR_EXAMPLES = """\
 wordstill similar vectors queen river
+wordstill similar vectors queen --sure
 wordstill similar glove.6B.100d.txt Queen quenn --unknown case --unknown spelling --topn 5"""
 
 
@@ -34,11 +36,15 @@ def similar(
     topn: Topn = 10,
     unknown: Unknown = None,
     teacher: TeacherName = None,
+    sure: Sure = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the nearest words of each word, with the cosine; words that are not in the table are reported."""
     table = open_for_words(vectors, unknown, teacher)
     known = known_words(table, words)
+    if sure:
+        _show_sure({word: ([word], []) for word in known}, table, topn, as_json=as_json)
+        return
     found = table.neighbors(known, topn)
     if as_json:
         show_json({word: _plain(scored) for word, scored in zip(known, found)})
@@ -70,17 +76,54 @@ def analogy(
     ] = "3cosadd",
     unknown: Unknown = None,
     teacher: TeacherName = None,
+    sure: Sure = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer "A is to B as C is to what?", with the score of each answer."""
     table = open_for_words(vectors, unknown, teacher)
     first, second = (text.split(",") if rule == "3cosavg" else [text] for text in (a, b))
     report_substitutes(table, [*first, *second, c])
+    if sure:
+        if rule != "3cosadd":
+            raise UsageError(f"--sure works with the rule 3cosadd, not {rule}.")
+        _show_sure({f"{b} - {a} + {c}": ([b, c], [a])}, table, topn, as_json=as_json)
+        return
     scored = table.analogy(first, second, c, topn, cast(Rule, rule))
     if as_json:
         show_json(_plain(scored))
     else:
         show_scored(scored)
+
+
+def _show_sure(
+    questions: Mapping[str, tuple[list[str], list[str]]], table: WordVectors, topn: int, *, as_json: bool
+) -> None:
+    """Show neighbors with intervals, and how often each is among the nearest."""
+    from wordstill.analysis.resampling import DRAWS, sure_neighbors
+
+    found = {name: sure_neighbors(table, *question, topn) for name, question in questions.items()}
+    if as_json:
+        show_json({name: [_plain_sure(each) for each in some] for name, some in found.items()})
+        return
+    for number, (name, some) in enumerate(found.items()):
+        typer.echo(f"{chr(10) if number else ''}{printable(name)}")
+        typer.echo(f"{'cosine':>8}  {'95 % interval':>15}  {f'in top {topn}':>9}  word")
+        for each in some:
+            there = "too rare" if each.interval is None else f"{each.interval.low:.3f} to {each.interval.high:.3f}"
+            typer.echo(f"{each.cosine:8.4f}  {there:>15}  {each.share:>9.0%}  {printable(each.word)}")
+    typer.echo(
+        f"\nIntervals: where the cosine would be in another text of this size. In top {topn}: share of {DRAWS} "
+        "resamples of the documents."
+    )
+
+
+def _plain_sure(neighbor: SureNeighbor) -> dict[str, object]:
+    there = neighbor.interval
+    found: dict[str, object] = {"word": neighbor.word, "score": round(neighbor.cosine, 6), "in_top": neighbor.share}
+    if there is not None:
+        numbers = {"low": there.low, "high": there.high, "standard_error": there.error}
+        found |= {name: round(value, 6) for name, value in numbers.items()}
+    return found
 
 
 TEACHER = "teacher"
@@ -96,6 +139,14 @@ Unknown = Annotated[
         "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
         "--unknown",
         "-u",
+    ),
+]
+Sure = Annotated[
+    bool,
+    flag(
+        "Show how sure each neighbor is: an interval, and how often it is among the nearest over resamples of the "
+        "text. The table needs folds: distill --folds 20.",
+        "--sure",
     ),
 ]
 TeacherName = Annotated[

@@ -13,6 +13,7 @@ from wordstill.core.files import path_text, sha256_of
 from wordstill.core.gensim_files import EXCERPT, FOLDER, gensim_folder
 from wordstill.core.guard import reading
 from wordstill.core.limits import Limits
+from wordstill.core.object_stores import fetch, is_address
 from wordstill.core.text_io import ByteReader, open_bytes, without_suffix
 from wordstill.errors import DataError, MissingExtra
 
@@ -93,6 +94,8 @@ def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
 def _expand(given: str | Path) -> list[Source]:
     if str(given) == STANDARD_INPUT:
         return [Source("standard input", None)]
+    if is_address(str(given)):
+        return [Source(address, copy, copy.stat().st_size) for address, copy in fetch(str(given))]
     path = Path(given)
     if path.is_dir():
         found = sorted(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -47,6 +47,9 @@ class DistillConfig(Config):
     epochs: Annotated[int, Range(1)] = 1
     """How often methods that learn step by step read the text; those that keep sums read it once."""
     seed: Annotated[int, SEEDS] = 0
+    seeds: Annotated[int, Range(1, 100)] = 1
+    """Tables of each method that learns, from the same pass: with seeds from ``seed`` on, each with a label of its own.
+    They differ in what the method draws; the order of the text is that of the first."""
     snapshots: tuple[int, ...] = ()
     """Words of the text after which a table of every method is kept beside the last one, ascending."""
     occurrences: OccurrenceConfig | None = None
@@ -63,6 +66,8 @@ class DistillConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         requests = self.requests
+        if self.seeds > 1 and not any(request.kind.learns for request in requests):
+            raise UsageError(f"{', '.join(self.methods)} draws no random numbers, so all seeds give the same table.")
         if self.folds or self.track:
             refuse_without_folds(requests)
         if self.track and self.folds == 0:
@@ -78,6 +83,17 @@ class DistillConfig(Config):
     def requests(self) -> list[MethodRequest]:
         """The methods as parsed, before the teacher's layers are known."""
         return parse_specs(self.methods, METHODS)
+
+    def seeded(self, specs: Sequence[MethodSpec]) -> list[tuple[MethodSpec, int]]:
+        """Each method with its seed: those that learn once for every seed, which then ends their labels."""
+        if self.seeds == 1:
+            return [(spec, self.seed) for spec in specs]
+        every = range(self.seed, self.seed + self.seeds)
+        return [
+            (replace(spec, label=f"{spec.label}-seed-{seed}") if spec.kind.learns else spec, seed)
+            for spec in specs
+            for seed in (every if spec.kind.learns else (self.seed,))
+        ]
 
     def specs(self, teacher: Teacher) -> list[MethodSpec]:
         """The methods with all their settings for a teacher, one for each layer.

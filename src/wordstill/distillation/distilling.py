@@ -345,7 +345,8 @@ def make_plan(
     """
     profiler = profiler or NullProfiler()
     with profiler.part("vocabulary and subwords"):
-        specs = config.specs(teacher)
+        seeded = config.seeded(config.specs(teacher))
+        specs = [spec for spec, _ in seeded]
         vocabulary = vocabulary or Vocabulary.build(corpus, config.vocabulary)
         warn_if_unknown_language(teacher, vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
@@ -359,6 +360,8 @@ def make_plan(
         recipe = Recipe.resolve(
             corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
         )
+        if config.seeds > 1:
+            recipe = replace(recipe, seeds={spec.label: seed for spec, seed in seeded})
         if early_stopping is not None:
             early_stopping.check_words(vocabulary.keys)
         context = RunContext(
@@ -381,7 +384,7 @@ def make_plan(
             chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
 
         def make(context: RunContext) -> dict[str, Method]:
-            methods: dict[str, Method] = {spec.label: spec.build(context) for spec in specs}
+            methods: dict[str, Method] = {spec.label: spec.build(replace(context, seed=seed)) for spec, seed in seeded}
             if kept is not None and chosen is not None:
                 methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
             return methods

@@ -32,6 +32,8 @@ class Recipe:
     versions: dict[str, str]
     development: dict[str, Any] | None = None
     """The source of the score in early stopping, and the patience; None reads all epochs."""
+    seeds: dict[str, int] | None = None
+    """The seed of each method by label, where a run has several."""
     snapshots: tuple[int, ...] = ()
     """Words after which reading pauses for a table, which changes the order of reading."""
     occurrences: dict[str, Any] | None = None
@@ -85,6 +87,7 @@ class Recipe:
         """What the artefact of one method says of itself."""
         facts = self.facts()
         facts["method"] = facts.pop("methods")[label]
+        facts["seed"] = (facts.pop("seeds") or {}).get(label, self.seed)
         return facts if self.snapshots else {key: value for key, value in facts.items() if key != "snapshots"}
 
 

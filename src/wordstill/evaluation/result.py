@@ -40,6 +40,7 @@ class TableFacts(NamedTuple):
     """What the teacher read at a time."""
     settings: Mapping[str, Any] = MappingProxyType({})
     """Those of the method, but for its layer."""
+    seed: int | None = None
 
     @classmethod
     def of(cls, vectors: WordVectors) -> TableFacts:
@@ -57,6 +58,7 @@ class TableFacts(NamedTuple):
             str(teacher["name"]) if "name" in teacher else None,
             str(batches["unit"]) if "unit" in batches else None,
             {name: value for name, value in method.items() if name not in ("name", "layer")},
+            _whole(known.get("seed")),
         )
 
     def place(self, over: str) -> float | None:

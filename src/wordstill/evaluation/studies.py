@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import DataError
 from wordstill.evaluation.score import FEWEST_COMPARED, ItemScores, Score, points
+from wordstill.evaluation.statistics import Interval
 
 if TYPE_CHECKING:
     from wordstill.evaluation.result import Evaluation, TableFacts
@@ -127,6 +129,48 @@ def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> lis
         )
         for label, places in zip(labels, drawn.values())
     ]
+
+
+class SeedScores(NamedTuple):
+    """The scores on one set of tables that differ in nothing but their seeds."""
+
+    label: str
+    dataset: str
+    mean: float
+    deviation: float
+    """The standard deviation of the tables."""
+    interval: Interval
+    """95 % of the mean, by Student's t over the tables."""
+    tables: int
+
+
+def over_seeds(evaluation: Evaluation) -> list[SeedScores]:
+    """Mean, spread and interval over the seeds of each method, on every set that all its tables have a score on."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for table, facts in evaluation.facts.items():
+        if facts.seed is not None and facts.method is not None:
+            groups.setdefault(facts.series(""), []).append(table)
+    found = []
+    for tables in groups.values():
+        if len({evaluation.facts[name].seed for name in tables}) < 2:
+            continue
+        label = re.sub(r"-seed-\d+$", "", tables[0])
+        for name in evaluation.sets:
+            values = [evaluation.scores[table][name].value for table in tables]
+            known = [value for value in values if value is not None]
+            if len(known) == len(tables):
+                mean, deviation = float(np.mean(known)), float(np.std(known, ddof=1))
+                reach = _student_t(len(known) - 1) * deviation / len(known) ** 0.5
+                interval = Interval(mean - reach, mean + reach)
+                found.append(SeedScores(label, name, mean, deviation, interval, len(known)))
+    return found
+
+
+def _student_t(freedom: int) -> float:
+    """The two-sided 95 % point of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, freedom))
 
 
 def training_curves(tables: Mapping[str, WordVectors]) -> list[Curve]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wordstill.analysis.change import Moved
 from wordstill.core.files import atomic_file
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.comparison import agreement
@@ -104,6 +105,22 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
     agreed = agreement(*tables.values(), topn=topn, seed=seed)
     bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
     return plots.bars(bars, [plots.color(0)])
+
+
+def moved_figure(moved: Sequence[Moved]) -> str:
+    """How far words moved between two groups, in hundredths, as bars with intervals."""
+    if not moved:
+        raise DataError("No word is left to draw.")
+
+    bars = [
+        Bar(each.word, _hundredths(each.distance), _hundredths(each.interval.low), _hundredths(each.interval.high))
+        for each in moved
+    ]
+    return plots.bars(bars, [plots.color(0)])
+
+
+def _hundredths(distance: float) -> float:
+    return 100 * max(0.0, distance)
 
 
 def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:

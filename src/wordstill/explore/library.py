@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordstill.analysis.concordance import Concordance
 from wordstill.corpus import Corpus
 from wordstill.errors import DataError, UsageError, WordstillError, unknown_name
 from wordstill.evaluation.result import FILE_NAME
-from wordstill.explore.concordance import Concordance
 from wordstill.explore.layout import LayoutMethod, MapMaker, available_methods, check_method
 from wordstill.vectors.table import WordVectors
 

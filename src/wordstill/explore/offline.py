@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.analysis.concordance import Concordance
 from wordstill.core.files import atomic_file
 from wordstill.errors import DataError, WordstillError
 from wordstill.explore.answers import Answers
-from wordstill.explore.concordance import Concordance
 from wordstill.explore.layout import WordMap
 from wordstill.explore.library import Library, LoadedTable
 from wordstill.formats.quantized import quantize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wordstill.explore.concordance import Line, LinePair
+from wordstill.analysis.concordance import Line, LinePair
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
@@ -172,6 +173,12 @@ def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptS
             texts.append(text)
         else:
             kept.method.subtract(method)
+            if text not in texts and not _has_bags(kept):
+                warnings.warn(
+                    f"Whether the table was made from this text cannot be seen from the sums of {kept.method.name}: "
+                    "only the counts of its words were compared.",
+                    stacklevel=4,
+                )
             texts = _without(texts, text)
         facts = new_facts(kept.facts, _corpus(texts, kept.facts["corpus"]["settings"]))
         changed = kept.with_counts(sign * counts, facts, max(0, kept.cut + sign * totals.cut))
@@ -210,11 +217,16 @@ def _spec(method: Method) -> str:
 def _refuse_inseparable(kept: KeptSums) -> None:
     kept.method.additive()
     sampled = any(text["words"] > MOST_WORDS for text in _texts(kept.facts["corpus"]))
-    if sampled and any(isinstance(part, Bags) for part in kept.method.parts.values()):
+    if sampled and _has_bags(kept):
         raise UsageError(
             f"{kept.method.name} has taken only every n-th paragraph of its text for the sentence regression, and "
             "which ones is not known of a part of it. Nothing can be taken away."
         )
+
+
+def _has_bags(kept: KeptSums) -> bool:
+    """Whether the words of every sentence are kept, so that a text can be found again."""
+    return any(isinstance(part, Bags) for part in kept.method.parts.values())
 
 
 def _refuse_other_words(ours: Vocabulary, one: Path, theirs: Vocabulary, other: Path) -> None:

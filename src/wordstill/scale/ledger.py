@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wordstill.core.guard import reading
 from wordstill.core.resume import differences
 from wordstill.errors import DataError
 from wordstill.scale.shared_folder import SharedFolder
@@ -66,8 +67,8 @@ class Ledger:
         text = json.dumps(plan, sort_keys=True, ensure_ascii=False)
         if self.folder.create(PLAN, text.encode()):
             return
-        recorded = self.folder.read(PLAN)
-        if recorded is None or (before := json.loads(recorded)) == json.loads(text):
+        before = self._record(PLAN)
+        if before is None or before == json.loads(text):
             return
         different = differences(before, json.loads(text))
         raise DataError(
@@ -88,8 +89,8 @@ class Ledger:
         """See what others have finished."""
         for name in self.folder.names(DONE):
             number = int(name.rpartition("/")[2])
-            if number not in self.done and (record := self.folder.read(name)) is not None:
-                self.done[number] = json.loads(record)["part"]
+            if number not in self.done and (record := self._record(name, "part")) is not None:
+                self.done[number] = record["part"]
 
     def held(self) -> dict[int, Claim]:
         """The last attempt at each shard that somebody may still be making."""
@@ -148,11 +149,20 @@ class Ledger:
         """Why attempts at shards failed."""
         found: dict[int, list[str]] = {}
         for name in self.folder.names(FAILED):
-            if record := self.folder.read(name):
-                found.setdefault(int(name.rpartition("/")[2].partition(".")[0]), []).append(
-                    json.loads(record)["reason"]
-                )
+            if record := self._record(name, "reason"):
+                found.setdefault(int(name.rpartition("/")[2].partition(".")[0]), []).append(record["reason"])
         return found
+
+    def _record(self, name: str, *keys: str) -> dict[str, Any] | None:
+        """What a record says, None where there is none."""
+        content = self.folder.read(name)
+        if content is None:
+            return None
+        with reading(f"{self.folder}/{name}", remedy="Start again with --overwrite."):
+            record: dict[str, Any] = json.loads(content)
+            if not all(isinstance(record[key], str | None) for key in keys):
+                raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is no text. Start again with --overwrite.")
+            return dict(record)
 
     def left_out(self) -> list[int]:
         """Shards without a part."""

@@ -11,9 +11,9 @@ import numpy as np
 from wordstill.core.settings import Config
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import Plan
-from wordstill.distillation.stages import Position
+from wordstill.distillation.recipe import Recipe
+from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import UsageError
-from wordstill.teacher import BatchConfig
 from wordstill.teacher.batch import Batch, DeviceBatch
 from wordstill.teacher.batches import BATCHES_IN_WINDOW, WINDOW_FORMS, ResumableBatches, TextBatches
 
@@ -22,6 +22,8 @@ GPU_WINDOWS = 64
 262,144 words in about a minute."""
 
 
+WORDS_PER_ROW = 300
+"""Words of a shard on a GPU for each word of the vocabulary, so that writing its sums takes little of its time."""
 MOST_SHARDS = 1024
 """Of running text: a driver that adds up more parts than that would be slower than many GPUs."""
 
@@ -72,7 +74,7 @@ def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool =
             raise UsageError("Only a text that is read from beginning to end can be read in shards.")
         edges = [*stage.batches.starts(), len(stage.batches)]
         words = _words_before(plan, stage.batches, edges)
-        step = max(_windows_in_shard(plan, stage.isolated, shard_words), -(-(len(edges) - 1) // MOST_SHARDS))
+        step = _windows_in_shard(plan, stage, len(edges) - 1, shard_words)
         for first in range(0, len(edges) - 1, step):
             last = min(first + step, len(edges) - 1)
             size = int(words[last] - words[first])
@@ -85,14 +87,21 @@ def shard_records(shards: list[Shard]) -> list[dict[str, Any]]:
     return [asdict(shard) for shard in shards]
 
 
-def _windows_in_shard(plan: Plan, isolated: bool, shard_words: int | None) -> int:
-    if isolated:
+def shard_size(recipe: Recipe, words: int, shard_words: int | None = None) -> int:
+    """Words of a shard of running text, about; a text of so many words has few enough of them."""
+    batches, on_gpu = recipe.batches, recipe.teacher["device"] == "cuda"
+    window = max(WINDOW_FORMS, BATCHES_IN_WINDOW[bool(batches["packed"])] * int(batches["budget"]))
+    if shard_words is None:
+        rows = int(str(recipe.vocabulary["size"]).rpartition(" ")[2].replace(",", ""))
+        shard_words = max(GPU_WINDOWS * window, WORDS_PER_ROW * rows) if on_gpu else window
+    return max(shard_words, -(-words // MOST_SHARDS))
+
+
+def _windows_in_shard(plan: Plan, stage: Stage, windows: int, shard_words: int | None) -> int:
+    if stage.isolated or not windows:
         return 1
-    batches = plan.recipe.batches
-    usual = max(WINDOW_FORMS, BATCHES_IN_WINDOW[bool(batches["packed"])] * int(batches["budget"]))
-    if shard_words is not None:
-        return max(1, shard_words // usual)
-    return GPU_WINDOWS if plan.engine.teacher.device.type == "cuda" else 1
+    size = shard_size(plan.recipe, plan.corpus.n_words, shard_words)
+    return max(1, size * windows // plan.corpus.n_words, -(-windows // MOST_SHARDS))
 
 
 def _words_before(plan: Plan, batches: ResumableBatches, edges: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -110,7 +119,6 @@ class WindowRange:
     batches: ResumableBatches
     first: int
     last: int
-    config: BatchConfig | None = None
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
         """Batches from a position on; (0, 0) is the first window's first."""

@@ -21,7 +21,7 @@ FILES = {
     "words with classes": (read_own_categories, "a x\nb y\n", {"categorisation"}),
     "scored pairs of sentences": (read_own_sentences, "a b\tc\t1\n", {"sts"}),
     "labels": (read_own_labelled, "x\ta b\n", {"classification", "probe", "parent", "frozen"}),
-    "tags": (read_own_tagged, "a X\nb Y\n\n", {"tagging", "ncrfpp", "parent", "frozen"}),
+    "tags": (read_own_tagged, "a X\nb Y\n\n", {"tagging", "ncrfpp", "states", "parent", "frozen"}),
 }
 MADE = {
     "relations": (Relations(()), {"relation"}),

@@ -157,3 +157,11 @@ def test_bad_typed_file(tmp_path):
     path.write_text(",type,word1,word2,word3,target\n0,JJ_JJR,good,better,rough\n")
     with pytest.raises(DataError, match=r"bad\.csv:2: expected six fields"):
         read_typed(path)
+
+
+def test_pairs_that_make_too_many_questions(tmp_path):
+    """Found by fuzzing: a section of 60 kB made 40 million questions, until there was no memory."""
+    path = tmp_path / "pairs.txt"
+    path.write_text("king queen\n" * 1002)
+    with pytest.raises(DataError, match=r"make more than 1,000,000 questions.*--limits questions=N"):
+        read_own_questions(path)

@@ -5,12 +5,37 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from wordstill.cli.options import flag, option
+from wordstill.cli.printing import count_text, show_facts, size_text, time_text
 
 if TYPE_CHECKING:
+    from wordstill.distillation.estimate import Estimate
+    from wordstill.distillation.recipe import Recipe
     from wordstill.scale import ScaleConfig
 
 SCALE = "Several workers"
+
+
+def show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None:
+    """Show how a run is divided, and what that costs each worker."""
+    from wordstill.scale.partition import shard_size
+
+    text = [step for step in estimate.steps if step.title.startswith("text")]
+    words, seconds = sum(step.words for step in text), sum(step.seconds for step in text)
+    size = min(shard_size(recipe, words, scale.shard_words), max(words, 1))
+    shards, workers = -(-words // size), scale.workers or 1
+    typer.echo(f"\n{SCALE}")
+    facts = {"shards": f"about {count_text(shards, 'shard')} of {size:,} words, for {count_text(workers, 'worker')}"}
+    on_gpu = recipe.teacher["device"] == "cuda"
+    share = seconds / workers if on_gpu else seconds
+    # Workers without a GPU share the cores that one process would use.
+    facts["each worker"] = f"about {count_text(-(-shards // workers), 'shard')}, {time_text(share)}"
+    if estimate.memory is not None:
+        facts["memory"] = f"{size_text(estimate.memory)} for each worker, and as much for the driver"
+    facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"
+    show_facts(facts)
 
 
 @dataclass(frozen=True)

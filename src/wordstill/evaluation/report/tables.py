@@ -9,7 +9,7 @@ from wordstill.evaluation.data.catalog import DATASETS, EIGHT, YEARS
 from wordstill.evaluation.report.published import best_published
 from wordstill.evaluation.result import Evaluation
 from wordstill.evaluation.score import Score
-from wordstill.evaluation.studies import LayerStudy
+from wordstill.evaluation.studies import LayerStudy, SeedScores
 from wordstill.evaluation.tasks.base import TASKS
 
 if TYPE_CHECKING:
@@ -243,6 +243,25 @@ def layer_table(study: LayerStudy) -> Table:
 
     rows = [[escape(text) for text in row] for row in layer_rows(study)]
     return _rich(rows, names=1, title="Layers, scored on the other half")
+
+
+def seed_table(seeds: Sequence[SeedScores]) -> Table:
+    """Means over seeds as a table that rich can print."""
+    from rich.markup import escape
+
+    rows = [["method", "set", "seeds", "mean", "deviation", "95 % interval of the mean"]]
+    rows += [
+        [
+            escape(one.label),
+            title(one.dataset),
+            str(one.tables),
+            f"{one.mean:.1f}",
+            f"{one.deviation:.2f}",
+            f"{one.interval.low:.1f} to {one.interval.high:.1f}",
+        ]
+        for one in seeds
+    ]
+    return _rich(rows, names=2, title="Over seeds")
 
 
 def markdown(evaluation: Evaluation, *, published: bool = False) -> str:

@@ -125,6 +125,7 @@ TASKS: Registry[type[DatasetTask[Any]]] = Registry(
         "probe": "wordstill.evaluation.trained.classification:ProbeTask",
         "tagging": "wordstill.evaluation.trained.tagging:TaggingTask",
         "ncrfpp": "wordstill.evaluation.trained.tagging:NcrfppTask",
+        "states": "wordstill.evaluation.trained.contextual_tagging:StatesTask",
         "parent": "wordstill.evaluation.trained.finetuned:FinetunedTask",
         "frozen": "wordstill.evaluation.trained.finetuned:FrozenTask",
         "context-pairs": "wordstill.evaluation.tasks.in_context:ContextPairsTask",

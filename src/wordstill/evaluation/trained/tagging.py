@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,8 +168,9 @@ class TaggingLearner(Learner[TaggedRows]):
 def tag_test_part(
     splits: Splits[Words],
     coder: TagCoder,
-    words: Words,
-    table: WordTable,
+    surfaces: Surfaces,
+    numbers: Sequence[Sequence[Sequence[int]]],
+    matrix: NDArray[np.float32],
     config: TaggerConfig,
     seed: int,
     title: str,
@@ -181,23 +182,17 @@ def tag_test_part(
     Args:
         splits: The three parts.
         coder: The tags.
-        words: Every different word of them.
-        table: Their vectors.
+        surfaces: The words.
+        numbers: Those of the surfaces of each sentence of each part.
+        matrix: Their vectors, (rows, dim).
         config: Settings.
         seed: The first one.
         title: What the bar says.
         progress: Whether it is shown.
     """
-    number = {word: place for place, word in enumerate(words, start=1)}
-    seen = {spelled(word, config) for row in splits.train.sentences for word in row}
-    surfaces = Surfaces.of([spelled(word, config) for word in words], [table.rows[word] for word in words], seen)
-    device = choose_device(config.device)
-    learner = TaggingLearner(table.matrix, surfaces, len(coder.tags), config, device)
+    learner = TaggingLearner(matrix, surfaces, len(coder.tags), config, choose_device(config.device))
     train, dev, test = (
-        TaggedRows(
-            Sentences.of([[number[word] for word in sentence] for sentence in part.sentences]), coder.numbers(part)
-        )
-        for part in splits
+        TaggedRows(Sentences.of(of_part), coder.numbers(part)) for part, of_part in zip(splits, numbers, strict=True)
     )
     predicted, epochs, scores = [], [], []
     with progress_bar(title, config.seeds * config.epochs * len(splits.train), show=progress) as bar:
@@ -299,9 +294,13 @@ class TaggingTask(Task[Published[Words]]):
         require_training("The tagger")
 
         coder = TagCoder.of(splits.train)
+        number = {word: place for place, word in enumerate(words, start=1)}
+        numbers = [[[number[word] for word in sentence] for sentence in part.sentences] for part in splits]
+        seen = {spelled(word, config) for row in splits.train.sentences for word in row}
+        surfaces = Surfaces.of(forms, [table.rows[word] for word in words], seen)
         try:
             predicted, settings = tag_test_part(
-                splits, coder, words, table, config, seed, self.name, progress=self.progress
+                splits, coder, surfaces, numbers, table.matrix, config, seed, self.name, progress=self.progress
             )
         except TrainingError as error:
             return frame.without_score(str(error))

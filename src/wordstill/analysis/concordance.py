@@ -110,6 +110,24 @@ class Concordance:
             LinePair(self._use_line(uses[0], row), self._use_line(uses[1], column), best) for row, column, best in pairs
         ]
 
+    def towards(
+        self, word: str, direction: NDArray[np.floating], paragraphs: NDArray[np.bool_], limit: int
+    ) -> list[Line]:
+        """Occurrences whose sentences, without the word, point most towards a direction, in some paragraphs [P]."""
+        places = self._occurrences(word)
+        inside = np.searchsorted(self.corpus.paragraphs, self._sentence_of(places), side="right") - 1
+        places = _spread(places[paragraphs[inside]], COMPARED, 0)
+        sentences, first = np.unique(self._sentence_of(places), return_index=True)
+        means = self._sentence_means(sentences, [self.vectors.index(word)])
+        found: dict[str, Line] = {}
+        for number in np.argsort(-(means @ direction.astype(np.float32)), kind="stable").tolist():
+            line = self._line(int(places[first[number]]), word)
+            # A text may say the same twice.
+            found.setdefault(f"{line.before}{line.word}{line.after}", line)
+            if len(found) >= limit:
+                break
+        return list(found.values())
+
     def totals(self) -> Numbers:
         """[words] how often each word of the table occurs."""
         known = self._slot_ids >= 0

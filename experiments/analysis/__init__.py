@@ -1,0 +1,1 @@
+"""What the analyses of tables claim, tested: calibration, planted change."""

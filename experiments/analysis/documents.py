@@ -1,0 +1,37 @@
+"""Documents for studies of folds and groups: runs of lines of a text, since large texts have no marks between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from wordstill.core.text_io import open_bytes
+
+DOCUMENT_WORDS = 400
+
+
+def documents(text: Path, words: int, skip: int = 0) -> list[str]:
+    """Runs of paragraphs of at least 400 words, until there are so many words; the first ones can be skipped."""
+    found, total = [], 0
+    for document in islice(_runs(text), skip, None):
+        found.append(document)
+        total += len(document.split())
+        if total >= words:
+            break
+    return found
+
+
+def _runs(text: Path) -> Iterator[str]:
+    held: list[str] = []
+    size = 0
+    with open_bytes(text) as reader:
+        rest = b""
+        while chunk := reader.read(1 << 20):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                held.append(line.decode().strip())
+                size += len(held[-1].split())
+                if size >= DOCUMENT_WORDS:
+                    yield "\n".join(held)
+                    held, size = [], 0

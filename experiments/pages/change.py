@@ -1,0 +1,65 @@
+"""The tables of docs/change.md: calibration, and planted change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from experiments.record import RESULTS, current_command
+
+FOLDER = RESULTS / "analysis"
+
+
+def calibration() -> str:
+    """p-values and intervals between random halves of a text."""
+    return "\n\n".join("\n".join(_calibration(record)) for record in _records("calibration"))
+
+
+def planted() -> str:
+    """Rank correlation of planted and found change."""
+    return "\n\n".join("\n".join(_planted(record)) for record in _records("planted"))
+
+
+def _calibration(record: dict[str, Any]) -> Iterator[str]:
+    yield "| folds of each half | words with p < 0.05 | by occurrences | cosines in the interval | by occurrences |"
+    yield "|---:|---:|---|---:|---|"
+    for folds, found in record["folds"].items():
+        p, held = found["p"], found["intervals"]
+        yield (
+            f"| {folds} | {p['below_0.05']:.1%} | {_shares(p['below_0.05_by_frequency'])} "
+            f"| {held['held']:.1%} | {_shares(held['held_by_frequency'])} |"
+        )
+    yield ""
+    compared = sum(each["p"]["compared"] for each in record["folds"].values())
+    held = sum(each["intervals"]["intervals"] for each in record["folds"].values())
+    false = sum(each["p"]["q_below_0.05"] for each in record["folds"].values())
+    yield (
+        f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {compared:,} p-values and {held:,} "
+        f"intervals in all; {false} words with q < 0.05. {_origin(record)}"
+    )
+
+
+def _shares(by: dict[str, float]) -> str:
+    return ", ".join(f"{name}: {share:.1%}" for name, share in by.items())
+
+
+def _planted(record: dict[str, Any]) -> Iterator[str]:
+    yield "| system | words | Spearman |"
+    yield "|---|---:|---:|"
+    for system, found in record["systems"].items():
+        yield f"| {system} | {found['words']} | {found['spearman']:.3f} |"
+    yield ""
+    yield f"{record['title']}, {record['words']:,} words in {record['documents']:,} documents. {_origin(record)}"
+
+
+def _origin(record: dict[str, Any]) -> str:
+    return (
+        f"`{current_command(record['command'])}`, commit {record['commit']}, seed {record['seed']}, "
+        f"{record['machine']['cpu']}."
+    )
+
+
+def _records(kind: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(FOLDER.glob(f"{kind}-*.json")):
+        yield json.loads(path.read_text())

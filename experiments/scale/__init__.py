@@ -1,0 +1,1 @@
+"""Runs on many machines: a simulation of the scheduler, and random kills of real runs."""

@@ -1,0 +1,64 @@
+"""Commands that work on kept sums, and the options of a run in shards."""
+
+from __future__ import annotations
+
+import pytest
+
+from wordstill import WordVectors
+
+TEACHER = ("--device", "cpu", "--dtype", "float32")
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory):
+    path = tmp_path_factory.mktemp("more") / "more.txt"
+    path.write_text("The river keeps the heat of the quasar. " * 8, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def table(cli, tmp_path, short_text, saved_teacher):
+    given = ("--teacher", saved_teacher, *TEACHER, "--method", "ase", "--keep-sums", "--out", tmp_path / "table")
+    assert cli("distill", short_text, *given).code == 0
+    return tmp_path / "table"
+
+
+@pytest.mark.filterwarnings("default:Whether the table")
+def test_text_is_added_and_removed(cli, table, more):
+    before = {path.name: path.read_bytes() for path in table.iterdir()}
+    added = cli("add", table, more, *TEACHER)
+    assert added.code == 0
+    assert "Added 72 words of text" in added.out
+    assert "have no vector, such as" in added.err
+    assert WordVectors.load(table).counts.sum() > 0
+    removed = cli("remove", table, more, *TEACHER)
+    assert removed.code == 0
+    assert {path.name: path.read_bytes() for path in table.iterdir()} == before
+    assert removed.err == ""
+    again = cli("remove", table, more, *TEACHER)
+    assert "only the counts of its words were compared" in again.err
+
+
+def test_tables_are_merged(cli, table, tmp_path):
+    merged = cli("merge", table, "--min-count", "30", "--out", tmp_path / "merged")
+    assert merged.code == 0
+    counts = WordVectors.load(tmp_path / "merged").counts
+    assert counts.min() >= 30
+    twice = cli("merge", table, tmp_path / "merged", "--out", tmp_path / "twice")
+    assert twice.code == 2
+    assert "would count twice" in twice.err
+
+
+def test_the_dry_run_shows_shards(cli, short_text, saved_teacher, tmp_path):
+    given = ("--teacher", saved_teacher, *TEACHER, "--out", tmp_path / "out", "--workers", "1", "--shard-words", "100")
+    shown = cli("distill", short_text, *given, "--dry-run")
+    assert shown.code == 0
+    assert "of 100 words, for 1 worker" in shown.out
+    assert "each worker" in shown.out
+
+
+def test_learners_stay_on_one_device(cli, short_text, saved_teacher, tmp_path):
+    given = ("--teacher", saved_teacher, "--method", "x2static", "--workers", "1", "--out", tmp_path / "out")
+    refused = cli("distill", short_text, *given)
+    assert refused.code == 2
+    assert "x2static learns step by step and stays on one device" in refused.err
