@@ -76,7 +76,7 @@ def test_info_of_a_store(cli, store, text):
     corpus = Corpus.open(store)
     out = cli("info", store, "--verify").out
     facts = [line.split(maxsplit=1) for line in out.splitlines()[1:-1]]
-    assert ["words", f"{corpus.n_words:,}"] in facts
+    assert ["words", f"and marks      {corpus.n_words:,}"] in facts
     assert ["hash", corpus.hash] in facts
     assert str(text) in out
 

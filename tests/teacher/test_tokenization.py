@@ -83,7 +83,7 @@ def test_truncation_and_padding_of_the_tokenizer_are_ignored(kind, tiny_tokenize
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.enable_truncation(4)
     backend.enable_padding(length=64)
-    ids = {"pad_token_id": None, "unk_token_id": tokenizer.unk_token_id}
+    ids = {"pad_token_id": None, "unk_token_id": tokenizer.unk_token_id, "mask_token_id": tokenizer.mask_token_id}
     after = SubwordTokenizer(SimpleNamespace(is_fast=True, backend_tokenizer=backend, model_max_length=64, **ids), kind)
     assert after.definition == before.definition
     assert np.array_equal(after.encode([TEXT]).ids, before.encode([TEXT]).ids)
