@@ -56,7 +56,7 @@ check: $(READY)
 	$(BIN)/mypy
 
 test: check $(KERNELS)
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

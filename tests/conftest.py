@@ -19,6 +19,8 @@ from wordstill.core.progress import BARS_ANYWHERE
 if TYPE_CHECKING:
     from wordstill.teacher import Teacher
 
+# torch looks at this when it is imported. Tiny matrices are not worth two threads, and no result may depend on them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Triton looks at this when it is imported. Where there is a GPU, kernels run on it.
 if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")

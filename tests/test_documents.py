@@ -22,7 +22,7 @@ def python_blocks(name):
 
 def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
     pages = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-    assert len(pages) == 9
+    assert pages
     for page in pages:
         cells = re.findall(r"```\{code-cell\} python\n(.*?)```", page.read_text(), flags=re.DOTALL)
         script = "\n".join(re.sub(r"^:tags:.*$", "", cell, flags=re.MULTILINE) for cell in cells)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from wordstill.baselines.word_stream import WordText
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
@@ -16,15 +15,6 @@ from wordstill.vectors import WordVectors
 
 TOPICS = ("river boat water fish bridge stream", "king queen crown palace throne prince")
 FILLERS = ("the", "of", "and", "in", "was", "to")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tables this small are trained faster by one thread than by several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def planted_lines(sentences: int = 1500, seed: int = 0) -> list[str]:

@@ -78,17 +78,6 @@ def make_text(paragraphs: int, seed: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny matrices are not worth two threads, and the results must not depend on their number."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def teacher(tmp_path_factory: pytest.TempPathFactory, tiny_model: Any, tiny_tokenizer: Any) -> Path:
     """A saved model of random weights."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
 from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
@@ -26,14 +25,6 @@ from wordstill.vectors import WordVectors
 
 ALL = ("still", "ase:layer=0,2", "decontextual")
 LABELS = ["still", "ase-layer-0", "ase-layer-2", "decontextual"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

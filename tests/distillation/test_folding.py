@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
@@ -23,14 +21,6 @@ from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
 WORDS = ["river", "stone", "house", "page", "query", "vapour", "town", "winter", "letter", "bridge", "market"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

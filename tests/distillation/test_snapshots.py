@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
@@ -21,14 +19,6 @@ from wordstill.vectors import WordVectors
 
 SUMS = ("still", "ase", "principal", "decontextual", "sentence")
 SIZES = (100, 300)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

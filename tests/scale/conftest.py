@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig
@@ -14,14 +12,6 @@ from wordstill.teacher import TeacherConfig
 
 METHODS = ("still:dim=16", "ase:layer=2", "principal")
 LABELS = ("still-dim-16", "ase-layer-2", "principal")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
