@@ -125,6 +125,8 @@ function startSearch(api) {
   let active = -1;
   let turn = 0;
   const close = () => {
+    // An answer that is still on its way must not open the list again.
+    turn += 1;
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");

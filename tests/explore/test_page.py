@@ -123,6 +123,19 @@ def test_the_map_is_drawn_without_webgl_and_words_can_be_found(tab, address):
     assert "word=river" in page.url
 
 
+def test_suggestions_that_come_late_stay_hidden(tab, address):
+    page = tab.open(f"{address}/#/map?table=first")
+    held = []
+    page.route("**/api/search*", lambda route: held.append(route))
+    page.locator("#search").fill("river")
+    page.locator("#search").press("Enter")
+    until(page, "location.hash.includes('word=river')")
+    with page.expect_response("**/api/search*"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    assert page.locator("#found").is_hidden()
+
+
 def test_colors_by_group_and_how_sure_neighbors_are(tab, address):
     page = tab.open(f"{address}/#/map?table=first&color=group")
     page.locator("#legend").get_by_text("rivers (8)").wait_for()

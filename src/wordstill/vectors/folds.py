@@ -23,7 +23,7 @@ class Folds:
     word's row over the text of these folds; over all of them it is the row of the table. So groups, texts without
     one fold, and resamples need no teacher.
 
-    Attributes:
+    Args:
         rows: (C, dim) float32.
         words: The row of each cell's word in the table, ascending (C).
         folds: The fold of each cell, ascending for each word (C).
