@@ -14,7 +14,8 @@ project = "wordstill"
 version = release = wordstill.__version__
 author = copyright = "the wordstill authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_build", "**.ipynb_checkpoints"]
+# What tutorials write when they run is no page.
+exclude_patterns = ["_build", "**.ipynb_checkpoints", "tutorials/*/**"]
 html_theme = "furo"
 html_title = "wordstill"
 html_static_path: list[str] = []
