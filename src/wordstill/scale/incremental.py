@@ -35,7 +35,7 @@ SHOWN_WORDS = 5
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedTable:
     """A table after text was added or taken away."""
 
     table: WordVectors
@@ -45,7 +45,7 @@ class Change:
     """Words that are frequent in the new text and have no vector, the most frequent first."""
 
 
-def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> Change:
+def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> ChangedTable:
     """Add text to a table with kept sums; only the new text is read.
 
     The vocabulary stays: words that it lacks get no vector, however often they occur in the new text.
@@ -63,7 +63,7 @@ def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **sett
     return _change(Path(table), inputs, out, sign=1, **settings)
 
 
-def remove(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> Change:
+def remove(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> ChangedTable:
     """Take text away from a table with kept sums, exactly; arguments are those of `add`.
 
     Raises:
@@ -126,7 +126,7 @@ def _change(
     dtype: str = "auto",
     overwrite: bool = False,
     progress: bool = False,
-) -> Change:
+) -> ChangedTable:
     kept = KeptSums.read(table)
     if sign < 0:
         _refuse_inseparable(kept)
@@ -159,7 +159,7 @@ def _change(
                 remove_folder(work.path / useless)
             raise
         newcomers = _newcomers(corpus, kept.vocabulary) if sign > 0 else ()
-        return Change(_write(result, target, overwrite=work.overwrite), corpus.n_words, newcomers)
+        return ChangedTable(_write(result, target, overwrite=work.overwrite), corpus.n_words, newcomers)
 
 
 def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptSums:

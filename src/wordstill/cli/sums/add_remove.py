@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ from wordstill.cli.options import argument, option
 from wordstill.cli.printing import count_text, show_result, time_text
 
 if TYPE_CHECKING:
-    from wordstill.scale.incremental import Change
+    from wordstill.scale.incremental import ChangedTable
 
 ADD_EXAMPLES = """\
 wordstill add vectors news-of-today.txt
@@ -29,29 +31,25 @@ NewOut = Annotated[Path | None, option("DIR", "Folder to make; by default the ta
 SHOWN = 5
 
 
-def add(
-    *,
-    table: Table,
-    inputs: options.Inputs,
-    out: NewOut = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    overwrite: options.Overwrite = False,
-    progress: options.ShowProgress = None,
-    text: options.TextOptions,
-) -> None:
+@dataclass(frozen=True)
+class ChangeOptions:
+    """Where the changed table goes, and on what the new text is read."""
+
+    out: NewOut = None
+    device: options.Device = "auto"
+    dtype: options.Dtype = "auto"
+    overwrite: options.Overwrite = False
+    progress: options.ShowProgress = None
+
+
+def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: options.TextOptions) -> None:
     """Add text to a table; only the new text is read.
 
     The words of the table stay. Frequent words of the new text that have no vector are reported.
     """
     with needs_models("wordstill add"):
         from wordstill.scale.incremental import add as run
-    start = time.monotonic()
-    shown = options.wants_progress(progress)
-    change = run(
-        table, inputs, out, prepare=text.config(), device=device, dtype=dtype, overwrite=overwrite, progress=shown
-    )
-    _report(change, out or table, "Added", start)
+    change = _changed(run, table, inputs, how, text, "Added")
     if change.newcomers:
         some = ", ".join(change.newcomers[:SHOWN])
         warn(
@@ -60,29 +58,14 @@ def add(
         )
 
 
-def remove(
-    *,
-    table: Table,
-    inputs: options.Inputs,
-    out: NewOut = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    overwrite: options.Overwrite = False,
-    progress: options.ShowProgress = None,
-    text: options.TextOptions,
-) -> None:
+def remove(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: options.TextOptions) -> None:
     """Take text away from a table, as if it had never been read.
 
     The text must be part of what the table was made from; otherwise nothing is changed.
     """
     with needs_models("wordstill remove"):
         from wordstill.scale.incremental import remove as run
-    start = time.monotonic()
-    shown = options.wants_progress(progress)
-    change = run(
-        table, inputs, out, prepare=text.config(), device=device, dtype=dtype, overwrite=overwrite, progress=shown
-    )
-    _report(change, out or table, "Removed", start)
+    _changed(run, table, inputs, how, text, "Removed")
 
 
 def merge(
@@ -108,7 +91,26 @@ def merge(
     show_result({"merged": table}, out, time.monotonic() - start)
 
 
-def _report(change: Change, out: Path, verb: str, start: float) -> None:
+def _changed(
+    run: Callable[..., ChangedTable],
+    table: Path,
+    inputs: list[str],
+    how: ChangeOptions,
+    text: options.TextOptions,
+    verb: str,
+) -> ChangedTable:
+    start = time.monotonic()
+    change = run(
+        table,
+        inputs,
+        how.out,
+        prepare=text.config(),
+        device=how.device,
+        dtype=how.dtype,
+        overwrite=how.overwrite,
+        progress=options.wants_progress(how.progress),
+    )
     seconds = time.monotonic() - start
     typer.echo(f"{verb} {count_text(change.words, 'word')} of text in {time_text(seconds)}.")
-    show_result({"changed": change.table}, out, seconds)
+    show_result({"changed": change.table}, how.out or table, seconds)
+    return change
