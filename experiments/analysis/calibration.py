@@ -16,14 +16,13 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.analysis.documents import documents
-from experiments.record import RESULTS, command_line, current_commit, machine, write_json
+from experiments.analysis.documents import documents, study_parser
+from experiments.record import command_line, current_commit, machine, write_json
 from wordstill import distill
 from wordstill.analysis.change import change
 from wordstill.analysis.resampling import LEAST_FOLDS, cosine_interval, jackknife_error, leave_one_out, merged, unit
@@ -66,19 +65,9 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("text", type=Path, help="one paragraph on each line, compressed or not")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the text is")
-    parser.add_argument("--words", type=int, default=400_000, help="words of the text that are taken")
+    parser = study_parser(MODULE, __doc__, "calibration")
     parser.add_argument("--splits", type=int, default=40, help="random halves")
     parser.add_argument("--queries", type=int, default=200, help="words whose cosines with others are looked at")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--work", type=Path, default=Path("calibration"), help="folder for text and table")
-    parser.add_argument("--out", type=Path, default=RESULTS / "analysis", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser.parse_args()
 
 

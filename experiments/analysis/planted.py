@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis.documents import documents
-from experiments.record import RESULTS, command_line, current_commit, machine, write_json
+from experiments.analysis.documents import documents, study_parser
+from experiments.record import command_line, current_commit, machine, write_json
 from wordstill import distill
 from wordstill.analysis.change import change
 from wordstill.baselines import train
@@ -81,21 +81,11 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("text", type=Path, help="one paragraph on each line, compressed or not")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the text is")
-    parser.add_argument("--words", type=int, default=400_000, help="words of the text that are taken")
+    parser = study_parser(MODULE, __doc__, "planted")
     parser.add_argument("--skip", type=int, default=0, help="documents of the text that are skipped")
     parser.add_argument("--method", action="append", default=[], help="methods with folds; by default still")
     parser.add_argument("--least", type=int, default=150, help="occurrences of the words that trade places")
     parser.add_argument("--pairs", type=int, default=55, help="pairs of words that trade places")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--work", type=Path, default=Path("planted"), help="folder for text and tables")
-    parser.add_argument("--out", type=Path, default=RESULTS / "analysis", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.method = options.method or ["still"]
     return options
