@@ -10,7 +10,7 @@ import pytest
 import wordstill
 import wordstill.corpus
 import wordstill.teacher
-from wordstill.cli import distill, evaluate, info, options, prepare, query, train
+from wordstill.cli import distill, evaluate, info, options, prepare, similar_analogy, train
 from wordstill.cli.analysis import expand, norms, regress, test
 from wordstill.cli.app import GPU_MEMORY
 from wordstill.scale import ScaleConfig
@@ -20,8 +20,8 @@ COMMANDS = {
     "distill": distill,
     "train": train,
     "evaluate": evaluate,
-    "similar": query,
-    "analogy": query,
+    "similar": similar_analogy,
+    "analogy": similar_analogy,
     "info": info,
     "test": test,
     "norms": norms,

@@ -93,7 +93,7 @@ def test_two_reports_do_not_share_a_file(cli, vectors, pairs, tmp_path, monkeypa
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_every_score_of_many_tables_is_visible(cli, pairs, vectors, tmp_path, monkeypatch, width):
-    monkeypatch.setattr("wordstill.cli.evaluation_report.PLAIN_WIDTH", width)
+    monkeypatch.setattr("wordstill.cli.printing.PLAIN_WIDTH", width)
     folder = tmp_path / "tables"
     table = WordVectors.load(vectors / "ase")
     names = [f"{kind}.seed{number}" for kind in ("cbow", "fasttext", "skipgram") for number in range(3)]

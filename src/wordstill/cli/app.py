@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from wordstill import __version__
 from wordstill.cli import (
+    add_remove_merge,
     compare,
     convert,
     data,
@@ -21,17 +22,16 @@ from wordstill.cli import (
     info,
     meaning,
     prepare,
-    query,
+    reproduce,
     retrofit,
+    similar_analogy,
     train,
     transform,
 )
 from wordstill.cli.analysis import change_words, expand, norms, regress, show_senses, test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
-from wordstill.cli.papers import reproduce
 from wordstill.cli.show import explore, plot
-from wordstill.cli.sums import add_remove
 from wordstill.core.limits import VARIABLE, parse
 from wordstill.core.plugins import find_plugins
 
@@ -70,8 +70,8 @@ for name, command, examples in (
     ("distill", distill.command, distill.EXAMPLES),
     ("train", train.command, train.EXAMPLES),
     ("evaluate", evaluate.command, evaluate.EXAMPLES),
-    ("similar", query.similar, query.SIMILAR_EXAMPLES),
-    ("analogy", query.analogy, query.ANALOGY_EXAMPLES),
+    ("similar", similar_analogy.similar, similar_analogy.SIMILAR_EXAMPLES),
+    ("analogy", similar_analogy.analogy, similar_analogy.ANALOGY_EXAMPLES),
     ("change", change_words.command, change_words.EXAMPLES),
     ("encode", encode.command, encode.EXAMPLES),
     ("transform", transform.command, transform.EXAMPLES),
@@ -86,9 +86,9 @@ for name, command, examples in (
     ("reproduce", reproduce.command, reproduce.EXAMPLES),
     ("plot", plot.command, plot.EXAMPLES),
     ("convert", convert.command, convert.EXAMPLES),
-    ("add", add_remove.add, add_remove.ADD_EXAMPLES),
-    ("remove", add_remove.remove, add_remove.REMOVE_EXAMPLES),
-    ("merge", add_remove.merge, add_remove.MERGE_EXAMPLES),
+    ("add", add_remove_merge.add, add_remove_merge.ADD_EXAMPLES),
+    ("remove", add_remove_merge.remove, add_remove_merge.REMOVE_EXAMPLES),
+    ("merge", add_remove_merge.merge, add_remove_merge.MERGE_EXAMPLES),
     ("info", info.command, info.EXAMPLES),
 ):
     add_command(app, name, command, examples, cls=_Command)

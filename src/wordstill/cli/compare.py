@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.evaluation_report import ChangedRules, ProtocolName, wide_console
+from wordstill.cli.evaluate import ChangedRules, ProtocolName
 from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option, refuse_report
-from wordstill.cli.printing import show_facts, show_next
+from wordstill.cli.printing import show_facts, show_next, wide_console
 from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.development import read_development
+from wordstill.cli.dry_run import show_dry_run
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
-from wordstill.cli.printing import count_text, show_facts, show_profile, show_result, size_text, time_text
-from wordstill.cli.sums.scale_options import ScaleOptions, show_shards
+from wordstill.cli.printing import show_profile, show_result
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
     from wordstill.distillation.config import DistillConfig
     from wordstill.distillation.early_stopping import EarlyStopping
-    from wordstill.distillation.estimate import Estimate, Step
-    from wordstill.distillation.recipe import Recipe
     from wordstill.methods.occurrence_states import OccurrenceConfig
     from wordstill.scale import ScaleConfig
     from wordstill.vectors import WordVectors
@@ -38,7 +35,7 @@ wordstill distill store --method ase --snapshots 1M,3M,10M --out sizes
 wordstill distill store --occurrences 50 --out vectors
 wordstill distill store --teacher ./my-model --out vectors --dry-run"""
 
-LEARNING, RUN, OCCURRENCES = "Learning", "Run", "Occurrences"
+LEARNING, RUN, OCCURRENCES, SCALE = "Learning", "Run", "Occurrences", "Several workers"
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,39 @@ class OccurrenceOptions:
             return None
         words = () if self.occurrences_of is None else Vocabulary.read_word_list(self.occurrences_of)
         return OccurrenceConfig(self.occurrences, words=words, layer=self.occurrences_layer)
+
+
+@dataclass(frozen=True)
+class ScaleOptions:
+    """Who does the work."""
+
+    workers: Annotated[
+        int | None,
+        option(
+            "N", "Read the text in N processes of this machine, one for each GPU or group of cores.", panel=SCALE, min=1
+        ),
+    ] = None
+    ray: Annotated[
+        str | None, option("ADDRESS", "Read the text on a Ray cluster: its address, or auto.", panel=SCALE)
+    ] = None
+    join: Annotated[
+        bool, flag("Work on this run together with other machines that share the folder of DIR.", "--join", panel=SCALE)
+    ] = False
+    keep_sums: Annotated[
+        bool, flag("Keep the sums beside the table, for wordstill add, remove and merge.", "--keep-sums", panel=SCALE)
+    ] = False
+    skip_bad: Annotated[
+        bool, flag("Leave out shards of the text that fail three times.", "--skip-bad", panel=SCALE)
+    ] = False
+    shard_words: Annotated[
+        int | None, option("N", "Words of a shard; by default about a minute of work.", panel=SCALE, min=1)
+    ] = None
+
+    def config(self) -> ScaleConfig:
+        """The settings, checked by their room."""
+        from wordstill.scale import ScaleConfig
+
+        return ScaleConfig(**asdict(self))
 
 
 def command(
@@ -237,7 +267,7 @@ def command(
     )
     options.output_folder(out)
     _warn_of_idle_settings(config)
-    early_stopping = read_development(development, patience, _one_size(score_every))
+    early_stopping = _early_stopping(development, patience, score_every)
     in_shards = scale.config()
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping, in_shards)
@@ -282,14 +312,21 @@ def command(
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
-def _one_size(text: str | None) -> int | None:
-    from wordstill.distillation.snapshots import read_sizes
-
-    if text is None:
+def _early_stopping(path: Path | None, patience: int | None, every: str | None) -> EarlyStopping | None:
+    if path is None:
+        for name, given in (("--patience", patience), ("--score-every", every)):
+            if given is not None:
+                raise UsageError(f"{name} needs --development with a file of word pairs.")
         return None
-    if len(sizes := read_sizes(text)) > 1:
-        raise UsageError(f"--score-every is one number of words, as in 500k; got {text!r}.")
-    return sizes[0]
+    from wordstill.distillation.early_stopping import EarlyStopping
+    from wordstill.distillation.snapshots import read_sizes
+    from wordstill.evaluation.development import DevelopmentPairs
+
+    sizes = () if every is None else read_sizes(every)
+    if len(sizes) > 1:
+        raise UsageError(f"--score-every is one number of words, as in 500k; got {every!r}.")
+    pairs = DevelopmentPairs(path)
+    return EarlyStopping(pairs.score, patience or 1, pairs.source, pairs.check_words, *sizes)
 
 
 def _whole_labels(tables: Mapping[str, WordVectors]) -> list[str]:
@@ -300,78 +337,3 @@ def _whole_labels(tables: Mapping[str, WordVectors]) -> list[str]:
 def _warn_of_idle_settings(config: DistillConfig) -> None:
     if config.epochs > 1 and not any(request.kind.learns for request in config.requests):
         warn(f"--epochs does nothing: {', '.join(config.methods)} reads the text once.")
-
-
-def show_dry_run(
-    inputs: Sequence[str],
-    out: Path,
-    config: DistillConfig,
-    early_stopping: EarlyStopping | None = None,
-    scale: ScaleConfig | None = None,
-) -> None:
-    """Show the resolved recipe and its cost; only temporary files are written."""
-    from wordstill.distillation.estimate import dry_run
-
-    recipe, estimate = dry_run(inputs, config, early_stopping)
-    _show_recipe(recipe)
-    _show_estimate(estimate)
-    if scale is not None and scale.is_used:
-        show_shards(recipe, estimate, scale)
-    if out.exists():
-        warn(f"{out} exists; the run will need --overwrite.")
-    typer.echo("\nNothing was written. Run without --dry-run to start.")
-
-
-def _show_recipe(recipe: Recipe) -> None:
-    typer.echo("Recipe")
-    for part, value in recipe.facts().items():
-        if isinstance(value, dict):
-            typer.echo(f" {part}")
-            show_facts({name: _value(inner) for name, inner in value.items()})
-        elif value is not None:
-            typer.echo(f" {part}  {value}")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={_value(inner)}" for key, inner in value.items())
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _show_estimate(estimate: Estimate) -> None:
-    prefix = estimate.prefix
-    typer.echo("\nExpected")
-    facts = {"words": f"{estimate.rows:,} words get a vector"}
-    if prefix is not None:
-        facts["words"] = f"at least {estimate.rows:,} words (from the first {size_text(prefix.bytes)})"
-    facts |= {step.title: f"{time_text(step.seconds)}  ({_origin(step)})" for step in estimate.steps}
-    facts["in all"] = time_text(estimate.seconds)
-    least = "at least " if prefix is not None else ""
-    if estimate.memory is not None:
-        facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
-    if estimate.device_memory is not None:
-        facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
-    if estimate.cells:
-        place = "on disk" if estimate.cells_on_disk else "of that memory"
-        facts["folds"] = f"{estimate.cells:,} rows of words in folds, {size_text(estimate.cell_bytes)} {place}"
-    facts["result"] = f"{least}{size_text(estimate.artifact)} on disk"
-    kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
-    facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"
-    show_facts(facts)
-    if prefix is not None:
-        first, total = size_text(prefix.bytes), size_text(prefix.total)
-        typer.echo(
-            f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
-            "\nOther costs grow with the number of words and are those of the words so far."
-            "\nPrepare the text first for exact numbers."
-        )
-
-
-def _origin(step: Step) -> str:
-    """Whether a step's time was measured, or scaled from a measurement."""
-    words = f"{count_text(step.words, 'word')}, " if step.words else ""
-    if step.seconds == step.measured:
-        return f"{words}measured"
-    low, high = map(time_text, step.spread or (step.seconds, step.seconds))
-    spread = f"; {low} to {high}" if low != high else ""
-    return f"{words}scaled from {step.measured:.1f} s{spread}"

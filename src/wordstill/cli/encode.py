@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wordstill.cli.failures import warn
+from wordstill.cli.open_tables import TeacherName, Unknown, open_for_words
 from wordstill.cli.options import Overwrite, ShowProgress, VectorsPath, argument, flag, option, shows_bar
 from wordstill.cli.printing import count_text, disk_size, show_facts, time_text
-from wordstill.cli.query import TeacherName, Unknown, open_for_words
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:

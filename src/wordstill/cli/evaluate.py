@@ -2,26 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
 
 from wordstill.cli.data import downloadable
-from wordstill.cli.evaluation_report import REPORTS, RULES, ChangedRules, ProtocolName, ReportOptions, show
-from wordstill.cli.open_tables import open_tables, table_paths, with_teacher
-from wordstill.cli.options import ShowProgress, argument, flag, option, wants_progress
-from wordstill.cli.printing import show_next
-from wordstill.cli.query import TEACHER, Unknown, with_policies
+from wordstill.cli.open_tables import TEACHER, Unknown, open_tables, table_paths, with_policies, with_teacher
+from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, refuse_report, wants_progress
+from wordstill.cli.printing import print_whole, show_next
 from wordstill.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from wordstill.evaluation import Evaluation
+    from wordstill.evaluation.report.relation_points import Projection
+    from wordstill.vectors import WordVectors
 
+RULES, REPORTS = "Rules", "Reports"
+ProtocolName = Annotated[str, option("NAME", "Named rules: default, muse, web or official.", "--protocol", panel=RULES)]
+ChangedRules = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE",
+        "Change one rule of the protocol, such as oov=backoff, case=lower, max_vocab=200000, "
+        "analogy=3cosmul or sentence=sif; may be repeated.",
+        "--rule",
+        panel=RULES,
+    ),
+]
 BACKOFF_RULE = "oov=backoff"
 EXAMPLES = """\
 wordstill evaluate vectors
 wordstill evaluate vectors glove.txt --suite papers --html report.html
 wordstill evaluate vectors --set simlex999 --set my-pairs.tsv --out evaluation.json
 wordstill evaluate vectors --unknown teacher"""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """The files to write; None for those not requested."""
+
+    out: Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o", panel=REPORTS)] = None
+    html: Annotated[Path | None, option("FILE", "Write one page with tables and plots.", panel=REPORTS)] = None
+    words: Annotated[
+        list[str] | None,
+        option("WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS),
+    ] = None
+    projection: Annotated[str, option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS)] = "pca"
+    overwrite: Overwrite = False
+
+    def resolved(self) -> ReportOptions:
+        """With files of the usual names in place of folders; what could not be written is refused."""
+        out, html = _file(self.out, "evaluation.json"), _file(self.html, "evaluation.html")
+        if out is not None and html is not None and out.resolve() == html.resolve():
+            raise UsageError(f"--out and --html are both {out}. Use two different files.")
+        refuse_report(out, overwrite=self.overwrite)
+        refuse_report(html, overwrite=self.overwrite)
+        return replace(self, out=out, html=html)
+
+    def check(self, tables: Mapping[str, WordVectors]) -> None:
+        """Refuse what the page could not show."""
+        from wordstill.evaluation.comparison import absent_everywhere
+        from wordstill.evaluation.report.relation_points import check_projection
+
+        if self.html is None and self.words:
+            raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")
+        check_projection(self.projection)
+        if absent := absent_everywhere(tables, self.words or ()):
+            raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
+
+    def write(self, evaluation: Evaluation, tables: Mapping[str, WordVectors]) -> None:
+        """Write the files."""
+        if self.out is not None:
+            typer.echo(f"Written: {evaluation.save(self.out, overwrite=self.overwrite)}", err=True)
+        if self.html is not None:
+            from wordstill.core.files import atomic_file
+            from wordstill.evaluation.report.page import Exhibits, html
+
+            projection = cast("Projection", self.projection)
+            exhibits = Exhibits.of(tables, self.words or (), projection, evaluation.seed)
+            with atomic_file(self.html) as handle:
+                handle.write(html(evaluation, exhibits).encode())
+            typer.echo(f"Written: {self.html}", err=True)
 
 
 def command(
@@ -97,11 +161,31 @@ def command(
         # Before anything is printed: a reader that goes away, as head does, ends the command.
         reports.write(evaluation, tables)
     finally:
-        show(evaluation, form, published=suite in ("papers", "trained"))
+        _show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
         raise DataError("No set has a score for any table; the cells say why.")
     if form == "table":
         _show_next(evaluation, vectors, written=(reports.out or reports.html) is not None)
+
+
+def _show(evaluation: Evaluation, form: str, *, published: bool) -> None:
+    """Print an evaluation as ``table``, ``markdown`` or ``latex``, if asked next to the scores of papers."""
+    from wordstill.evaluation.report import tables as report
+
+    if form != "table":
+        make = report.markdown if form == "markdown" else report.latex
+        typer.echo(make(evaluation, published=published), nl=False)
+        return
+    from wordstill.evaluation.studies import layers_if_any, over_seeds
+
+    print_whole(report.table(evaluation, published=published), report.NAMES)
+    if (differences := report.difference_table(evaluation)) is not None:
+        print_whole(differences, names=1)
+    if (study := layers_if_any(evaluation)) is not None:
+        print_whole(report.layer_table(study), names=1)
+    if seeds := over_seeds(evaluation):
+        print_whole(report.seed_table(seeds), names=2)
+    typer.echo(f"Protocol: {evaluation.protocol.name}")
 
 
 def _with_backoff(rules: list[str], unknown: list[str] | None) -> list[str]:
@@ -130,3 +214,7 @@ def _show_next(evaluation: Evaluation, vectors: list[Path], *, written: bool) ->
         commands.append(("evaluate", *vectors, "--suite", "papers", *reports))
     if commands:
         show_next(*commands)
+
+
+def _file(path: Path | None, default: str) -> Path | None:
+    return path / default if path is not None and path.is_dir() else path

@@ -1,18 +1,49 @@
-"""Opening the tables that a user names, with advice if a path holds something else."""
+"""Opening the tables that a user names: advice if a path holds something else, policies for unknown words."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from wordstill.cli.failures import warn
+from wordstill.cli.options import option
 from wordstill.core.guard import ByUser
-from wordstill.errors import UsageError
+from wordstill.errors import UsageError, unknown_name
+from wordstill.vectors.oov import UnknownWord
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
+    from wordstill.vectors.oov import Backoff
+
+TEACHER = "teacher"
+DEFAULT_TEACHER = "all-MiniLM-L6-v2"
+
+Unknown = Annotated[
+    list[str] | None,
+    option(
+        "NAME",
+        "How to find vectors for words that are not in the table, in this order; may be repeated. case: "
+        "the word in another case; subwords: the table's character n-grams, used by default if it has any; "
+        "ngrams: words with common letter n-grams; "
+        "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
+        "--unknown",
+        "-u",
+    ),
+]
+TeacherName = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "Model that reads words with --unknown teacher; by default the one that the table came from.",
+        "--teacher",
+    ),
+]
 
 
 def open_table(path: Path) -> WordVectors:
@@ -62,3 +93,63 @@ def tables_inside(path: Path) -> list[Path]:
 def _by_number(path: Path) -> list[str | int]:
     """A natural sort key: layer 10 comes after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
+
+
+def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:
+    """The table at a path, with these policies for words it does not have."""
+    return with_policies(open_table(path), path, unknown, teacher)
+
+
+def with_policies(table: WordVectors, path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:
+    """A table with policies for words it does not have; what a teacher reads is cached by the table's path."""
+    if not unknown:
+        return table
+    from wordstill.vectors.oov import BACKOFFS
+
+    for name in unknown:
+        if name not in (*BACKOFFS, TEACHER):
+            raise unknown_name("policy for unknown words", name, (*BACKOFFS, TEACHER))
+    policies: list[str | Backoff] = [
+        _teacher_backoff(table, path, teacher) if name == TEACHER else name for name in unknown
+    ]
+    return table.with_backoff(*policies)
+
+
+def known_words(table: WordVectors, words: Sequence[str]) -> list[str]:
+    """The words that have a vector; the others are reported, and are an error only if there is nothing else."""
+    report_substitutes(table, words)
+    missing = [word for word, found in zip(words, table.find(words)) if found is None]
+    known = [word for word in words if word not in missing]
+    for word in missing if known else missing[:1]:
+        error = UnknownWord(word, table.words)
+        if not known:
+            raise error
+        warn(str(error))
+    return known
+
+
+def report_substitutes(table: WordVectors, words: Sequence[str]) -> None:
+    """Report on the standard error which words are not in the table, and what replaces them."""
+    missing = [word for word in words if word not in table]
+    for word, found in zip(missing, table.find(missing, own=True)):
+        if isinstance(found, int):
+            typer.echo(f"{word!r} is not in the table; using {table.words[found]!r} instead.", err=True)
+        elif found is not None:
+            typer.echo(f"{word!r} is not in the table; its vector is estimated.", err=True)
+
+
+def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Backoff:
+    from wordstill.core.files import user_cache
+    from wordstill.teacher.isolated_words import TeacherBackoff, WordsAlone
+    from wordstill.teacher.loading import recorded_teacher
+
+    name = teacher or recorded_teacher(table, "--teacher") or DEFAULT_TEACHER
+    digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
+    folder = user_cache("words")
+    cache: Path | None = folder / f"{digest}.safetensors"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        warn(f"The teacher's words are not cached: {folder} cannot be written ({error.strerror}).")
+        cache = None
+    return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)

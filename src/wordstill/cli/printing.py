@@ -1,9 +1,10 @@
-"""What commands print: facts, sizes, times, scores, and the result of a run."""
+"""What commands print: facts, sizes, times, scores, tables, and the result of a run."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ from wordstill.cli.failures import warn
 from wordstill.core.guard import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from wordstill.core.progress import Profiler
     from wordstill.vectors import WordVectors
 
@@ -21,6 +25,8 @@ SAMPLE_WORDS = 5
 SAMPLE_NEIGHBOURS = 4
 SHORTEST = 4
 """Letters of a word that is shown: shorter ones are mostly function words."""
+PLAIN_WIDTH = 120
+UNLIMITED = 10_000
 
 
 def show_result(
@@ -142,3 +148,37 @@ def groups_text(names: Sequence[str]) -> str:
     """How many groups there are, and the first and last of them."""
     shown = ", ".join(names) if len(names) <= 6 else ", ".join([*names[:3], "...", names[-1]])
     return f"{len(names):,}: {shown}"
+
+
+def wide_console() -> Console:
+    """The standard output, of a fixed width where it is no terminal."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+
+def print_whole(table: Table, names: int) -> None:
+    """Print a table without truncation: one that is too wide gets a line for each cell.
+
+    Its columns are changed; the first ``names`` of them name the row.
+    """
+    console = wide_console()
+    for column in table.columns:
+        column.overflow = "fold"
+    needed = console.measure(table, options=console.options.update_width(UNLIMITED)).minimum
+    console.print(table if needed <= console.width else _long(table, names))
+
+
+def _long(table: Table, names: int) -> Table:
+    """The same cells below each other, each next to the heading of its column."""
+    from rich.table import Table
+
+    keys, others = table.columns[:names], table.columns[names:]
+    long = Table(title=table.title, caption=table.caption, title_justify="left", caption_justify="left")
+    for heading in (*(column.header for column in keys), "table", "result"):
+        long.add_column(heading, overflow="fold")
+    for key, cells in zip(zip(*(column.cells for column in keys)), zip(*(column.cells for column in others))):
+        for number, (column, cell) in enumerate(zip(others, cells), start=1):
+            shown = key if number == 1 else [""] * names
+            long.add_row(*shown, column.header, cell, end_section=number == len(others))
+    return long

@@ -9,7 +9,6 @@ from typing import Annotated, cast
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.development import read_development
 from wordstill.cli.failures import needs_models
 from wordstill.cli.options import option
 from wordstill.cli.printing import show_result
@@ -70,6 +69,8 @@ def command(
     """
     with needs_models("wordstill train"):
         from wordstill.baselines import TrainConfig, Training, train
+    from wordstill.evaluation.development import DevelopmentPairs
+
     config = TrainConfig(
         methods=tuple(method or ["skipgram"]),
         dim=dim,
@@ -79,13 +80,13 @@ def command(
         trees=tuple(trees or ()),
         training=Training(seed=seed, workers=workers, device=device, progress=options.wants_progress(progress)),
     )
-    judge = read_development(development)
+    pairs = None if development is None else DevelopmentPairs(development)
     options.output_folder(out)
     start = time.monotonic()
     tables = train(cast("list[str | Path]", inputs), out, config=config, overwrite=overwrite)
     show_result(tables, out, time.monotonic() - start, verb="Trained")
-    if judge is not None and development is not None:
-        scores = {label: judge.score(table) for label, table in tables.items()}
+    if pairs is not None:
+        scores = {label: pairs.score(table) for label, table in tables.items()}
         typer.echo(f"\nScores on {development}, the best first:")
         for label in sorted(scores, key=lambda label: -scores[label]):
             typer.echo(f"  {scores[label]:5.1f}  {label}")

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from wordstill.cli.evaluation_report import print_whole
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import AsJson, Seed, Topn, argument, option
-from wordstill.cli.printing import count_text, show_facts, show_json
+from wordstill.cli.printing import count_text, print_whole, show_facts, show_json
 from wordstill.core.guard import printable
 from wordstill.errors import UsageError
 

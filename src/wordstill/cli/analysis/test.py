@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.evaluation_report import print_whole
 from wordstill.cli.open_tables import open_tables
 from wordstill.cli.options import AsJson, Overwrite, ReportFile, Seed, argument, flag, option, refuse_report
-from wordstill.cli.printing import show_facts, show_json, show_next
+from wordstill.cli.printing import print_whole, show_facts, show_json, show_next
 from wordstill.core.guard import printable
 from wordstill.errors import DataError, UsageError
 

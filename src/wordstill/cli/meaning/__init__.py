@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wordstill.cli.meaning import meaning_make, meaning_pairs, meaning_train, meaning_use
+from wordstill.cli.meaning import meaning_train, meaning_use
 from wordstill.cli.options import add_command
 
 app = typer.Typer(
@@ -13,9 +13,9 @@ app = typer.Typer(
     help="Distil what a word means in its sentence: make an encoder, encode, search, evaluate.",
 )
 for name, command, examples in (
-    ("make", meaning_make.command, meaning_make.EXAMPLES),
-    ("pairs", meaning_pairs.command, meaning_pairs.EXAMPLES),
-    ("train", meaning_train.command, meaning_train.EXAMPLES),
+    ("make", meaning_train.make, meaning_train.MAKE_EXAMPLES),
+    ("pairs", meaning_train.pairs, meaning_train.PAIRS_EXAMPLES),
+    ("train", meaning_train.train, meaning_train.TRAIN_EXAMPLES),
     ("encode", meaning_use.encode, meaning_use.ENCODE_EXAMPLES),
     ("similar", meaning_use.similar, meaning_use.SIMILAR_EXAMPLES),
     ("table", meaning_use.table, meaning_use.TABLE_EXAMPLES),

@@ -1,4 +1,4 @@
-"""``wordstill meaning train``."""
+"""``wordstill meaning`` make, pairs and train: how an encoder is made."""
 
 from __future__ import annotations
 
@@ -11,17 +11,166 @@ import typer
 
 from wordstill.cli import options
 from wordstill.cli.failures import needs_models
+from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import argument, flag, option
-from wordstill.cli.printing import show_facts, show_next, time_text
-from wordstill.errors import unknown_name
+from wordstill.cli.printing import count_text, show_facts, show_next, time_text
+from wordstill.core.guard import printable
+from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from wordstill.meaning import Triples
     from wordstill.meaning.distiller import Scaling
     from wordstill.meaning.distiller_training import TrainConfig, Trained
+    from wordstill.meaning.make_triples import PairConfig
+    from wordstill.meaning.targets import Sources
+    from wordstill.meaning.translation import RoundTrip
     from wordstill.teacher import Teacher
 
-EXAMPLES = """\
+MAKE_EXAMPLES = """\
+wordstill meaning make corpus.txt --masked distilbert/distilbert-base-uncased --out meaning
+wordstill meaning make store --masked ./my-bert --triples 5000 --out meaning"""
+
+
+def make(
+    *,
+    inputs: options.Inputs,
+    masked: Annotated[str, option("NAME", "Masked language model, a name on the Hub or a folder.")],
+    out: options.NewFolder,
+    triples: Annotated[int, option("N", "Words in sentences to learn from; fewer are faster.", min=20)] = 20_000,
+    min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", min=1)] = 8,
+    epochs: Annotated[int, option("N", "Most epochs of training; it stops earlier if it can.", min=1)] = 20,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
+) -> None:
+    """Make an encoder of meanings from text in one command.
+
+    It does what prepare, distill, meaning pairs and meaning train do, with settings for a first look. The same
+    command resumes a run that was stopped.
+    """
+    with needs_models("wordstill meaning make"):
+        from wordstill.meaning.ready_encoder import ReadyConfig, make_encoder
+
+    options.output_folder(out)
+    start = time.monotonic()
+    _, trained = make_encoder(
+        cast("list[str | Path]", inputs),
+        out,
+        masked,
+        ReadyConfig(triples, min_words, epochs, seed),
+        device=device,
+        dtype=dtype,
+        overwrite=overwrite,
+        progress=options.wants_progress(progress),
+    )
+    _show_trained(trained, out, time.monotonic() - start)
+
+
+PAIRS_EXAMPLES = """\
+wordstill meaning pairs store --masked ./bert --vectors vectors --out triples.jsonl
+wordstill meaning pairs store --masked ./bert --vectors glove.txt --there ./en-de --back ./de-en -o t
+wordstill meaning pairs --paraphrases pairs.tsv --masked ./bert --vectors vectors -o t.jsonl"""
+
+CHOICE = "Which words and sentences"
+TESTS = "When words have the same meaning"
+
+
+def pairs(
+    masked: Annotated[str, option("NAME", "Masked language model, a name or a folder.")],
+    vectors: Annotated[Path, option("TABLE", "Static vectors for the tests of similarity.")],
+    out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
+    store: Annotated[Path | None, argument("[STORE]", "A prepared text.")] = None,
+    paraphrases: Annotated[
+        Path | None, option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line.")
+    ] = None,
+    there: Annotated[str | None, option("NAME", "Translator from the language of the text.")] = None,
+    back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
+    count: Annotated[int, option("N", "How many words in sentences to choose.", min=1)] = 100_000,
+    sample: Annotated[int, option("N", "Triples to show at the end.", min=0)] = 3,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    overwrite: options.Overwrite = False,
+    progress: options.ShowProgress = None,
+    min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", panel=CHOICE, min=1)] = 15,
+    max_words: Annotated[int, option("N", "Words of the longest.", panel=CHOICE, min=1)] = 50,
+    vocabulary: Annotated[
+        int, option("N", "Targets are among the N most frequent words.", panel=CHOICE, min=1)
+    ] = 50_000,
+    skipped: Annotated[float, option("PART", "Fraction of these, the most frequent, to skip.", panel=CHOICE)] = 0.001,
+    seed: Annotated[int, option("N", "Random seed of the choice.", panel=CHOICE, min=0)] = 0,
+    similarity: Annotated[float, option("COS", "Least cosine; 0.6 is for fastText.", panel=TESTS)] = 0.6,
+    probability: Annotated[float, option("P", "Least probability of a prediction.", panel=TESTS)] = 0.003,
+) -> None:
+    """Make training triples: a word, the same meaning in other words, another word in its place.
+
+    Positives come from ready-made paraphrases, from translating there and back, or, with neither, from
+    replacing the word alone. The same command resumes a run that was stopped.
+    """
+    with needs_models("wordstill meaning pairs"):
+        from wordstill.meaning.make_triples import PairConfig, make_triples
+        from wordstill.meaning.masked import MaskedModel
+        from wordstill.meaning.targets import TargetConfig
+        from wordstill.meaning.triple_builder import BuildConfig
+
+    config = PairConfig(
+        count, TargetConfig(min_words, max_words, vocabulary, skipped, seed), BuildConfig(similarity, probability)
+    )
+    table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
+    trip = _round_trip(there, back, device, dtype)
+    start = time.monotonic()
+    sources = _sources(store, paraphrases, config)
+    triples = make_triples(
+        sources,
+        model,
+        table,
+        out,
+        config,
+        paraphraser=trip,
+        overwrite=overwrite,
+        progress=options.wants_progress(progress),
+    )
+    _show_triples(triples, out, time.monotonic() - start, sample)
+
+
+def _sources(store: Path | None, paraphrases: Path | None, config: PairConfig) -> Sources:
+    from wordstill.corpus import Corpus
+    from wordstill.meaning.targets import Sources
+
+    if (store is None) == (paraphrases is None):
+        raise UsageError("Name either a prepared text (wordstill prepare) or --paraphrases FILE.")
+    if paraphrases is not None:
+        return Sources.of_file(paraphrases, config.count, config.targets)
+    assert store is not None
+    return Sources.of_corpus(Corpus.open(store, verify=True), config.count, config.targets)
+
+
+def _round_trip(there: str | None, back: str | None, device: str, dtype: str) -> RoundTrip | None:
+    from wordstill.meaning.translation import RoundTrip, open_translator
+
+    if there is None and back is None:
+        return None
+    if there is None or back is None:
+        raise UsageError("A round trip needs two translators: use --there and --back.")
+    first, second = (open_translator(name, device=device, dtype=dtype) for name in (there, back))
+    return RoundTrip(first, second)
+
+
+def _show_triples(triples: Triples, out: Path, seconds: float, sample: int) -> None:
+    header = triples.header
+    typer.echo(f"Made {count_text(len(triples), 'triple')} in {time_text(seconds)}: {out}")
+    facts = {"targets": f"{header['targets']:,}", "rate": f"{len(triples) / max(seconds, 1e-3):,.0f} triples/s"}
+    facts |= {f"positives {how}": f"{number:,}" for how, number in header["positives"].items()}
+    facts |= {f"dropped, {reason}": f"{number:,}" for reason, number in header["dropped"].items()}
+    show_facts(facts)
+    step = max(1, len(triples) // max(1, sample))
+    for number in range(0, min(len(triples), step * sample), step):
+        typer.echo(f"\n{printable(triples[number].shown())}")
+    show_next(("meaning", "train", out, "--out", "meaning"))
+
+
+TRAIN_EXAMPLES = """\
 wordstill meaning train triples.jsonl --out meaning
 wordstill meaning train triples.jsonl --no-negatives --states states --out ablation
 wordstill meaning train triples.jsonl --preset paper --states states --out paper"""
@@ -29,7 +178,7 @@ wordstill meaning train triples.jsonl --preset paper --states states --out paper
 TRAINING = "Training"
 
 
-def command(
+def train(
     triples: Annotated[Path, argument("TRIPLES", "A file of meaning pairs.")],
     out: options.NewFolder,
     teacher: Annotated[str | None, option("NAME", "By default the masked model that the triples come from.")] = None,
@@ -138,7 +287,7 @@ def command(
         overwrite=overwrite,
         progress=options.wants_progress(progress),
     )
-    show_trained(trained, out, time.monotonic() - start)
+    _show_trained(trained, out, time.monotonic() - start)
 
 
 def _find_rate(triples: Triples, teacher: Teacher, layers: str, states: Path | None, config: TrainConfig) -> None:
@@ -156,7 +305,7 @@ def _find_rate(triples: Triples, teacher: Teacher, layers: str, states: Path | N
     typer.echo(f"The loss fell fastest at {found.best:.1e}. Nothing was trained; use --learning-rate {found.best:.1e}.")
 
 
-def show_trained(trained: Trained, out: Path, seconds: float) -> None:
+def _show_trained(trained: Trained, out: Path, seconds: float) -> None:
     """Print how a training ended and what to do next."""
     typer.echo(f"Trained in {time_text(seconds)}: {out}")
     seen, steps = trained.diagnosis, trained.history[-1][0]

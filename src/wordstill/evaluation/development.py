@@ -1,66 +1,61 @@
-"""Early stopping by ``--development``: word pairs that no result is reported for."""
+"""Development data: word pairs that settings are chosen on, and that no result is reported for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wordstill.core.files import sha256_of
 from wordstill.errors import DataError, UsageError, WordstillError
-
-if TYPE_CHECKING:
-    from wordstill.distillation.early_stopping import EarlyStopping
-    from wordstill.evaluation import SimilarityTask
-    from wordstill.vectors import WordVectors
+from wordstill.evaluation.data.catalog import DATASETS
+from wordstill.evaluation.tasks.similarity import SimilarityTask
+from wordstill.vectors import WordVectors
 
 MOST_OF_A_TEST_SET = 0.75
 """One half may serve for choosing, if results are then reported on the other."""
 
 
-def read_development(path: Path | None, patience: int | None = None, every: int | None = None) -> EarlyStopping | None:
-    """Word pairs with judgements, as early stopping by Spearman's correlation; None without a file.
+class DevelopmentPairs:
+    """Word pairs with judgements, which score a table by Spearman's correlation.
 
     Raises:
-        UsageError: The file is a set that results are reported for, or there is another setting without a file.
-        DataError: The file cannot be read, or too few of its words are in a table to judge it.
+        UsageError: The file is a set that results are reported for.
+        DataError: The file cannot be read.
     """
-    if path is None:
-        if patience is not None:
-            raise UsageError("--patience needs --development with a file of word pairs.")
-        if every is not None:
-            raise UsageError("--score-every needs --development with a file of word pairs.")
-        return None
-    from wordstill.distillation.early_stopping import EarlyStopping
-    from wordstill.evaluation import SimilarityTask
-    from wordstill.vectors import WordVectors
 
-    if not path.is_file():
-        raise DataError(f"There is no file {path} with word pairs for --development.")
-    _refuse_published_files(path)
-    task = SimilarityTask(path)
-    _refuse_test_pairs(path, task)
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise DataError(f"There is no file {path} with word pairs for --development.")
+        _refuse_published_files(path)
+        self.path, self.task = path, SimilarityTask(path)
+        _refuse_test_pairs(path, self.task)
 
-    def score_table(vectors: WordVectors) -> float:
-        score = task.run(vectors)
+    @property
+    def source(self) -> dict[str, str]:
+        """The name and checksum of the file."""
+        return {"file": self.path.name, "sha256": self.task.dataset.sha256}
+
+    def score(self, vectors: WordVectors) -> float:
+        """The score of a table, times 100.
+
+        Raises:
+            DataError: Too few of its words are in the pairs.
+        """
+        score = self.task.run(vectors)
         if score.value is None:
-            raise DataError(f"{path} cannot judge the vectors: {score.problem}.")
+            raise DataError(f"{self.path} cannot judge the vectors: {score.problem}.")
         return score.value
 
-    def check_words(words: Sequence[str]) -> None:
-        score_table(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
-
-    source = {"file": path.name, "sha256": task.dataset.sha256}
-    return EarlyStopping(score_table, 1 if patience is None else patience, source, check_words, every)
+    def check_words(self, words: Sequence[str]) -> None:
+        """Refuse a vocabulary whose tables could not be scored."""
+        self.score(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
 
 
 def _refuse_published_files(path: Path) -> None:
     """Refuse a file of the registry by its checksum, even if no data set is installed."""
-    from wordstill.evaluation import DATASETS
-
     found = sha256_of(path)
     for name, dataset in DATASETS.items():
         if any(found in copy.files.values() for copy in dataset.copies):
@@ -79,8 +74,6 @@ def _refuse_test_pairs(path: Path, task: SimilarityTask) -> None:
 
 def _test_pairs() -> Iterator[tuple[str, set[frozenset[str]]]]:
     """The pairs of every similarity set that is installed and intact."""
-    from wordstill.evaluation import DATASETS, SimilarityTask
-
     for name, dataset in DATASETS.items():
         if dataset.task == "similarity":
             with suppress(WordstillError):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wordstill.cli import options
-from wordstill.cli.evaluation_report import print_whole
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import argument, flag, option
-from wordstill.cli.printing import time_text
+from wordstill.cli.printing import print_whole, time_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:

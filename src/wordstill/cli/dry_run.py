@@ -1,0 +1,114 @@
+"""What ``wordstill distill --dry-run`` shows: the recipe, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from wordstill.cli.failures import warn
+from wordstill.cli.printing import count_text, show_facts, size_text, time_text
+
+if TYPE_CHECKING:
+    from wordstill.distillation.config import DistillConfig
+    from wordstill.distillation.early_stopping import EarlyStopping
+    from wordstill.distillation.estimate import Estimate, Step
+    from wordstill.distillation.recipe import Recipe
+    from wordstill.scale import ScaleConfig
+
+
+def show_dry_run(
+    inputs: Sequence[str],
+    out: Path,
+    config: DistillConfig,
+    early_stopping: EarlyStopping | None = None,
+    scale: ScaleConfig | None = None,
+) -> None:
+    """Show the resolved recipe and its cost; only temporary files are written."""
+    from wordstill.distillation.estimate import dry_run
+
+    recipe, estimate = dry_run(inputs, config, early_stopping)
+    _show_recipe(recipe)
+    _show_estimate(estimate)
+    if scale is not None and scale.is_used:
+        _show_shards(recipe, estimate, scale)
+    if out.exists():
+        warn(f"{out} exists; the run will need --overwrite.")
+    typer.echo("\nNothing was written. Run without --dry-run to start.")
+
+
+def _show_recipe(recipe: Recipe) -> None:
+    typer.echo("Recipe")
+    for part, value in recipe.facts().items():
+        if isinstance(value, dict):
+            typer.echo(f" {part}")
+            show_facts({name: _value(inner) for name, inner in value.items()})
+        elif value is not None:
+            typer.echo(f" {part}  {value}")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_value(inner)}" for key, inner in value.items())
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _show_estimate(estimate: Estimate) -> None:
+    prefix = estimate.prefix
+    typer.echo("\nExpected")
+    facts = {"words": f"{estimate.rows:,} words get a vector"}
+    if prefix is not None:
+        facts["words"] = f"at least {estimate.rows:,} words (from the first {size_text(prefix.bytes)})"
+    facts |= {step.title: f"{time_text(step.seconds)}  ({_origin(step)})" for step in estimate.steps}
+    facts["in all"] = time_text(estimate.seconds)
+    least = "at least " if prefix is not None else ""
+    if estimate.memory is not None:
+        facts["memory"] = f"{least}{size_text(estimate.memory)} at the peak"
+    if estimate.device_memory is not None:
+        facts["GPU memory"] = f"{least}{size_text(estimate.device_memory)} at the peak"
+    if estimate.cells:
+        place = "on disk" if estimate.cells_on_disk else "of that memory"
+        facts["folds"] = f"{estimate.cells:,} rows of words in folds, {size_text(estimate.cell_bytes)} {place}"
+    facts["result"] = f"{least}{size_text(estimate.artifact)} on disk"
+    kept = "for the prepared text and two checkpoints" if estimate.store else "for two checkpoints"
+    facts["during the run"] = f"{least}{size_text(estimate.working)} more on disk, {kept}"
+    show_facts(facts)
+    if prefix is not None:
+        first, total = size_text(prefix.bytes), size_text(prefix.total)
+        typer.echo(
+            f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
+            "\nOther costs grow with the number of words and are those of the words so far."
+            "\nPrepare the text first for exact numbers."
+        )
+
+
+def _origin(step: Step) -> str:
+    """Whether a step's time was measured, or scaled from a measurement."""
+    words = f"{count_text(step.words, 'word')}, " if step.words else ""
+    if step.seconds == step.measured:
+        return f"{words}measured"
+    low, high = map(time_text, step.spread or (step.seconds, step.seconds))
+    spread = f"; {low} to {high}" if low != high else ""
+    return f"{words}scaled from {step.measured:.1f} s{spread}"
+
+
+def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None:
+    """Show how a run is divided, and what that costs each worker."""
+    from wordstill.scale.partition import shard_size
+
+    text = [step for step in estimate.steps if step.title.startswith("text")]
+    words, seconds = sum(step.words for step in text), sum(step.seconds for step in text)
+    size = min(shard_size(recipe, words, scale.shard_words), max(words, 1))
+    shards, workers = -(-words // size), scale.workers or 1
+    typer.echo("\nSeveral workers")
+    facts = {"shards": f"about {count_text(shards, 'shard')} of {size:,} words, for {count_text(workers, 'worker')}"}
+    on_gpu = recipe.teacher["device"] == "cuda"
+    share = seconds / workers if on_gpu else seconds
+    # Workers without a GPU share the cores that one process would use.
+    facts["each worker"] = f"about {count_text(-(-shards // workers), 'shard')}, {time_text(share)}"
+    if estimate.memory is not None:
+        facts["memory"] = f"{size_text(estimate.memory)} for each worker, and as much for the driver"
+    facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"
+    show_facts(facts)

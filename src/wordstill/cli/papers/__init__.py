@@ -1,1 +1,0 @@
-"""Commands about the papers: their tables and their figures."""

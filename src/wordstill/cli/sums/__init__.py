@@ -1,1 +1,0 @@
-"""Commands and options of runs in shards, and of the sums that they keep."""
