@@ -136,3 +136,9 @@ def test_completion_in_bash(words, expected):
     script = "from wordstill.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert expected in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "distill", "similar", "data fetch", "meaning pairs"])
+def test_help_has_no_types_of_python(cli, name):
+    shown = cli(*name.split(), "--help").out
+    assert "<" not in shown and "{" not in shown

@@ -26,8 +26,8 @@ MERGE_EXAMPLES = """\
 wordstill merge vectors-a vectors-b --out vectors
 wordstill merge hospital-a hospital-b --min-count 20 --out shared"""
 
-Table = Annotated[Path, argument("DIR", "A table that was made with --keep-sums.")]
-NewOut = Annotated[Path | None, option("DIR", "Folder to make; by default the table is replaced.", "--out", "-o")]
+Table = Annotated[Path, argument("DIR", "A table distilled with --keep-sums.")]
+NewOut = Annotated[Path | None, option("DIR", "Output folder; by default the table is replaced.", "--out", "-o")]
 SHOWN = 5
 
 
@@ -43,7 +43,7 @@ class ChangeOptions:
 
 
 def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: options.TextOptions) -> None:
-    """Add text to a table; only the new text is read.
+    """Add text to a table without rereading the old text.
 
     The words of the table stay. Frequent words of the new text that have no vector are reported.
     """
@@ -59,7 +59,7 @@ def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: optio
 
 
 def remove(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: options.TextOptions) -> None:
-    """Take text away from a table, as if it had never been read.
+    """Remove text from a table, as if it had never been read.
 
     The text must be part of what the table was made from; otherwise nothing is changed.
     """
@@ -70,7 +70,7 @@ def remove(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: op
 
 def merge(
     *,
-    tables: Annotated[list[Path], argument("DIR", "Tables that were made with --keep-sums, of the same words.")],
+    tables: Annotated[list[Path], argument("DIR", "Tables distilled with --keep-sums, with the same words.")],
     out: options.NewFolder,
     min_count: Annotated[
         int | None,
@@ -83,7 +83,7 @@ def merge(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Merge tables that were made from different texts, as if all had been read at once; no text is read."""
+    """Merge tables made from different texts."""
     with needs_models("wordstill merge"):
         from wordstill.scale.incremental import merge as run
     start = time.monotonic()

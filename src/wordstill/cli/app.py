@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from wordstill import __version__
 from wordstill.cli import (
@@ -33,7 +32,6 @@ from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.show import explore, plot
 from wordstill.core.limits import VARIABLE, parse
-from wordstill.core.plugins import find_plugins
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -45,55 +43,45 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: wordstill distill corpus.txt --out vectors",
 )
-PLUGINS = {
-    "distill": "wordstill.methods",
-    "train": "wordstill.baselines",
-    "evaluate": "wordstill.tasks",
-    "transform": "wordstill.transforms",
-    "convert": "wordstill.formats",
-}
+MAKE, USE, MEASURE, ASK, FILES = (
+    "Make vectors",
+    "Use them",
+    "Measure them",
+    "Ask about words",
+    "Keep, change and convert",
+)
+"""Panels of the help."""
 
 
-class _Command(TyperCommand):
-    """A command whose help names the plug-ins that it can use."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        if self.name in PLUGINS and (found := find_plugins(PLUGINS[self.name])):
-            names = ", ".join(sorted(point.name for point in found))
-            self.epilog = f"Plug-ins: {names}\n\n{self.epilog}"
-        super().format_help(ctx, formatter)
-
-
-for name, command, examples in (
-    ("prepare", prepare.command, prepare.EXAMPLES),
-    ("distill", distill.command, distill.EXAMPLES),
-    ("train", train.command, train.EXAMPLES),
-    ("evaluate", evaluate.command, evaluate.EXAMPLES),
-    ("similar", similar_analogy.similar, similar_analogy.SIMILAR_EXAMPLES),
-    ("analogy", similar_analogy.analogy, similar_analogy.ANALOGY_EXAMPLES),
-    ("change", change_words.command, change_words.EXAMPLES),
-    ("encode", encode.command, encode.EXAMPLES),
-    ("transform", transform.command, transform.EXAMPLES),
-    ("retrofit", retrofit.command, retrofit.EXAMPLES),
-    ("compare", compare.command, compare.EXAMPLES),
-    ("senses", show_senses.command, show_senses.EXAMPLES),
-    ("test", test.command, test.EXAMPLES),
-    ("regress", regress.command, regress.EXAMPLES),
-    ("norms", norms.command, norms.EXAMPLES),
-    ("expand", expand.command, expand.EXAMPLES),
-    ("explore", explore.command, explore.EXAMPLES),
-    ("reproduce", reproduce.command, reproduce.EXAMPLES),
-    ("plot", plot.command, plot.EXAMPLES),
-    ("convert", convert.command, convert.EXAMPLES),
-    ("add", add_remove_merge.add, add_remove_merge.ADD_EXAMPLES),
-    ("remove", add_remove_merge.remove, add_remove_merge.REMOVE_EXAMPLES),
-    ("merge", add_remove_merge.merge, add_remove_merge.MERGE_EXAMPLES),
-    ("info", info.command, info.EXAMPLES),
+for panel, name, command, examples in (
+    (MAKE, "distill", distill.command, distill.EXAMPLES),
+    (MAKE, "prepare", prepare.command, prepare.EXAMPLES),
+    (MAKE, "train", train.command, train.EXAMPLES),
+    (USE, "similar", similar_analogy.similar, similar_analogy.SIMILAR_EXAMPLES),
+    (USE, "analogy", similar_analogy.analogy, similar_analogy.ANALOGY_EXAMPLES),
+    (USE, "encode", encode.command, encode.EXAMPLES),
+    (USE, "explore", explore.command, explore.EXAMPLES),
+    (USE, "plot", plot.command, plot.EXAMPLES),
+    (MEASURE, "evaluate", evaluate.command, evaluate.EXAMPLES),
+    (MEASURE, "compare", compare.command, compare.EXAMPLES),
+    (MEASURE, "reproduce", reproduce.command, reproduce.EXAMPLES),
+    (ASK, "change", change_words.command, change_words.EXAMPLES),
+    (ASK, "senses", show_senses.command, show_senses.EXAMPLES),
+    (ASK, "test", test.command, test.EXAMPLES),
+    (ASK, "regress", regress.command, regress.EXAMPLES),
+    (ASK, "norms", norms.command, norms.EXAMPLES),
+    (ASK, "expand", expand.command, expand.EXAMPLES),
+    (FILES, "info", info.command, info.EXAMPLES),
+    (FILES, "convert", convert.command, convert.EXAMPLES),
+    (FILES, "transform", transform.command, transform.EXAMPLES),
+    (FILES, "retrofit", retrofit.command, retrofit.EXAMPLES),
+    (FILES, "add", add_remove_merge.add, add_remove_merge.ADD_EXAMPLES),
+    (FILES, "remove", add_remove_merge.remove, add_remove_merge.REMOVE_EXAMPLES),
+    (FILES, "merge", add_remove_merge.merge, add_remove_merge.MERGE_EXAMPLES),
 ):
-    add_command(app, name, command, examples, cls=_Command)
-app.add_typer(data.app, name="data")
-app.add_typer(meaning.app, name="meaning")
+    add_command(app, name, command, examples, rich_help_panel=panel)
+app.add_typer(data.app, name="data", rich_help_panel=MEASURE)
+app.add_typer(meaning.app, name="meaning", rich_help_panel=MAKE)
 
 
 def _print_version(requested: bool) -> None:
@@ -105,15 +93,15 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def _main_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, flag("Show the whole traceback of an error.", "--debug")] = False,
+    debug: Annotated[bool, flag("Show full tracebacks.", "--debug")] = False,
     limits: Annotated[
         str | None,
-        option("NAME=N,...", "Raise limits of readers, as their errors say: line_bytes=1GB,seconds=900.", "--limits"),
+        option("NAME=N,...", "Raise the safety limits of file readers: line_bytes=1GB,seconds=900.", "--limits"),
     ] = None,
 ) -> None:
-    """Distil language models, over your own text, into word vectors that stay still."""
+    """Static word vectors from any Hugging Face model, over your own text."""
     if limits is not None:
         parse(limits)
         os.environ[VARIABLE] = limits

@@ -34,7 +34,7 @@ def command(
     second: Annotated[Path, argument("B", "The table to compare it with.")],
     words: Annotated[
         list[str] | None,
-        option("WORD", "Show the nearest neighbours of this word in both; may be repeated.", "--word", "-w"),
+        option("WORD", "Show the nearest neighbors of this word in both; may be repeated.", "--word", "-w"),
     ] = None,
     sets: Annotated[
         list[str] | None,
@@ -47,12 +47,12 @@ def command(
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
     topn: Topn = 10,
-    sample: Annotated[int, option("N", "Number of words whose neighbours are compared.", min=1)] = 1000,
+    sample: Annotated[int, option("N", "Number of words whose neighbors are compared.", min=1)] = 1000,
     seed: Annotated[int, option("N", "Seed of the samples.", min=0)] = 0,
     out: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare two tables: neighbours, agreement, and paired tests on similarity sets."""
+    """Compare two tables: neighbors, agreement, paired tests."""
     from wordstill.evaluation.comparison import absent_everywhere, compare_tables
     from wordstill.evaluation.protocol import changed_protocol
 

@@ -26,7 +26,7 @@ wordstill convert vectors synonyms.txt --to synonyms --lexicon ppdb-xl"""
 def command(
     *,
     source: Annotated[Path, argument("IN", "A file or folder of word vectors.")],
-    target: Annotated[Path, argument("OUT", "What to write.")],
+    target: Annotated[Path, argument("OUT", "Output file or folder.")],
     source_format: Annotated[str | None, option("NAME", "The format of IN; by default detected.", "--from")] = None,
     target_format: Annotated[
         str | None,
@@ -49,7 +49,9 @@ def command(
             "FILE", "Keep the words of this file, one per line; subwords provide vectors for unknown words.", "--words"
         ),
     ] = None,
-    dtype: Annotated[str | None, option("TYPE", "Write numbers as f32, f16, or i8 with scales.", "--dtype")] = None,
+    dtype: Annotated[
+        str | None, option("TYPE", "Number format: f32, f16, or i8 with a scale per row.", "--dtype")
+    ] = None,
     repair: Annotated[
         bool,
         flag(
@@ -62,7 +64,7 @@ def command(
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Read word vectors in one format and write them in another."""
+    """Convert word vectors to another format."""
     from wordstill import formats
     from wordstill.core.text_io import read_word_list
     from wordstill.vectors.trim import trim

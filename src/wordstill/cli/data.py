@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.help import HelpfulCommand, HelpfulGroup
 from wordstill.cli.options import argument, examples_text, flag, option
 from wordstill.cli.printing import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
@@ -20,16 +21,17 @@ wordstill data list
 wordstill data fetch simlex999 google"""
 
 app = typer.Typer(
+    cls=HelpfulGroup,
     no_args_is_help=True,
-    help="List, download and check the data sets of evaluations.",
+    help="List, download and check evaluation data.",
     epilog=examples_text(EXAMPLES),
     rich_markup_mode="rich",
 )
 
-Names = Annotated[list[str] | None, argument("[SET]...", "Names of data sets; see data list.")]
+Names = Annotated[list[str] | None, argument("SET", "Names of data sets; see data list.")]
 
 
-@app.command("list", epilog="Example: wordstill data list --verbose")
+@app.command("list", cls=HelpfulCommand, epilog="Example: wordstill data list --verbose")
 def list_sets(
     verbose: Annotated[bool, flag("Show the source of each set and what to know about it.", "--verbose", "-v")] = False,
 ) -> None:
@@ -51,7 +53,7 @@ def list_sets(
         show_next(("data", "fetch", missing), ("data", "fetch", "--all"))
 
 
-@app.command(epilog="Example: wordstill data fetch simlex999 google")
+@app.command(cls=HelpfulCommand, epilog="Example: wordstill data fetch simlex999 google")
 def fetch(
     sets: Names = None,
     every: Annotated[bool, flag("Every set that is not found.", "--all")] = False,
@@ -75,7 +77,7 @@ def fetch(
         raise DataError(f"{count_text(len(failed), 'set')} could not be fetched: {', '.join(failed)}.")
 
 
-@app.command(epilog="Example: wordstill data check")
+@app.command(cls=HelpfulCommand, epilog="Example: wordstill data check")
 def check(sets: Names = None) -> None:
     """Compare files with their checksums; without names, all that are found."""
     from wordstill.evaluation.data.locate import available, problem_of
@@ -91,8 +93,8 @@ def check(sets: Names = None) -> None:
         raise DataError(f"{count_text(len(wrong), 'set')} missing or changed: {', '.join(wrong)}.")
 
 
-@app.command(epilog="Example: wordstill data path simlex999")
-def path(name: Annotated[str | None, argument("[SET]", "By default the folder of downloads.")] = None) -> None:
+@app.command(cls=HelpfulCommand, epilog="Example: wordstill data path simlex999")
+def path(name: Annotated[str | None, argument("SET", "By default the folder of downloads.")] = None) -> None:
     """Print the path of a set, or of the download folder."""
     from wordstill.evaluation.data.locate import cache_folder, locate
 

@@ -52,10 +52,11 @@ class OccurrenceOptions:
         ),
     ] = None
     occurrences_of: Annotated[
-        Path | None, option("FILE", "Keep those of these words only, however rare, one per line.", panel=OCCURRENCES)
+        Path | None,
+        option("FILE", "Keep occurrences of these words only, one per line, however rare.", panel=OCCURRENCES),
     ] = None
     occurrences_layer: Annotated[
-        int | None, option("N", "Layer whose states are kept; by default the last.", panel=OCCURRENCES, min=0)
+        int | None, option("N", "Layer whose states to keep; by default the last.", panel=OCCURRENCES, min=0)
     ] = None
 
     def config(self) -> OccurrenceConfig | None:
@@ -90,11 +91,9 @@ class ScaleOptions:
     keep_sums: Annotated[
         bool, flag("Keep the sums beside the table, for wordstill add, remove and merge.", "--keep-sums", panel=SCALE)
     ] = False
-    skip_bad: Annotated[
-        bool, flag("Leave out shards of the text that fail three times.", "--skip-bad", panel=SCALE)
-    ] = False
+    skip_bad: Annotated[bool, flag("Skip shards of the text that fail three times.", "--skip-bad", panel=SCALE)] = False
     shard_words: Annotated[
-        int | None, option("N", "Words of a shard; by default about a minute of work.", panel=SCALE, min=1)
+        int | None, option("N", "Words per shard; by default about a minute of work.", panel=SCALE, min=1)
     ] = None
 
     def config(self) -> ScaleConfig:
@@ -124,14 +123,14 @@ def command(
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
     dry_run: Annotated[
-        bool, flag("Only show the settings, and the time, memory and disk they need.", "--dry-run")
+        bool, flag("Only show the settings and the time, memory and disk they need.", "--dry-run")
     ] = False,
     progress: options.ShowProgress = None,
     budget: Annotated[
         int | None,
         option(
             "N",
-            "Subwords in a batch; by default 2,048, on a GPU 131,072.",
+            "Subwords per batch; by default 2,048, or 131,072 on a GPU.",
             "--batch-tokens",
             "--budget",
             panel=options.TEACHER,
@@ -142,7 +141,7 @@ def command(
         str,
         option(
             "UNIT",
-            "What the model reads as one text: sentence or paragraph.",
+            "What the model reads at a time: sentence or paragraph.",
             "--context",
             "--read",
             panel=options.TEACHER,
@@ -159,13 +158,7 @@ def command(
     ] = "sentence",
     batches: Annotated[str, option("PLACE", "", hidden=True)] = "auto",
     epochs: Annotated[
-        int,
-        option(
-            "N",
-            "How often methods that learn step by step read the text; the others read it once.",
-            panel=LEARNING,
-            min=1,
-        ),
+        int, option("N", "Passes over the text for trained methods; the others read it once.", panel=LEARNING, min=1)
     ] = 1,
     development: Annotated[
         Path | None,
@@ -204,15 +197,15 @@ def command(
     snapshots: Annotated[
         str | None,
         option(
-            "SIZES", "Also keep the tables after so many words of the text, from the same pass: 1M,3M,10M.", panel=RUN
+            "SIZES", "Also write tables after these many words of the text, from the same pass: 1M,3M,10M.", panel=RUN
         ),
     ] = None,
     resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
     checkpoint_minutes: Annotated[
-        float, option("N", "Minutes between checkpoints; 0 saves one after every batch.", panel=RUN, min=0)
+        float, option("N", "Minutes between checkpoints; 0 saves after every batch.", panel=RUN, min=0)
     ] = 2.0,
     profile: Annotated[
-        bool, flag("At the end show where the time went; a GPU then runs a little slower.", "--profile", panel=RUN)
+        bool, flag("Show where the time went; slows a GPU down a little.", "--profile", panel=RUN)
     ] = False,
     folds: Annotated[
         int | None,
@@ -225,17 +218,17 @@ def command(
         ),
     ] = None,
     enough: Annotated[
-        int, option("N", "Words that occur this often have rows by fold.", panel=options.GROUPS, min=1)
+        int, option("N", "Words that occur at least N times get rows per fold.", panel=options.GROUPS, min=1)
     ] = 20,
     track: Annotated[
         Path | None,
-        option("FILE", "Words, one per line: only these have rows by fold, however rare.", panel=options.GROUPS),
+        option("FILE", "Words, one per line: only these get rows per fold, however rare.", panel=options.GROUPS),
     ] = None,
     kept: OccurrenceOptions,
     scale: ScaleOptions,
     text: options.TextOptions,
 ) -> None:
-    """Distil a language model over text into word vectors.
+    """Distill a language model over your text into word vectors.
 
     INPUT is a prepared text, or any other text, which is prepared first.
 

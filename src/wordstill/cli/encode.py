@@ -31,7 +31,7 @@ FEW = 0.5
 def command(
     vectors: VectorsPath,
     source: Annotated[
-        str, argument("FILE", "Sentences, one per line, in UTF-8; may be compressed; - for the standard input.")
+        str, argument("FILE", "Sentences, one per line, in UTF-8; may be compressed; - for standard input.")
     ],
     out: Annotated[
         Path, option("FILE", "The file to write: .npy, or .parquet with columns text and vector.", "--out", "-o")
@@ -60,9 +60,9 @@ def command(
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Write the vector of each line of a text: the weighted mean of its words' vectors.
+    """Write a sentence vector for each line of a text.
 
-    An empty line, and one without a known word, is a row of zeros.
+    Empty lines and lines without a known word become zeros.
     """
     from wordstill.core.files import refuse_existing
     from wordstill.formats.sentence_file import check_sentence_file
@@ -85,7 +85,7 @@ def _text_file(source: str, *, twice: bool) -> Path | None:
     """The path of the text, None for the standard input; refused before a table is opened."""
     path = None if source == "-" else Path(source)
     if path is not None and not path.exists():
-        raise DataError(f"{path} does not exist. Give a text file, or - for the standard input.")
+        raise DataError(f"{path} does not exist. Give a text file, or - for standard input.")
     if path is not None and path.is_dir():
         raise DataError(f"{path} is a folder. Give a text file with one sentence on each line.")
     if twice and (path is None or not path.is_file()):

@@ -48,7 +48,13 @@ class ReportOptions:
     html: Annotated[Path | None, option("FILE", "Write one page with tables and plots.", panel=REPORTS)] = None
     words: Annotated[
         list[str] | None,
-        option("WORD", "A word whose neighbours the page shows; may be repeated.", "--neighbours", panel=REPORTS),
+        option(
+            "WORD",
+            "Show the neighbors of this word on the page; may be repeated.",
+            "--neighbors",
+            "--neighbours",
+            panel=REPORTS,
+        ),
     ] = None
     projection: Annotated[str, option("NAME", "Projection of the plots: pca or tsne.", panel=REPORTS)] = "pca"
     overwrite: Overwrite = False
@@ -123,9 +129,9 @@ def command(
     progress: ShowProgress = None,
     markdown: Annotated[bool, flag("Print the table as Markdown.", "--markdown", panel=REPORTS)] = False,
     latex: Annotated[bool, flag("Print the table as LaTeX.", "--latex", panel=REPORTS)] = False,
-    list_sets: Annotated[bool, flag("List the data sets and stop.", "--list")] = False,
+    list_sets: Annotated[bool, flag("List the data sets and exit.", "--list")] = False,
 ) -> None:
-    """Measure vectors on the benchmarks of the field: score, interval, coverage, and published scores."""
+    """Score vectors on similarity, analogy, sentence and other benchmarks."""
     if list_sets:
         from wordstill.cli.data import list_sets as show_sets
 

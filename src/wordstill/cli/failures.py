@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from wordstill.cli.help import HelpfulGroup
 from wordstill.core.guard import printable
 from wordstill.errors import Interrupted, MissingExtra, WordstillError
 
 INTERRUPTED = 130
 
 
-class CarefulGroup(TyperGroup):
+class CarefulGroup(HelpfulGroup):
     """The group of all commands, which turns their errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -28,7 +28,7 @@ def command(
     verify: Annotated[bool, flag("Read all files and compare them with the recorded checksums.", "--verify")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a prepared text, a table of vectors or an encoder of meanings contains and how it was made."""
+    """Show what a file or folder contains and how it was made."""
     from wordstill.corpus import is_store
 
     if is_store(path):

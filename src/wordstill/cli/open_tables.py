@@ -28,7 +28,7 @@ Unknown = Annotated[
     list[str] | None,
     option(
         "NAME",
-        "How to find vectors for words that are not in the table, in this order; may be repeated. case: "
+        "What to do with words that are not in the table; may be repeated, tried in order. case: "
         "the word in another case; subwords: the table's character n-grams, used by default if it has any; "
         "ngrams: words with common letter n-grams; "
         "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
@@ -38,11 +38,7 @@ Unknown = Annotated[
 ]
 TeacherName = Annotated[
     str | None,
-    option(
-        "NAME",
-        "Model that reads words with --unknown teacher; by default the one that the table came from.",
-        "--teacher",
-    ),
+    option("NAME", "Model for --unknown teacher; by default the one the table was distilled from.", "--teacher"),
 ]
 
 

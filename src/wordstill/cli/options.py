@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
+from wordstill.cli.help import HelpfulCommand
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,23 +43,23 @@ Inputs = Annotated[
     list[str],
     argument(
         "INPUT",
-        "Text, JSONL, CSV, CoNLL-U, Parquet or MediaWiki files, also compressed; folders, globs or addresses such as "
-        "s3://bucket/*.txt; - for the standard input.",
+        "Text, JSONL, CSV, CoNLL-U, Parquet or MediaWiki files, compressed or not; folders, globs, or URLs such as "
+        "s3://bucket/*.txt; - for standard input.",
     ),
 ]
-NewFolder = Annotated[Path, option("DIR", "Folder to make.", "--out", "-o")]
-NewTable = Annotated[Path, option("PATH", "The folder or file to write.", "--out", "-o")]
-TargetFormat = Annotated[str | None, option("NAME", "Format to write; by default by the name.", "--format")]
+NewFolder = Annotated[Path, option("DIR", "Output folder.", "--out", "-o")]
+NewTable = Annotated[Path, option("PATH", "Output folder or file.", "--out", "-o")]
+TargetFormat = Annotated[str | None, option("NAME", "Output format; by default chosen by the file name.", "--format")]
 ReportFile = Annotated[Path | None, option("FILE", "Write everything as JSON.", "--out", "-o")]
-Seed = Annotated[int, option("N", "Seed of everything random.", "--seed", min=0)]
-Overwrite = Annotated[bool, flag("Replace an existing output, and start again.", "--overwrite")]
+Seed = Annotated[int, option("N", "Random seed.", "--seed", min=0)]
+Overwrite = Annotated[bool, flag("Replace existing output and start over.", "--overwrite")]
 ShowProgress = Annotated[
     bool | None,
-    flag("Show progress: bars on a terminal, elsewhere a line every half minute.", "--progress/--no-progress"),
+    flag("Show progress: bars in a terminal, otherwise a line every 30 seconds.", "--progress/--no-progress"),
 ]
 VectorsPath = Annotated[Path, argument("VECTORS", "A folder or file of word vectors, in any known format.")]
 Topn = Annotated[int, option("N", "How many words to show.", "--topn", "--top", "-n", min=1)]
-AsJson = Annotated[bool, flag("Print JSON instead of a table.", "--json")]
+AsJson = Annotated[bool, flag("Print JSON.", "--json")]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
 Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
 
@@ -68,13 +69,13 @@ class TeacherOptions:
     """Which model reads the text, and on what."""
 
     teacher: Annotated[
-        str, option("NAME|FOLDER", "A model of the Hugging Face Hub or a folder; the default needs no network.")
+        str, option("NAME|FOLDER", "A model on the Hugging Face Hub, or a folder; the default needs no network.")
     ] = "all-MiniLM-L6-v2"
     device: Device = "auto"
     dtype: Dtype = "auto"
     max_length: Annotated[
         int | None,
-        option("N", "Longest text in subwords; by default the model's limit, at most 512.", panel=TEACHER, min=1),
+        option("N", "Longest input in subwords; by default the model's limit, at most 512.", panel=TEACHER, min=1),
     ] = None
 
     def config(self) -> TeacherConfig:
@@ -88,9 +89,9 @@ class TeacherOptions:
 class VocabularyOptions:
     """Which words get a vector."""
 
-    min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5
+    min_count: Annotated[int, option("N", "Drop words that occur fewer times.", min=1)] = 5
     words: Annotated[
-        Path | None, option("FILE", "Words or phrases, one per line, that must get a vector, however rare.")
+        Path | None, option("FILE", "Words and phrases, one per line, that get a vector however rare they are.")
     ] = None
     max_vocab: Annotated[int | None, option("N", "Keep only the N most frequent words.", panel=VOCABULARY, min=1)] = (
         None
@@ -98,11 +99,7 @@ class VocabularyOptions:
     key: Annotated[
         str,
         option(
-            "RULE",
-            "lower merges the case variants of a word, none keeps them apart.",
-            "--case",
-            "--key",
-            panel=VOCABULARY,
+            "RULE", "lower merges case variants of a word; none keeps them apart.", "--case", "--key", panel=VOCABULARY
         ),
     ] = "lower"
 
@@ -123,7 +120,7 @@ class TextOptions:
     sentences_per_line: Annotated[
         bool,
         flag(
-            "A line is a sentence and an empty line ends a paragraph; otherwise a line is a paragraph.",
+            "Each line is a sentence and an empty line ends a paragraph; otherwise each line is a paragraph.",
             "--sentences-per-line",
             panel=TEXT,
         ),
@@ -132,7 +129,7 @@ class TextOptions:
         str,
         option(
             "NAME",
-            "Which paragraphs are kept: none, x2static (3 sentences and 140 characters at least) or "
+            "Which paragraphs to keep: none (all), x2static (at least 3 sentences and 140 characters) or "
             "sentences-10-40 (sentences of 10 to 40 words); lower, x2static-lower and sentences-10-40-lower also "
             "make the text lower case, whatever the model.",
             panel=TEXT,
@@ -141,44 +138,46 @@ class TextOptions:
     share: Annotated[
         float,
         option(
-            "SHARE", "Keep this share of the paragraphs, such as 0.1; a smaller share is part of a larger.", panel=TEXT
+            "SHARE",
+            "Keep a random share of the paragraphs, such as 0.1; a smaller share is a subset of a larger one.",
+            panel=TEXT,
         ),
     ] = 1.0
     language: Annotated[
         str | None, option("CODE", "Keep only paragraphs in this language, such as en.", panel=TEXT)
     ] = None
-    splitter_language: Annotated[
-        str, option("CODE", "Language whose abbreviations the sentence splitter knows.", panel=TEXT)
-    ] = "en"
+    splitter_language: Annotated[str, option("CODE", "Language of the sentence splitter.", panel=TEXT)] = "en"
     segmenter: Annotated[
         str,
         option(
             "NAME",
-            "How words are found: words; possessives (the same, but dog's is two words); or chinese, japanese or "
-            "thai, each with the extra of that name.",
+            "How text is split into words: words; possessives (dog's becomes two words); chinese, japanese or "
+            "thai, each with the extra of the same name.",
             panel=TEXT,
         ),
     ] = "words"
-    errors: Annotated[str, option("RULE", "strict stops at undecodable bytes, replace inserts U+FFFD.", panel=TEXT)] = (
-        "strict"
-    )
+    errors: Annotated[
+        str, option("RULE", "At undecodable bytes: strict stops, replace inserts U+FFFD.", panel=TEXT)
+    ] = "strict"
     encoding: Annotated[str, option("NAME", "Encoding of text, JSONL and CSV files.", panel=TEXT)] = "utf-8"
     group: Annotated[
         str | None,
         option(
             "FIELD",
-            "Keep a group for every document, to compare them: a JSONL field or CSV or Parquet column, folder, or "
-            "file:REGEX for a part of the file's path.",
+            "What to group documents by: a JSONL field, a CSV or Parquet column, folder, or "
+            "file:REGEX to match part of the path.",
             panel=GROUPS,
         ),
     ] = None
     bins: Annotated[
-        str | None, option("SIZE", "Groups are dates: month, year, decade, century or a number of years.", panel=GROUPS)
+        str | None, option("SIZE", "Group dates by month, year, decade, century or N years.", panel=GROUPS)
     ] = None
     documents: Annotated[
         bool,
         flag(
-            "Keep which document each paragraph is from, for --folds; implied by --group.", "--documents", panel=GROUPS
+            "Record which document each paragraph is from, for --folds; implied by --group.",
+            "--documents",
+            panel=GROUPS,
         ),
     ] = False
 
@@ -190,8 +189,8 @@ class TextOptions:
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None], examples: str, **settings: Any) -> None:
-    """Add a command whose parameters may be groups of options; ``examples`` has one on each line."""
-    app.command(name, epilog=examples_text(examples), **settings)(with_groups(command))
+    """Add a command whose parameters may be groups of options; ``examples`` has one per line."""
+    app.command(name, cls=HelpfulCommand, epilog=examples_text(examples), **settings)(with_groups(command))
 
 
 def examples_text(lines: str) -> str:
@@ -237,7 +236,7 @@ def output_folder(path: Path) -> Path:
 
 
 def words_or_file(text: str) -> list[str]:
-    """The words of a file with one on each line, or of a text with commas between them."""
+    """The words of a file with one per line, or of a text with commas between them."""
     from wordstill.core.text_io import read_word_list
 
     if Path(text).is_file():

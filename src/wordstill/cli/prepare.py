@@ -25,13 +25,13 @@ zcat big.txt.gz | wordstill prepare - --out store"""
 def command(
     *,
     inputs: options.Inputs,
-    out: Annotated[Path, option("STORE", "Folder to make.", "--out", "-o")],
-    workers: Annotated[int | None, option("N", "Processes; by default one for every core.", min=1)] = None,
+    out: Annotated[Path, option("STORE", "Output folder.", "--out", "-o")],
+    workers: Annotated[int | None, option("N", "Number of processes; by default one per core.", min=1)] = None,
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
     text: options.TextOptions,
 ) -> None:
-    """Read text once and store it so that any number of distillations can use it.
+    """Read text once and store it, ready for any number of runs.
 
     The same command resumes a run that was stopped.
     """

@@ -39,10 +39,10 @@ def command(
     teacher: Annotated[str | None, option("NAME|FOLDER", "The model; by default the paper's.")] = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
-    seeds: Annotated[int, option("N", "Runs of the systems that draw random numbers.", min=1)] = 1,
-    baselines: Annotated[bool, flag("Train the systems without a model too.", "--baselines/--no-baselines")] = True,
-    lexicon: Annotated[str, option("NAME|FILE", "The lexicon of retrofitting.")] = "ppdb-xl",
-    workers: Annotated[int, option("N", "Threads of skip-gram and its kin.", min=1)] = 1,
+    seeds: Annotated[int, option("N", "Runs of each randomized system.", min=1)] = 1,
+    baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines")] = True,
+    lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.")] = "ppdb-xl",
+    workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", min=1)] = 1,
     trees: Annotated[
         list[str] | None,
         option(
@@ -68,9 +68,9 @@ def command(
     preset: Annotated[str, option("NAME", "How distillers are trained: paper or default.", panel=MEANING)] = "paper",
     dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
     progress: options.ShowProgress = None,
-    list_tables: Annotated[bool, flag("List the tables and stop.", "--list")] = False,
+    list_tables: Annotated[bool, flag("List the tables and exit.", "--list")] = False,
 ) -> None:
-    """Make a table of a paper again, and show our scores beside the printed ones.
+    """Reproduce a paper's results table and print both side by side.
 
     Filter, case, vocabulary, presets, reading unit and protocol are those of the paper. The same command resumes a run
     that was stopped.

@@ -57,13 +57,13 @@ def command(
     antonyms: Annotated[
         str | None, option("FILE|FOLDER|wn:NAME", "Words that mean the opposite, to push apart afterwards.")
     ] = None,
-    passes: Annotated[int, option("N", "Moves of each word.", min=0)] = 10,
+    passes: Annotated[int, option("N", "Number of passes.", min=0)] = 10,
     order: Annotated[
         str | None,
         option("NAME", "jacobi (all words at once) or gauss-seidel (in the order of the table).", panel=SETTINGS),
     ] = None,
     alpha: Annotated[float | None, option("X", "Weight of a word's own vector.", panel=SETTINGS)] = None,
-    beta: Annotated[float | None, option("X", "Weight of its neighbours.", panel=SETTINGS)] = None,
+    beta: Annotated[float | None, option("X", "Weight of its neighbors.", panel=SETTINGS)] = None,
     nu: Annotated[
         float | None, option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS)
     ] = None,
@@ -72,11 +72,13 @@ def command(
         float | None,
         option("X", "Turn each word back until its cosine with its old vector is X: saves analogies.", panel=SETTINGS),
     ] = None,
-    margin: Annotated[float | None, option("X", "Least distance of antonyms, as 1 - cosine.", panel=SETTINGS)] = None,
+    margin: Annotated[
+        float | None, option("X", "Minimum distance between antonyms, as 1 - cosine.", panel=SETTINGS)
+    ] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Retrofit vectors to a lexicon: linked words move together, antonyms apart."""
+    """Pull synonyms together and push antonyms apart with a lexicon."""
     from wordstill.formats import check_target
     from wordstill.postprocess.retrofit import Lexicon, open_lexicon, retrofitter
 

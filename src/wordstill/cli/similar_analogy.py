@@ -44,7 +44,7 @@ def similar(
     sure: Sure = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the nearest words of each word, with the cosine; words that are not in the table are reported."""
+    """Show the nearest neighbors of words."""
     table = open_for_words(vectors, unknown, teacher)
     known = known_words(table, words)
     if sure:
@@ -84,7 +84,7 @@ def analogy(
     sure: Sure = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer "A is to B as C is to what?", with the score of each answer."""
+    """Solve an analogy: A is to B as C is to which word?"""
     table = open_for_words(vectors, unknown, teacher)
     first, second = (text.split(",") if rule == "3cosavg" else [text] for text in (a, b))
     report_substitutes(table, [*first, *second, c])

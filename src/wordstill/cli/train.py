@@ -61,7 +61,7 @@ def command(
     vocabulary: options.VocabularyOptions,
     text: options.TextOptions,
 ) -> None:
-    """Train word vectors on text from scratch, without a language model, to compare with.
+    """Train word2vec, fastText, GloVe and other baselines from scratch.
 
     INPUT is a prepared text, or any other text, which is prepared first.
 

@@ -35,11 +35,11 @@ def command(
             "-c",
         ),
     ] = None,
-    apply: Annotated[Path | None, option("FILE", "Apply transforms as they were learnt from another table.")] = None,
+    apply: Annotated[Path | None, option("FILE", "Apply transforms learned from another table.")] = None,
     format: TargetFormat = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Centre, whiten, reduce, trim, join or retrofit vectors."""
+    """Center, whiten, reduce, trim, join or quantize vectors."""
     from wordstill.core.files import refuse_existing
 
     if (chain is None) == (apply is None):

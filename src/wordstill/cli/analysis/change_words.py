@@ -32,31 +32,31 @@ SENTENCES = 2
 def command(
     vectors: VectorsPath,
     before: Annotated[
-        str | None, option("GROUP", "The group to start from; by default the first.", "--from", show_default=False)
+        str | None, option("GROUP", "The first group; by default the earliest.", "--from", show_default=False)
     ] = None,
     after: Annotated[
-        str | None, option("GROUP", "The group to compare with; by default the last.", "--to", show_default=False)
+        str | None, option("GROUP", "The second group; by default the latest.", "--to", show_default=False)
     ] = None,
     words: Annotated[
-        str | None, option("WORDS|FILE", "Only these words, with commas between, or a file with one per line.")
+        str | None, option("WORDS|FILE", "Only these words, comma-separated, or a file with one per line.")
     ] = None,
     topn: Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)] = 20,
-    neighbors: Annotated[int, option("N", "Neighbors before and after to show for each.", min=0)] = 4,
+    neighbors: Annotated[int, option("N", "Neighbors to show for each, before and after.", min=0)] = 4,
     sure: Annotated[bool, flag("Only words with a false discovery rate below --rate.", "--sure")] = False,
-    rate: Annotated[float, option("Q", "False discovery rate that counts as sure.", min=0, max=1)] = 0.05,
-    least: Annotated[int, option("N", "Occurrences that a word needs in each group.", min=1)] = 10,
+    rate: Annotated[float, option("Q", "False discovery rate for --sure.", min=0, max=1)] = 0.05,
+    least: Annotated[int, option("N", "Minimum occurrences of a word in each group.", min=1)] = 10,
     text: Annotated[
-        Path | None, option("STORE", "The prepared text, to show sentences that carry the change.", "--text")
+        Path | None, option("STORE", "The prepared text, to show the sentences behind each change.", "--text")
     ] = None,
     plot: Annotated[Path | None, option("FILE", "Draw the change, as .svg or .png.")] = None,
-    permutations: Annotated[int, option("N", "Permutations of the folds at most.", min=99)] = 9_999,
+    permutations: Annotated[int, option("N", "Maximum number of permutations.", min=99)] = 9_999,
     seed: Seed = 0,
     as_json: AsJson = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Show which words changed between two groups of a text, how sure that is, and what they changed to.
+    """Find words that changed between groups of texts, with p-values.
 
-    VECTORS is a table that was distilled from a text with groups.
+    VECTORS is a table distilled with --group.
     """
     from wordstill.analysis.change import change
     from wordstill.explore import figures

@@ -26,7 +26,7 @@ ANSWERS = "y accepts, n refuses, u undoes the last answer, q quits; every answer
 
 
 def command(
-    seeds: Annotated[str, argument("SEEDS", "Words with commas between, or a file with one on each line.")],
+    seeds: Annotated[str, argument("SEEDS", "Comma-separated words, or a file with one per line.")],
     table: Annotated[Path, option("TABLE", "A folder or file of word vectors, in any format.", "--table")],
     ranking: Annotated[
         str,
@@ -48,13 +48,13 @@ def command(
             "FILE", "Lines of y, n or ?, a tab and a word. Read if it exists; answers are saved here.", "--decisions"
         ),
     ] = None,
-    out: Annotated[Path | None, option("FILE", "Write seeds and accepted words, one on each line.", "--out", "-o")] = (
+    out: Annotated[Path | None, option("FILE", "Write seeds and accepted words, one per line.", "--out", "-o")] = (
         None
     ),
     as_json: AsJson = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Expand a word list: ranked candidates from seed words, to accept or refuse."""
+    """Grow a word list from seed words."""
     from wordstill.analysis.expansion import Expansion, read_decisions, write_decisions
 
     if (ask or propose) and decisions is None:

@@ -38,7 +38,7 @@ def command(
     as_json: AsJson = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Predict ratings for every word from ratings of some, with cross-validated correlations."""
+    """Predict ratings for every word from ratings of some."""
     from wordstill.analysis.ratings import predict_norms, read_ratings
     from wordstill.core.files import refuse_existing
 

@@ -38,7 +38,7 @@ def command(
     *,
     table: Annotated[Path, option("TABLE", "A folder or file of word vectors, in any format.", "--table")],
     on: Annotated[
-        str, option("FIELDS", "Fields to regress on, with commas between: numbers or categories.", "--on")
+        str, option("FIELDS", "Fields to regress on, comma-separated; numbers or categories.", "--on")
     ] = "group",
     text: Annotated[str, option("NAME", "The field of DOCUMENTS that holds the text.", "--text")] = "text",
     window: Annotated[
@@ -57,7 +57,7 @@ def command(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Regress a word's vector on fields of the documents: how much each field moves its use, with p-values."""
+    """Regress a word's use on document metadata."""
     from wordstill.analysis.context_vectors import read_documents, read_group_fields, word_in_documents, word_in_folds
     from wordstill.analysis.embedding_regression import embedding_regression, make_design
 

@@ -44,24 +44,24 @@ class RuleOptions:
         ),
     ] = 0.7
     least: Annotated[
-        int, option("N", "Fewest uses of a sense; only what has 4 N uses is split.", panel=RULE, min=2)
+        int, option("N", "Minimum uses per sense; nothing with fewer than 4 N uses is split.", panel=RULE, min=2)
     ] = 5
-    most: Annotated[int, option("N", "Most senses of a word.", panel=RULE, min=1)] = 8
+    most: Annotated[int, option("N", "Maximum number of senses per word.", panel=RULE, min=1)] = 8
 
 
 def command(
     *,
-    table: Annotated[Path, argument("TABLE", "Vectors that were distilled with --occurrences.")],
+    table: Annotated[Path, argument("TABLE", "Vectors distilled with --occurrences.")],
     words: Annotated[
         list[str] | None, argument("WORD", "Words; without any, those with the clearest senses are shown.")
     ] = None,
     text: Annotated[
-        Path | None, option("STORE", "The prepared text, for sentences and for senses by group.", "--text")
+        Path | None, option("STORE", "The prepared text, to show sentences and senses by group.", "--text")
     ] = None,
-    sentences: Annotated[int, option("N", "Sentences of each sense, with --text.", min=1)] = 1,
-    topn: Annotated[int, option("N", "Without words: how many to show.", "--topn", "-n", min=1)] = 20,
+    sentences: Annotated[int, option("N", "Sentences to show per sense, with --text.", min=1)] = 1,
+    topn: Annotated[int, option("N", "How many words to show if none are given.", "--topn", "-n", min=1)] = 20,
     out: Annotated[
-        Path | None, option("DIR", "Write the table with a row more for each sense, such as bank|river.", "--out", "-o")
+        Path | None, option("DIR", "Write a table with an extra row per sense, such as bank|river.", "--out", "-o")
     ] = None,
     sentence: Annotated[
         str | None, option("SENTENCE", "Which sense does a word have in this sentence?", "--in", panel=CONTEXT)
@@ -79,7 +79,7 @@ def command(
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Show the senses of words, each with its share, its nearest words and its most typical sentence.
+    """Show the senses of a word, with typical sentences.
 
     Occurrences of a word that distill kept are clustered: one sense unless there is evidence for more.
     """

@@ -30,7 +30,7 @@ class SynonymOptions:
     """Which pairs of words are synonyms."""
 
     threshold: Annotated[
-        float | None, option("X", "Least cosine of two synonyms; by default 0.6.", "--threshold", panel=PANEL)
+        float | None, option("X", "Minimum cosine of two synonyms; by default 0.6.", "--threshold", panel=PANEL)
     ] = None
     neighbors: Annotated[
         int | None,

@@ -50,9 +50,9 @@ def command(
     as_json: AsJson = False,
     out: ReportFile = None,
     overwrite: Overwrite = False,
-    list_tests: Annotated[bool, flag("List the tests with their words and stop.", "--list")] = False,
+    list_tests: Annotated[bool, flag("List the tests with their words and exit.", "--list")] = False,
 ) -> None:
-    """Test associations between words (WEAT and others): effect size, interval, permutation p-value, coverage."""
+    """Run association tests (WEAT and others)."""
     from wordstill.analysis.association import associations
 
     chosen = _chosen(tests or [], lists)

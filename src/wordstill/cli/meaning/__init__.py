@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from wordstill.cli.help import HelpfulGroup
 from wordstill.cli.meaning import meaning_train, meaning_use
 from wordstill.cli.options import add_command
 
 app = typer.Typer(
+    cls=HelpfulGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Distil what a word means in its sentence: make an encoder, encode, search, evaluate.",
+    help="Vectors for what a word means in one sentence.",
 )
 for name, command, examples in (
     ("make", meaning_train.make, meaning_train.MAKE_EXAMPLES),

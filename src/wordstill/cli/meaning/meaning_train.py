@@ -81,7 +81,7 @@ def pairs(
     masked: Annotated[str, option("NAME", "Masked language model, a name or a folder.")],
     vectors: Annotated[Path, option("TABLE", "Static vectors for the tests of similarity.")],
     out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
-    store: Annotated[Path | None, argument("[STORE]", "A prepared text.")] = None,
+    store: Annotated[Path | None, argument("STORE", "A prepared text.")] = None,
     paraphrases: Annotated[
         Path | None, option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line.")
     ] = None,
@@ -198,7 +198,7 @@ def train(
         ),
     ] = "default",
     negatives: Annotated[
-        bool, flag("Without them: the ablation.", "--negatives/--no-negatives", panel=TRAINING)
+        bool, flag("--no-negatives is the ablation.", "--negatives/--no-negatives", panel=TRAINING)
     ] = True,
     layer_embeddings: Annotated[
         bool, flag("Let the distillers distinguish layers.", "--layer-embeddings", panel=TRAINING)
@@ -216,11 +216,11 @@ def train(
     warm_up: Annotated[
         int, option("STEPS", "Steps over which the learning rate grows to its value.", panel=TRAINING, min=0)
     ] = 1000,
-    max_epochs: Annotated[int, option("N", "Most epochs.", panel=TRAINING, min=1)] = 100,
+    max_epochs: Annotated[int, option("N", "Maximum number of epochs.", panel=TRAINING, min=1)] = 100,
     patience: Annotated[
         int,
         option(
-            "CHECKS", "Stop after so many checks without improvement; ten checks are an epoch.", panel=TRAINING, min=1
+            "CHECKS", "Stop after N checks without improvement; there are ten checks per epoch.", panel=TRAINING, min=1
         ),
     ] = 15,
     min_delta: Annotated[
@@ -228,7 +228,8 @@ def train(
     ] = 1e-4,
     heads: Annotated[int, option("N", "Attention heads of a distiller.", panel=TRAINING, min=1)] = 8,
     feedforward: Annotated[
-        int | None, option("N", "Inner width, in widths; by default 1.", panel=TRAINING, min=1)
+        int | None,
+        option("N", "Inner layer width as a multiple of the state width; by default 1.", panel=TRAINING, min=1),
     ] = None,
     variational: Annotated[
         float, option("X", "Weight of the divergence of a variational auto-encoder; 0 has none.", panel=TRAINING, min=0)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wordstill.meaning.context_encoder import StateEncoder
     from wordstill.vectors import WordVectors
 
-EncoderPath = Annotated[Path, argument("ENCODER", "A folder that meaning train made.")]
+EncoderPath = Annotated[Path, argument("ENCODER", "A folder written by meaning make or meaning train.")]
 AT_ONCE = 1024
 """Sentences that are encoded between two steps of the progress bar."""
 DEFAULT_KIND = "meaning-centred"
@@ -81,17 +81,17 @@ def encode(
         argument(
             "FILE",
             "A sentence on each line, for every word of it, or a sentence, a tab, and the word, START:END in "
-            "characters, or the number of a word; - for the standard input.",
+            "characters, or the number of a word; - for standard input.",
         ),
     ],
     out: NewFolder,
-    word: Annotated[list[str] | None, option("WORD", "Only this word, in lines without a position.")] = None,
+    word: Annotated[list[str] | None, option("WORD", "Only this word, in lines that name none.")] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Encode uses of words into a folder with their vectors, to search in or to read from Python."""
+    """Encode words in sentences, to search them."""
     output_folder(out)
     lines = list(_lines(sentences))
     model = options.load(encoder, kind)
@@ -135,14 +135,14 @@ SIMILAR_EXAMPLES = "wordstill meaning similar meaning uses 'They sat on the bank
 def similar(
     *,
     encoder: EncoderPath,
-    uses: Annotated[Path, argument("USES", "A folder that meaning encode made.")],
+    uses: Annotated[Path, argument("USES", "A folder written by meaning encode.")],
     sentence: Annotated[str, argument("SENTENCE", "Any text.")],
     span: Annotated[str, argument("WORD", "The word itself, START:END in characters, or the number of a word.")],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
 ) -> None:
-    """Show the uses with the nearest meanings to that of a word in a sentence."""
+    """Find the encoded uses nearest in meaning to a word in a sentence."""
     with needs_models("wordstill meaning"):
         from wordstill.meaning import Occurrence, OccurrenceStore
 
@@ -162,14 +162,14 @@ def table(
     encoder: EncoderPath,
     store: Annotated[Path, argument("STORE", "A prepared text.")],
     out: NewFolder,
-    min_count: Annotated[int, option("N", "Drop rarer words.", min=1)] = 5,
+    min_count: Annotated[int, option("N", "Drop words that occur fewer times.", min=1)] = 5,
     max_vocab: Annotated[int | None, option("N", "Keep only the N most frequent words.", min=1)] = None,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Make a static table: the mean of the meanings of each word in a text."""
+    """Average the meanings of each word into a static table."""
     from wordstill.core.files import refuse_existing
     from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
 
@@ -209,7 +209,7 @@ def evaluate(
     liu: Annotated[
         Path | None,
         option(
-            "FILE", "With --vectors: a text, a line at a time, from which the transform of Liu et al. 2020 is learnt."
+            "FILE", "With --vectors: a text, a line at a time, from which the transform of Liu et al. 2020 is learned."
         ),
     ] = None,
     senses: Annotated[
@@ -219,7 +219,7 @@ def evaluate(
     options: EncoderOptions,
     overwrite: Overwrite = False,
 ) -> None:
-    """Measure meanings, contexts and the raw layers on words in context, sentences and paraphrases."""
+    """Score an encoder on word-in-context, sentence and paraphrase data."""
     refuse_report(out, overwrite=overwrite)
     wanted = task or _installed_tasks()
     if (liu is not None or senses) and vectors is None:

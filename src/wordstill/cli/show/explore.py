@@ -26,9 +26,7 @@ wordstill explore vectors --text store --html page.html"""
 
 def command(
     tables: Annotated[list[Path], argument("TABLE", "Folders or files of vectors.")],
-    text: Annotated[
-        Path | None, option("STORE", "The prepared text that sentences are shown from.", "--text", "-t")
-    ] = None,
+    text: Annotated[Path | None, option("STORE", "The prepared text, to show sentences from.", "--text", "-t")] = None,
     words: Annotated[
         list[Path] | None,
         option("FILE", "A list of words, one per line, to color the map by; may be repeated.", "--words"),
@@ -37,14 +35,14 @@ def command(
         Path | None,
         option("FILE", "An evaluation; by default the evaluation.json found beside the tables.", "--scores"),
     ] = None,
-    layout: Annotated[str | None, option("NAME", "How the map is computed: tsne, umap or pca.", "--layout")] = None,
+    layout: Annotated[str | None, option("NAME", "Layout of the map: tsne, umap or pca.", "--layout")] = None,
     html: Annotated[Path | None, option("FILE", "Write the page as one offline file instead of serving it.")] = None,
     overwrite: Overwrite = False,
-    port: Annotated[int, option("N", "Port; if it is in use, the next free one.", min=1, max=65_535)] = 8484,
+    port: Annotated[int, option("N", "Port; if taken, the next free one is used.", min=1, max=65_535)] = 8484,
     browser: Annotated[bool, flag("Open the page in the browser.", "--browser/--no-browser")] = True,
     seed: Annotated[int, option("N", "Seed of the map and its clusters.", min=0)] = 0,
 ) -> None:
-    """Look at tables in the browser: a map, words with their sentences, questions, and scores."""
+    """Explore vectors in the browser: map, neighbors, sentences, scores."""
     refuse_report(html, overwrite=overwrite)
     library = _open(tables, text, words or [], scores, layout, seed)
     if html is not None:

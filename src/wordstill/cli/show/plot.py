@@ -36,33 +36,30 @@ def command(
     tables: Annotated[list[Path], argument("TABLE", "Folders or files of vectors; change needs two.")],
     out: Annotated[Path, option("FILE", "The figure, .svg or .png.", "--out", "-o")],
     words: Annotated[
-        str | None, option("WORDS|FILE", "Words with commas between, or a file of words: of heat; to color map by.")
+        str | None,
+        option("WORDS|FILE", "Comma-separated words, or a file: the words of heat, or those to color in map."),
     ] = None,
     relation: Annotated[
-        str, option("NAME", "Of relation: gender, capital or comparative, or your own pairs with --pairs.")
+        str, option("NAME", "relation: gender, capital or comparative, or your own pairs with --pairs.")
     ] = "gender",
     pairs: Annotated[
         str | None,
-        option(
-            "PAIRS|FILE", "Of relation: man:woman,king:queen, or a file with two words on each line; three or more."
-        ),
+        option("PAIRS|FILE", "relation: man:woman,king:queen, or a file with two words per line; three or more."),
     ] = None,
-    projection: Annotated[str, option("NAME", "Of relation: pca or tsne.")] = "pca",
-    dimensions: Annotated[int, option("N", "Of relation: 2 for a plane, 3 for space.", min=2, max=3)] = 2,
-    layout: Annotated[str, option("NAME", "Of map: tsne, umap or pca.")] = "tsne",
-    labels: Annotated[int, option("N", "Of map: labels at most.", min=0)] = 90,
-    dataset: Annotated[str, option("NAME", "Of curve: the set that is scored.", "--set")] = "simlex999",
+    projection: Annotated[str, option("NAME", "relation: pca or tsne.")] = "pca",
+    dimensions: Annotated[int, option("N", "relation: 2 for a plane, 3 for space.", min=2, max=3)] = 2,
+    layout: Annotated[str, option("NAME", "map: tsne, umap or pca.")] = "tsne",
+    labels: Annotated[int, option("N", "map: labels at most.", min=0)] = 90,
+    dataset: Annotated[str, option("NAME", "curve: the data set to score.", "--set")] = "simlex999",
     over: Annotated[
-        str, option("NAME", "Of curve: words of the text, layer, or a setting of the method, such as window or dim.")
+        str, option("NAME", "curve: words of the text, layer, or a setting of the method, such as window or dim.")
     ] = "words",
-    sentence: Annotated[str | None, option("TEXT", "Of attention: the sentence.")] = None,
-    teacher: Annotated[
-        str | None, option("NAME|FOLDER", "Of attention: the model, where it is not at the place the table names.")
-    ] = None,
+    sentence: Annotated[str | None, option("TEXT", "attention: the sentence.")] = None,
+    teacher: Annotated[str | None, option("NAME|FOLDER", "attention: the model, if not where the table says.")] = None,
     seed: Annotated[int, option("N", "Seed.", min=0)] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw a figure for a paper: a map, a relation, a heat map, change between tables, curves, attention."""
+    """Draw a figure for a paper, as SVG or PNG."""
     from wordstill.evaluation.report.relation_points import check_projection
     from wordstill.explore import figures
 
