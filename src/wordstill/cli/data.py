@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordstill.cli.help import HelpfulCommand, HelpfulGroup
-from wordstill.cli.options import argument, examples_text, flag, option
+from wordstill.cli.options import HelpfulCommand, HelpfulGroup, argument, examples_text, flag, option
 from wordstill.cli.printing import count_text, show_next
 from wordstill.errors import DataError, UsageError, unknown_name
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from wordstill.cli.help import HelpfulGroup
+from wordstill.cli.options import HelpfulGroup
 from wordstill.core.guard import printable
 from wordstill.errors import Interrupted, MissingExtra, WordstillError
 

@@ -1,4 +1,4 @@
-"""Options that commands share: single ones, and groups that a command declares as one parameter."""
+"""Options that commands share, single ones and groups that a command declares as one parameter, and their help."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from wordstill.cli.help import HelpfulCommand
+from wordstill.core.plugins import find_plugins
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,15 @@ def argument(metavar: str, help: str, **settings: Any) -> Any:
 
 TEACHER, VOCABULARY, TEXT, GROUPS = "Teacher", "Vocabulary", "Text", "Groups and folds"
 """Panels of the help, below the options that most people use."""
+
+PLUGINS = {
+    "distill": "wordstill.methods",
+    "train": "wordstill.baselines",
+    "evaluate": "wordstill.tasks",
+    "transform": "wordstill.transforms",
+    "convert": "wordstill.formats",
+}
+"""Commands that can use plug-ins, with the group of their entry points."""
 
 Inputs = Annotated[
     list[str],
@@ -186,6 +196,50 @@ class TextOptions:
         from wordstill.corpus import PrepareConfig
 
         return PrepareConfig(**asdict(self))
+
+
+class HelpfulCommand(TyperCommand):
+    """A command with plain help that names its plug-ins."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        if self.name in PLUGINS and (found := find_plugins(PLUGINS[self.name])):
+            names = ", ".join(sorted(point.name for point in found))
+            self.epilog = f"Plug-ins: {names}\n\n{self.epilog}"
+        super().format_help(ctx, formatter)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, as the help shows them."""
+        return _without_types(super().get_params(ctx))
+
+
+class HelpfulGroup(TyperGroup):
+    """A group of commands with plain help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, as the help shows them."""
+        return _without_types(super().get_params(ctx))
+
+
+class _NamedArgument(TyperArgument):
+    """An argument shown as NAME, [NAME] or NAME..., where typer would add its type."""
+
+    def display_type_rich(self, ctx: Any) -> None:
+        """No type: the help says what to give."""
+
+    def get_usage_pieces(self, ctx: Any) -> list[str]:
+        """The argument in the usage line."""
+        name = str(self.metavar or self.name)
+        return [(name if self.required else f"[{name}]") + ("..." if self.nargs != 1 else "")]
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if isinstance(parameter, TyperArgument):
+            parameter.__class__ = _NamedArgument
+        elif parameter.is_flag and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None], examples: str, **settings: Any) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from wordstill.cli.help import HelpfulGroup
 from wordstill.cli.meaning import meaning_train, meaning_use
-from wordstill.cli.options import add_command
+from wordstill.cli.options import HelpfulGroup, add_command
 
 app = typer.Typer(
     cls=HelpfulGroup,
