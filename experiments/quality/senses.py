@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
-from wordstill.analysis.sense_rows import KINDS, sense_vectors
 from wordstill.analysis.senses import SenseConfig, Senses
+from wordstill.analysis.senses_in_context import KINDS, sense_vectors
 from wordstill.core.text_io import numbered_lines
 from wordstill.evaluation.data.context_sets import ContextPair
 from wordstill.evaluation.data.locate import locate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
-from wordstill.analysis.association import LEAST, STATISTICS, associations, splits
+from wordstill.analysis.association import LEAST, STATISTICS, associations
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError
 
@@ -203,13 +203,3 @@ def test_wrong_settings():
         run(make_table(), "weat", make_test({"x": 5, "a": 6, "b": 4}))
     with pytest.raises(UsageError, match="permutations must be 1 or more"):
         run(make_table(), permutations=0)
-
-
-def test_splits_are_each_way_once_or_random_ones_of_the_right_size():
-    random = np.random.default_rng(0)
-    ways = np.concatenate(list(splits(7, 3, 35, random)))
-    assert len(np.unique(ways, axis=0)) == 35
-    drawn = np.concatenate(list(splits(20, 6, 5000, random)))
-    assert drawn.shape == (5000, 20)
-    assert set(drawn.sum(axis=1)) == {6}
-    assert drawn.mean(axis=0) == pytest.approx(np.full(20, 0.3), abs=0.03)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from wordstill import distill
-from wordstill.analysis.sense_rows import SenseReader, WithSenses, sense_vectors
 from wordstill.analysis.senses import SenseConfig, Senses, _same_word, use_in_text
-from wordstill.analysis.state_map import StateMap
+from wordstill.analysis.senses_in_context import SenseReader, WithSenses, sense_vectors
+from wordstill.analysis.state_projection import StateProjection
 from wordstill.corpus import Corpus, prepare
 from wordstill.errors import UsageError
 from wordstill.meaning.context_encoder import StateEncoder
@@ -100,7 +100,7 @@ def test_vectors_of_senses_average_to_the_row(senses, table):
 
 
 def test_the_map_is_a_ridge_regression(table):
-    fitted = StateMap.fit(table, table.occurrences)
+    fitted = StateProjection.fit(table, table.occurrences)
     often = [row for row in range(len(table)) if np.diff(table.occurrences.offsets)[row] >= 10]
     means = np.stack([table.occurrences.of_row(row).states.mean(axis=0) for row in often]).astype(np.float64)
     targets = np.stack([table.unit[row] for row in often]).astype(np.float64)
@@ -116,10 +116,12 @@ def test_a_table_of_means_needs_no_map(table):
     method = {"name": "ase.v1", "layer": 3, "subword": "mean", "context": "mean"}
     means = table.occurrences.means
     plain = WordVectors(table.words, means, provenance={"method": method})
-    fitted = StateMap.fit(plain, table.occurrences)
+    fitted = StateProjection.fit(plain, table.occurrences)
     np.testing.assert_allclose(fitted(means), plain.unit, atol=1e-6)
     assert fitted.cosine == 1.0
-    assert StateMap.fit(plain.replace(provenance={"method": method | {"layer": 2}}), table.occurrences).cosine < 1
+    assert (
+        StateProjection.fit(plain.replace(provenance={"method": method | {"layer": 2}}), table.occurrences).cosine < 1
+    )
 
 
 def test_more_uses_than_are_clustered_join_the_nearest_sense(table, monkeypatch):

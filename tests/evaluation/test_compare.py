@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import DataError, UsageError
-from wordstill.evaluation.comparison import agreement, compare_tables, holm
+from wordstill.evaluation.comparison import agreement, compare_tables
 from wordstill.vectors import WordVectors
 
 WORDS = [f"word{number}" for number in range(60)]
@@ -79,11 +79,3 @@ def test_paired_tests(tmp_path):
         compare_tables(noise, first, ("x", "x"), sets=[path])
     with pytest.raises(UsageError, match="seed must be a whole number"):
         compare_tables(noise, first, sets=[path], seed=-1)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [([], []), ([0.02], [0.02]), ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.5, 0.9, 0.4], [1.0, 1.0, 1.0])],
-)
-def test_holm(given, expected):
-    assert holm(given) == pytest.approx(expected)

@@ -19,17 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
-from wordstill.evaluation.comparison import holm
 from wordstill.evaluation.lookup import rows_of, unit
 from wordstill.evaluation.protocol import ABSENT, resolve
+from wordstill.evaluation.significance import all_are_made, holm, p_values, splits
 from wordstill.evaluation.statistics import RESAMPLES, Floats, Interval, checked_seed, percentiles
 
 if TYPE_CHECKING:
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 100_000
 """As many are drawn where there are more; where there are fewer, each is made once and the p-value is exact."""
-BLOCK = 4096
 LEAST = 4
 """Words of each list that is permuted; with fewer there is neither a p-value nor an interval."""
 ROUNDING = 1e-9
@@ -128,8 +125,7 @@ def _adjusted(found: Sequence[Association]) -> list[Association]:
     adjusted = list(found)
     for name in {one.table for one in found}:
         places = [place for place, one in enumerate(found) if one.table == name and one.p_value is not None]
-        p_values = [found[place].p_value or 0.0 for place in places]
-        for place, p_holm in zip(places, holm(p_values)):
+        for place, p_holm in zip(places, holm([found[place].p_value or 0.0 for place in places])):
             adjusted[place] = replace(found[place], p_holm=p_holm)
     return adjusted
 
@@ -344,35 +340,14 @@ def _permuted(
     """The p-value, the permutations that were made, and whether they are all there are."""
     moved = counts.x if statistic.targets == 2 else counts.a
     reached = made = 0
-    exact = math.comb(moved.shape[1], int(moved.sum())) <= most
-    for first in splits(moved.shape[1], int(moved.sum()), most, random):
+    size = moved.shape[1], int(moved.sum())
+    for chosen in splits(*size, most, random):
+        first = chosen.astype(np.float64)
         second = 1 - first
         changed = counts._replace(x=first, y=second) if statistic.targets == 2 else counts._replace(a=first, b=second)
         values = statistic.value(cosines, changed)
         least = (abs(effect) if two_sided else effect) - ROUNDING
         reached += int(((np.abs(values) if two_sided else values) >= least).sum())
         made += len(first)
-    # The words as they are count as one of the permutations; where all are made, they are among them.
-    return (reached / made if exact else (reached + 1) / (made + 1)), made, exact
-
-
-def splits(words: int, first: int, most: int, random: np.random.Generator) -> Iterator[Floats]:
-    """Blocks of ways to choose the first words: each once if there are few, else ``most`` random ones.
-
-    Yields:
-        1 for words that are chosen and 0 for others, (ways of the block, words).
-    """
-    if math.comb(words, first) <= most:
-        ways = combinations(range(words), first)
-        while block := [way for _, way in zip(range(BLOCK), ways)]:
-            yield _marked(np.array(block, dtype=np.int64).reshape(len(block), first), words)
-        return
-    for start in range(0, most, BLOCK):
-        keys = random.random((min(BLOCK, most - start), words))
-        yield _marked(np.argpartition(keys, first - 1, axis=1)[:, :first], words)
-
-
-def _marked(chosen: NDArray[np.int64], words: int) -> Floats:
-    marked = np.zeros((len(chosen), words))
-    np.put_along_axis(marked, chosen, 1.0, axis=1)
-    return marked
+    exact = all_are_made(*size, most)
+    return float(p_values(reached, made, exact=exact)), made, exact

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.analysis.resampling import Array, Interval, interval, jackknife_error, leave_one_out
+from wordstill.analysis.resampling import Array, Estimate, interval, jackknife_error, leave_one_out
 from wordstill.errors import UsageError
+from wordstill.evaluation.significance import all_are_made, false_discovery_rates, p_values, splits
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
 from wordstill.vectors.queries import Scored
@@ -37,7 +37,7 @@ class Moved:
     counts: tuple[int, int]
     distance: float
     """One minus the cosine of its rows in both groups, without what chance adds to it; 0 is no change."""
-    interval: Interval
+    interval: Estimate
     p: float | None
     """Of the hypothesis that its documents could be exchanged between the groups; None with too few folds."""
     q: float | None
@@ -81,7 +81,7 @@ def change(
 
     where :math:`|a|^2_\ast` is the mean product of rows of two *different* folds, so that the chance in a rare
     word's row, which makes it longer and every plain distance larger, cancels: d is around 0 for a word that did
-    not change, however rare. Intervals are by jackknife over the folds of both groups.
+    not change, however rare. Estimates are by jackknife over the folds of both groups.
 
     The p-value permutes folds of documents between the groups; the statistic is the sum of squares between the
     groups, :math:`\frac{n_a n_b}{n_a + n_b} |a - b|^2` (Anderson 2001). If documents are exchangeable between the
@@ -93,7 +93,7 @@ def change(
         after: Name of the second one.
         words: Only these; None takes all that occur often enough.
         least: Occurrences that a word needs in each group.
-        permutations: At most so many; if there are no more, all are made.
+        permutations: At most so many; if there are no more, each is made once.
         seed: Of the permutations.
     """
     folds = with_folds(vectors)
@@ -105,27 +105,27 @@ def change(
     first = folds.group_of_fold[chosen] == pair[0]
     sizes = int(first.sum()), int((~first).sum())
     reason = _why_no_test(folds, chosen, first, (before, after))
+    labels, exact = np.empty((0, len(first)), dtype=np.bool_), False
     if reason is None:
-        labels, exact = _permutations(first, permutations, seed)
-    else:
-        labels, exact = np.empty((0, len(first)), dtype=np.bool_), False
-    measured = [each for part in _parts(rows) for each in _compare(vectors, folds, part, chosen, first, labels)]
+        random = np.random.default_rng(seed)
+        labels = np.concatenate([*splits(len(first), sizes[0], permutations, random)])
+        exact = all_are_made(len(first), sizes[0], permutations)
+    measured = [each for part in _parts(rows) for each in _compare(vectors, folds, part, chosen, first, labels, exact)]
     moved = [each for each in measured if math.isfinite(each.distance) and math.isfinite(each.interval.error)]
     if words is not None and len(moved) < len(measured):
         lost = next(each.word for each in measured if each not in moved)
         raise UsageError(f"{lost!r} has no stable direction in one of the groups: its uses have too little in common.")
-    tested = [each.p for each in moved if each.p is not None]
-    rates = iter(false_discovery_rates(np.array(tested)).tolist())
-    ranked = sorted(
-        (each if each.p is None else _with_rate(each, next(rates)) for each in moved), key=lambda each: -each.distance
-    )
+    if reason is None:
+        rates = false_discovery_rates([each.p or 0.0 for each in moved])
+        moved = [replace(each, q=rate) for each, rate in zip(moved, rates)]
+    ranked = sorted(moved, key=lambda each: -each.distance)
     unstable = len(measured) - len(moved)
     return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason)
 
 
 def timeline(
     vectors: WordVectors, word: str, groups: Sequence[str] | None = None
-) -> list[tuple[str, int, Interval | None]]:
+) -> list[tuple[str, int, Estimate | None]]:
     """How far a word is from the first group in each later one: group, occurrences, distance with its interval.
 
     None where it occurs too seldom.
@@ -135,7 +135,7 @@ def timeline(
     row = vectors.index(word)
     counts, _ = folds.of_word(row)
     first, *later = [folds.group(name) for name in names]
-    line: list[tuple[str, int, Interval | None]] = []
+    line: list[tuple[str, int, Estimate | None]] = []
     for number in later:
         count = int(counts[folds.group_of_fold == number].sum())
         distance = None
@@ -166,21 +166,6 @@ def group_row(vectors: WordVectors, word: str, group: str) -> Array:
         raise UsageError(f"{word!r} has no rows in the group {group!r}: it does not occur there, or is too rare.")
     row: Array = sums[own].sum(axis=0) / counts[own].sum()
     return row
-
-
-def false_discovery_rates(p: Array) -> Array:
-    """Benjamini and Hochberg's q for each p-value."""
-    if not len(p):
-        return p
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
-    rates = np.empty_like(p)
-    rates[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return rates
-
-
-def _with_rate(moved: Moved, rate: float) -> Moved:
-    return Moved(moved.word, moved.counts, moved.distance, moved.interval, moved.p, rate)
 
 
 def _often(counts: NDArray[np.int64], least: int) -> bool:
@@ -231,19 +216,6 @@ def _why_no_test(
     return None
 
 
-def _permutations(first: NDArray[np.bool_], most: int, seed: int) -> tuple[NDArray[np.bool_], bool]:
-    """Which folds are of the first group (permutations, folds), and whether these are all; the given one is not."""
-    size, own = len(first), int(first.sum())
-    if math.comb(size, own) - 1 <= most:
-        labels = np.zeros((math.comb(size, own), size), dtype=np.bool_)
-        for number, members in enumerate(combinations(range(size), own)):
-            labels[number, list(members)] = True
-        return labels[(labels != first).any(axis=1)], True
-    generator = np.random.default_rng(seed)
-    order = np.argsort(generator.random((most, size)), axis=1)
-    return order < own, False
-
-
 def _parts(rows: Sequence[int]) -> Iterator[Sequence[int]]:
     return (rows[start : start + WORDS_AT_ONCE] for start in range(0, len(rows), WORDS_AT_ONCE))
 
@@ -255,6 +227,7 @@ def _compare(
     chosen: NDArray[np.int64],
     first: NDArray[np.bool_],
     labels: NDArray[np.bool_],
+    exact: bool = False,
 ) -> list[Moved]:
     """Distances, intervals and p-values of some words."""
     found = [folds.of_word(row) for row in rows]
@@ -264,7 +237,7 @@ def _compare(
     distance = distances(products, counts, first, np.ones((1, len(first))))[:, 0]
     without = distances(products, counts, first, leave_one_out(len(first)))
     errors = jackknife_error(without.T, first.astype(np.int64))
-    p = _p_values(products, counts, first, labels) if len(labels) else [None] * len(rows)
+    p = _p_values(products, counts, first, labels, exact=exact) if len(labels) else [None] * len(rows)
     moved = []
     for number, row in enumerate(rows):
         of_each = int(counts[number, first].sum()), int(counts[number, ~first].sum())
@@ -302,9 +275,9 @@ def distances(products: Array, counts: Array, first: NDArray[np.bool_], weights:
 
 
 def _p_values(
-    products: Array, counts: Array, first: NDArray[np.bool_], labels: NDArray[np.bool_]
+    products: Array, counts: Array, first: NDArray[np.bool_], labels: NDArray[np.bool_], *, exact: bool
 ) -> list[float | None]:
-    """Share of permutations whose sum of squares between groups is at least the given one's, itself counted."""
+    """Share of permutations whose sum of squares between groups is at least the given one's."""
     total = products.sum(axis=(1, 2))
     occurrences = counts.sum(axis=1)
 
@@ -320,4 +293,4 @@ def _p_values(
 
     given = between(first[None])
     reached = (between(labels) >= given * (1 - TIE) - TIE).sum(axis=1)
-    return [float(p) for p in (reached + 1) / (len(labels) + 1)]
+    return [float(p) for p in p_values(reached, len(labels), exact=exact)]

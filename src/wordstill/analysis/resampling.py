@@ -35,7 +35,7 @@ CANDIDATES = 20
 
 
 @dataclass(frozen=True)
-class Interval:
+class Estimate:
     """A value with what it could be in another text of the same size and kind."""
 
     value: float
@@ -123,16 +123,16 @@ def jackknife_error(values: Array, group_of_fold: NDArray[np.integer]) -> Array:
     return np.sqrt(variance)
 
 
-def interval(value: float, error: float, freedom: int, *, level: float = LEVEL) -> Interval:
+def interval(value: float, error: float, freedom: int, *, level: float = LEVEL) -> Estimate:
     """What a value could be in another text of the same size."""
     reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(2) * error
-    return Interval(value, error, value - reach, value + reach)
+    return Estimate(value, error, value - reach, value + reach)
 
 
-def cosine_interval(cosine: float, error: float, freedom: int) -> Interval:
+def cosine_interval(cosine: float, error: float, freedom: int) -> Estimate:
     """The interval of a cosine, whose error is that of its inverse hyperbolic tangent, so that it stays below 1."""
     there = interval(math.atanh(max(-0.999999, min(0.999999, cosine))), error, freedom)
-    return Interval(cosine, error * (1 - cosine**2), math.tanh(there.low), math.tanh(there.high))
+    return Estimate(cosine, error * (1 - cosine**2), math.tanh(there.low), math.tanh(there.high))
 
 
 def t_quantile(share: float, freedom: int) -> float:
@@ -153,7 +153,7 @@ class SureNeighbor:
 
     word: str
     cosine: float
-    interval: Interval | None
+    interval: Estimate | None
     """None where either word occurs in too few folds."""
     share: float
     """Of resamples of the text in which it is among the nearest."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.clusters import NEEDED, divide
-from wordstill.analysis.state_map import StateMap
+from wordstill.analysis.state_projection import StateProjection
 from wordstill.core.progress import count_bar
 from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import Corpus
@@ -149,10 +149,10 @@ class Senses:
         self.occurrences: Occurrences = table.occurrences
 
     @cached_property
-    def map(self) -> StateMap:
+    def map(self) -> StateProjection:
         """From states to the table's space."""
         self.occurrences.check()
-        return StateMap.fit(self.table, self.occurrences)
+        return StateProjection.fit(self.table, self.occurrences)
 
     def of(self, word: str) -> WordSenses:
         """The senses of a word.

@@ -27,7 +27,7 @@ from wordstill.cli import (
     train,
     transform,
 )
-from wordstill.cli.analysis import change_words, expand, norms, regress, show_senses, test
+from wordstill.cli.analysis import change_command, expand, norms, regress, senses_command, test
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.show import explore, plot
@@ -65,8 +65,8 @@ for panel, name, command, examples in (
     (MEASURE, "evaluate", evaluate.command, evaluate.EXAMPLES),
     (MEASURE, "compare", compare.command, compare.EXAMPLES),
     (MEASURE, "reproduce", reproduce.command, reproduce.EXAMPLES),
-    (ASK, "change", change_words.command, change_words.EXAMPLES),
-    (ASK, "senses", show_senses.command, show_senses.EXAMPLES),
+    (ASK, "change", change_command.command, change_command.EXAMPLES),
+    (ASK, "senses", senses_command.command, senses_command.EXAMPLES),
     (ASK, "test", test.command, test.EXAMPLES),
     (ASK, "regress", regress.command, regress.EXAMPLES),
     (ASK, "norms", norms.command, norms.EXAMPLES),

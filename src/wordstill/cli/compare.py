@@ -129,8 +129,8 @@ def _table(found: SideBySide) -> Table:
 
 
 def _rows(found: SideBySide) -> Iterator[list[str]]:
-    from wordstill.evaluation.comparison import holm
     from wordstill.evaluation.report.tables import A8_TITLE, NO_SCORE, title
+    from wordstill.evaluation.significance import holm
 
     assert found.evaluation is not None
     tests = found.tests

@@ -16,6 +16,7 @@ from wordstill.errors import DataError, UsageError
 from wordstill.evaluation.data.locate import available
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
 from wordstill.evaluation.result import Comparison, Evaluation
+from wordstill.evaluation.significance import holm
 from wordstill.evaluation.statistics import Interval, checked_seed, spearman
 from wordstill.evaluation.suite import evaluate
 from wordstill.vectors.search import nearest
@@ -244,13 +245,3 @@ def compare_tables(
         return SideBySide(names, agreed, None)
     tables = {names[0]: first, names[1]: second}
     return SideBySide(names, agreed, evaluate(tables, sets, protocol, seed))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values that allow for there being several tests (Holm 1979), in the same order."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
-    return adjusted

@@ -256,8 +256,8 @@ def _with_senses(
     states: StateEncoder, tables: Mapping[str, WordVectors], table: WordVectors, name: str
 ) -> ContextEncoder:
     """Rows of tables, and of the senses of one of them, read by the teacher that it came from."""
-    from wordstill.analysis.sense_rows import SenseReader, WithSenses
     from wordstill.analysis.senses import Senses
+    from wordstill.analysis.senses_in_context import SenseReader, WithSenses
     from wordstill.teacher import Teacher
     from wordstill.teacher.loading import recorded_teacher
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine, jensenshannon
 
-from wordstill.analysis.uses import average_pairwise_distance, jensen_shannon
+from wordstill.analysis.usage_distance import average_pairwise_distance, jensen_shannon
 from wordstill.errors import UsageError
 
 

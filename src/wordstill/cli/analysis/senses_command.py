@@ -141,7 +141,7 @@ def _refuse_mixed(
 
 
 def _warn_if_unsound(found: Senses) -> None:
-    from wordstill.analysis.state_map import SOUND
+    from wordstill.analysis.state_projection import SOUND
 
     if found.map.cosine < SOUND:
         warn(
@@ -211,7 +211,7 @@ def _show_in_context(found: Senses, sentence: str, word: str, teacher: str | Non
     # Bad places and words without occurrences are refused before a model is loaded.
     senses = found.of(Occurrence.at(sentence, place).word)
     with needs_models("wordstill senses --in"):
-        from wordstill.analysis.sense_rows import SenseReader
+        from wordstill.analysis.senses_in_context import SenseReader
         from wordstill.teacher import Teacher
         from wordstill.teacher.loading import recorded_teacher
     name = teacher or recorded_teacher(found.table, "--teacher")

@@ -19,7 +19,7 @@ SOUND = 0.6
 """Cosine below which what is said about senses is doubtful."""
 
 
-class StateMap:
+class StateProjection:
     """An affine map from states to unit rows of a table.
 
     Args:
@@ -37,7 +37,7 @@ class StateMap:
         return unit_rows((states - self.mean) @ self.weights + self.offset)
 
     @classmethod
-    def fit(cls, table: WordVectors, occurrences: Occurrences) -> StateMap:
+    def fit(cls, table: WordVectors, occurrences: Occurrences) -> StateProjection:
         """By ridge regression over words with enough uses; a table of plain means of the same layer needs none."""
         if _is_mean_of_states(table, occurrences.layer):
             zero = np.zeros(occurrences.width, dtype=np.float32)
