@@ -18,7 +18,7 @@ import pytest
 import wordstill
 from wordstill.core.resume import read_record
 from wordstill.corpus import Corpus, PrepareConfig, prepare
-from wordstill.corpus.disk_arrays import ArrayWriter
+from wordstill.corpus.disk_arrays import ArrayFile
 from wordstill.corpus.shards import Shard, ShardMaker
 from wordstill.errors import DataError, UsageError, WordstillError
 
@@ -339,7 +339,7 @@ def full_disk(*_: object) -> None:
 
 def test_a_full_disk_at_the_end(tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(ArrayWriter, "extend", full_disk)
+        patch.setattr(ArrayFile, "write", full_disk)
         with pytest.raises(DataError, match=r"Cannot write .*store: No space left"):
             prepare([text], tmp_path / "store", workers=1)
     assert not (tmp_path / "store").exists()

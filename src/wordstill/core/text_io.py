@@ -12,6 +12,7 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,11 +24,13 @@ from typing import IO, Any, cast
 
 from wordstill.core.files import atomic_file
 from wordstill.core.limits import Limits
+from wordstill.core.parallel_bzip2 import ParallelBzip2
 from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra
 
 BUFFER_BYTES, TEXT_BUFFER_BYTES = 1 << 18, 1 << 15
 """Of a file as it is stored, and of what is decompressed."""
+BZIP2_THREADS = 16
 INPUT_BYTES = 1 << 10
 """Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
 
@@ -332,6 +335,13 @@ def _read_zstandard(packed: io.BufferedReader, limits: Limits) -> Any:
     return _Streams(packed, decompressor.decompressobj)
 
 
+def _read_bzip2(packed: io.BufferedReader, limits: Limits) -> Any:
+    stored, threads = packed.raw, min(os.cpu_count() or 1, BZIP2_THREADS)
+    if threads == 1 or not isinstance(stored, _StoredFile) or not stored.is_file:
+        return bz2.BZ2File(packed, "rb")
+    return ParallelBzip2(packed, lambda: Path(stored.name).open("rb"), threads)
+
+
 def _write_gzip(handle: IO[bytes]) -> IO[bytes]:
     # Neither the time nor the temporary name goes into the file: the same table gives the same bytes.
     return cast(IO[bytes], gzip.GzipFile("", "wb", compresslevel=6, fileobj=handle, mtime=0))
@@ -347,5 +357,5 @@ CODECS = (
         _read_zstandard,
         lambda handle: _zstandard().ZstdCompressor(level=3).stream_writer(handle, closefd=False),
     ),
-    Codec("bzip2", ".bz2", b"BZh", lambda packed, _: bz2.BZ2File(packed, "rb"), partial(bz2.BZ2File, mode="wb")),
+    Codec("bzip2", ".bz2", b"BZh", _read_bzip2, partial(bz2.BZ2File, mode="wb")),
 )

@@ -51,7 +51,7 @@ class OrderedPool(Generic[Item, Result]):
         while self._pending:
             yield self._pending.popleft().result()
 
-    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, items: Iterable[Item]) -> Generator[Result]:
         """The results of items, as many of them ahead as there are threads; the pool is closed after them."""
         with self:
             for item in items:

@@ -54,9 +54,46 @@ class ArrayWriter:
     def _write_header(self) -> None:
         # numpy pads the header for an axis of any length, so that it can be written again in place.
         self._file.seek(0)
-        header = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
-        npy.write_array_header_1_0(self._file, header)
+        _write_header(self._file, self.dtype, self.length)
         self._file.seek(0, 2)
+
+
+class ArrayFile:
+    """A ``.npy`` file of known length, at first of zeros, whose parts are written by any thread in any order."""
+
+    def __init__(self, path: Path, dtype: type[np.generic], length: int) -> None:
+        self.path, self.dtype = path, np.dtype(dtype).newbyteorder("<")
+        with path.open("wb") as file:
+            _write_header(file, self.dtype, length)
+            self._start = file.tell()
+            file.truncate(self._start + length * self.dtype.itemsize)
+
+    def write(self, position: int, values: ArrayLike) -> None:
+        """Write numbers from a position on."""
+        numbers = np.asarray(values)
+        self.write_pieces([position], numbers, [len(numbers)])
+
+    def write_pieces(self, positions: Iterable[int], values: ArrayLike, sizes: Iterable[int]) -> None:
+        """Write numbers that lie end to end, so many to each of some positions."""
+        numbers, done = np.ascontiguousarray(values, dtype=self.dtype), 0
+        # Not mapped into memory: a full disk would end the process.
+        with self.path.open("r+b", buffering=0) as file:
+            for position, size in zip(positions, sizes):
+                file.seek(self._start + position * self.dtype.itemsize)
+                left = numbers[done : done + size].data.cast("B")
+                while left:
+                    left = left[file.write(left) :]
+                done += size
+
+    def read(self, position: int, length: int) -> NDArray[Any]:
+        """Numbers from a position on."""
+        with self.path.open("rb") as file:
+            file.seek(self._start + position * self.dtype.itemsize)
+            return np.fromfile(file, dtype=self.dtype, count=length)
+
+
+def _write_header(file: IO[bytes], dtype: np.dtype[Any], length: int) -> None:
+    npy.write_array_header_1_0(file, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)})
 
 
 def read_array(path: Path) -> NDArray[Any]:

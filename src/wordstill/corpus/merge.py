@@ -1,13 +1,13 @@
 """Merging shards into a store: one table of forms, and the shards' form ids translated to it.
 
 The forms of each shard are a sorted run. All runs are cut at the same keys into parts, each of which is merged by
-itself, in memory and in any process; the store is the parts end to end.
+itself, in memory and in any process. Once the sizes of all parts are known, so is the place of each in the store, and
+threads copy parts and shards there in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -16,38 +16,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import Ints, offsets_of
 from wordstill.core.tensors import read_checked, write_tensors
-from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayWriter, RunIndex
+from wordstill.core.threads import OrderedPool
+from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayFile, ArrayWriter, RunIndex
 from wordstill.corpus.division.grouping import MOST_GROUPS, in_order
 from wordstill.corpus.segment import Segmenter
-from wordstill.corpus.shards import Shard
+from wordstill.corpus.shards import Shard, Tally
 from wordstill.errors import DataError, WordstillError
 
 PART_ENTRIES = 1 << 18
 """Forms of all shards together that are merged at once, at most, about."""
+PARTS_PER_WORKER = 4
+"""Parts that the merge is cut into, so that no process is left with the last one for long."""
 MAX_FORMS = 1 << 32
-BUFFERED_IDS = 1 << 24
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Does a piece of work for each of some ranges, here or in other processes."""
 
 
 def merge_shards(
-    shards: Sequence[Shard], store: Path, segmenter: Segmenter, run_all: RunAll, parts: int = 1
+    shards: Sequence[Shard],
+    tallies: Sequence[Tally],
+    store: Path,
+    segmenter: Segmenter,
+    run_all: RunAll,
+    workers: int = 1,
 ) -> tuple[int, int]:
     """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
     folder, runs = shards[0].folder, [RunIndex(shard.forms) for shard in shards]
-    ranges = key_ranges(runs, parts)
-    for _ in run_all(PartMaker(folder, runs, segmenter), ranges):
+    ranges = key_ranges(runs, workers * PARTS_PER_WORKER)
+    made = {part.index: size for part, size in run_all(PartMaker(folder, runs, segmenter), ranges)}
+    sizes = [made[part.index] for part in ranges]
+    table = _FormTable(store, folder, sizes)
+    for _ in OrderedPool(table.place, workers).map(ranges):
         pass
-    maps = _IdMaps(shards)
-    with _FormTable(store) as table:
-        for each in ranges:
-            part = _load_part(folder, each)
-            maps.extend(part["ids"] + np.uint32(table.length), part["sizes"])
-            table.extend(part)
-    maps.flush()
-    _join_text(shards, store)
-    return table.length, table.words
+    text = _Text(store, shards, tallies, table)
+    for _ in OrderedPool(text.place, workers).map(range(len(shards))):
+        pass
+    return table.length, sum(size.running_words for size in sizes)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,23 @@ class KeyRange:
     index: int
     low: bytes
     high: bytes | None
+
+    def path(self, folder: Path) -> Path:
+        """Where its part is kept until it is copied into the store."""
+        return folder / f"part-{self.index:06d}.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class PartSize:
+    """How much there is of a part."""
+
+    forms: int
+    text_bytes: int
+    words: int
+    """In its forms, each counted once."""
+    running_words: int
+    entries: Ints
+    """Forms that each shard has in it [S]."""
 
 
 def key_ranges(runs: Sequence[RunIndex], parts: int = 1) -> list[KeyRange]:
@@ -73,7 +96,7 @@ class PartMaker:
     def __init__(self, folder: Path, runs: Sequence[RunIndex], segmenter: Segmenter) -> None:
         self.folder, self.runs, self.segmenter = folder, runs, segmenter
 
-    def __call__(self, wanted: KeyRange) -> None:
+    def __call__(self, wanted: KeyRange) -> PartSize:
         """Write the part of a range."""
         keys: list[bytes] = []
         counts: list[NDArray[np.int64]] = []
@@ -87,8 +110,9 @@ class PartMaker:
         # Sums of whole numbers in float64 are exact up to 2 ** 53.
         totals = np.bincount(ids, np.concatenate(counts), minlength=len(encoded)).astype(np.int64)
         sizes = np.array([len(each) for each in counts], dtype=np.int64)
-        arrays: dict[str, NDArray[Any]] = {"ids": ids, "sizes": sizes, "counts": totals, **self._words(encoded)}
-        write_tensors(_part_path(self.folder, wanted), arrays, {}, checksum=True)
+        arrays: dict[str, NDArray[Any]] = {"ids": ids, "counts": totals, **self._words(encoded)}
+        write_tensors(wanted.path(self.folder), arrays, {}, checksum=True)
+        return PartSize(len(encoded), len(arrays["text"]), len(arrays["starts"]), int(totals @ arrays["words"]), sizes)
 
     def _words(self, encoded: list[bytes]) -> dict[str, NDArray[Any]]:
         try:
@@ -110,58 +134,76 @@ class PartMaker:
         }
 
 
-def _part_path(folder: Path, part: KeyRange) -> Path:
-    return folder / f"part-{part.index:06d}.safetensors"
-
-
-def _load_part(folder: Path, part: KeyRange) -> dict[str, NDArray[Any]]:
-    path = _part_path(folder, part)
-    arrays, _ = read_checked(path)
-    path.unlink()
-    return arrays
-
-
 class _FormTable:
-    """The forms in ascending order with their lengths, counts and words, written part by part."""
+    """The forms in ascending order with their lengths, counts and words, and what id each form of a shard has there.
 
-    def __init__(self, store: Path) -> None:
-        self.length = 0
-        self.words = 0
-        self._stack = ExitStack()
-        self._text = self._stack.enter_context((store / "forms.bin").open("wb"))
+    Every place is known from the sizes of the parts; files begin as zeros.
+    """
 
-        def writer(name: str, dtype: type[np.generic]) -> ArrayWriter:
-            return self._stack.enter_context(ArrayWriter(store / f"{name}.npy", dtype))
-
-        self._offsets = writer("form_offsets", np.int64)
-        self._lengths = writer("form_lengths", np.uint32)
-        self._counts = writer("form_counts", np.int64)
-        self._form_words = writer("form_words", np.int64)
-        self._starts = writer("word_starts", np.uint32)
-        self._ends = writer("word_ends", np.uint32)
-        self._offsets.extend([0])
-        self._form_words.extend([0])
-
-    def __enter__(self) -> _FormTable:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def extend(self, part: dict[str, NDArray[Any]]) -> None:
-        """Add the next forms."""
-        self.length += len(part["counts"])
+    def __init__(self, store: Path, folder: Path, sizes: Sequence[PartSize]) -> None:
+        self._folder, self._text = folder, store / "forms.bin"
+        self._first = offsets_of(np.array([size.forms for size in sizes]))
+        self._bytes = offsets_of(np.array([size.text_bytes for size in sizes]))
+        self._words = offsets_of(np.array([size.words for size in sizes]))
+        self.length, words = int(self._first[-1]), int(self._words[-1])
         if self.length > MAX_FORMS:
             raise DataError(f"The text has more than {MAX_FORMS} distinct forms. Prepare it in several stores.")
-        position = self._text.tell()
-        self._text.write(part["text"].data)
-        self._offsets.extend(position + np.cumsum(part["bytes"]))
-        self._lengths.extend(part["lengths"])
-        self._counts.extend(part["counts"])
-        self._form_words.extend(self._starts.length + np.cumsum(part["words"]))
-        self._starts.extend(part["starts"])
-        self._ends.extend(part["ends"])
-        self.words += int(part["counts"] @ part["words"])
+        self._text.write_bytes(b"")
+        lengths: dict[str, tuple[type[np.generic], int]] = {
+            "form_offsets": (np.int64, self.length + 1), "form_lengths": (np.uint32, self.length),
+            "form_counts": (np.int64, self.length), "form_words": (np.int64, self.length + 1),
+            "word_starts": (np.uint32, words), "word_ends": (np.uint32, words),
+        }  # fmt: skip
+        self._files = {name: ArrayFile(store / f"{name}.npy", *kind) for name, kind in lengths.items()}
+        self._sizes = [size.entries.tolist() for size in sizes]
+        entries = np.array(self._sizes)
+        # Shard by shard, and in each shard part by part.
+        self._places = offsets_of(entries.T.reshape(-1))[:-1].reshape(entries.T.shape)
+        self.entries = entries.sum(axis=0)
+        self._ids = ArrayFile(folder / "ids.npy", np.uint32, int(entries.sum()))
+
+    def place(self, part: KeyRange) -> None:
+        """Copy a part to its place."""
+        path, number = part.path(self._folder), part.index
+        arrays, _ = read_checked(path)
+        first, words, text = (int(known[number]) for known in (self._first, self._words, self._bytes))
+        with self._text.open("r+b") as file:
+            file.seek(text)
+            file.write(arrays["text"].data)
+        self._files["form_offsets"].write(first + 1, text + np.cumsum(arrays["bytes"]))
+        self._files["form_lengths"].write(first, arrays["lengths"])
+        self._files["form_counts"].write(first, arrays["counts"])
+        self._files["form_words"].write(first + 1, words + np.cumsum(arrays["words"]))
+        self._files["word_starts"].write(words, arrays["starts"])
+        self._files["word_ends"].write(words, arrays["ends"])
+        self._ids.write_pieces(self._places[:, number].tolist(), arrays["ids"] + np.uint32(first), self._sizes[number])
+        path.unlink()
+
+    def ids_of(self, shard: int) -> NDArray[np.uint32]:
+        """The id of each form of a shard, once all parts are in place."""
+        found: NDArray[np.uint32] = self._ids.read(int(self._places[shard, 0]), int(self.entries[shard]))
+        return found
+
+
+class _Text:
+    """The form ids in reading order, and where sentences and paragraphs begin."""
+
+    def __init__(self, store: Path, shards: Sequence[Shard], tallies: Sequence[Tally], table: _FormTable) -> None:
+        self._shards, self._table = shards, table
+        kinds = (("tokens", np.uint32, 0), ("sentences", np.int64, 1), ("paragraphs", np.int64, 1))
+        self._first = {name: offsets_of(np.array([getattr(each, name) for each in tallies])) for name, _, _ in kinds}
+        self._files = {
+            name: ArrayFile(store / f"{name}.npy", dtype, int(self._first[name][-1]) + more)
+            for name, dtype, more in kinds
+        }
+
+    def place(self, shard: int) -> None:
+        """Copy the text of a shard to its place."""
+        arrays, first = self._shards[shard].load(), {name: int(known[shard]) for name, known in self._first.items()}
+        sentences, paragraphs = (np.cumsum(arrays[name], dtype=np.int64) for name in ("sentences", "paragraphs"))
+        self._files["tokens"].write(first["tokens"], self._table.ids_of(shard)[arrays["tokens"]])
+        self._files["sentences"].write(first["sentences"] + 1, first["tokens"] + sentences)
+        self._files["paragraphs"].write(first["paragraphs"] + 1, first["sentences"] + paragraphs)
 
 
 def _check_spans(
@@ -179,48 +221,6 @@ def _check_spans(
             f"{forms[form]!r}: they must be in order, not empty, without overlap and inside the form. "
             "Use another segmenter."
         )
-
-
-class _IdMaps:
-    """Maps from local to global form ids, buffered; files are open only while buffers are written."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._shards, self._buffered = shards, 0
-        self._buffers: list[list[NDArray[np.uint32]]] = [[] for _ in shards]
-        for shard in shards:
-            shard.map.write_bytes(b"")
-
-    def extend(self, ids: NDArray[np.uint32], sizes: NDArray[np.int64]) -> None:
-        """Add the next global ids of every shard, end to end, so many of each."""
-        for buffer, own in zip(self._buffers, np.split(ids, np.cumsum(sizes)[:-1])):
-            buffer.append(own)
-        self._buffered += len(ids)
-        if self._buffered >= BUFFERED_IDS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is buffered."""
-        for shard, buffer in zip(self._shards, self._buffers):
-            with shard.map.open("ab") as file:
-                np.concatenate([np.empty(0, dtype=np.uint32), *buffer]).tofile(file)
-            buffer.clear()
-        self._buffered = 0
-
-
-def _join_text(shards: Sequence[Shard], store: Path) -> None:
-    with (
-        ArrayWriter(store / "tokens.npy", np.uint32) as form_ids,
-        ArrayWriter(store / "sentences.npy", np.int64) as sentences,
-        ArrayWriter(store / "paragraphs.npy", np.int64) as paragraphs,
-    ):
-        sentences.extend([0])
-        paragraphs.extend([0])
-        for shard in shards:
-            arrays, translation = shard.load(), np.fromfile(shard.map, dtype=np.uint32)
-            first_sentence = sentences.length - 1
-            sentences.extend(form_ids.length + np.cumsum(arrays["sentences"], dtype=np.int64))
-            paragraphs.extend(first_sentence + np.cumsum(arrays["paragraphs"], dtype=np.int64))
-            form_ids.extend(translation[arrays["tokens"]])
 
 
 def join_origins(shards: Sequence[Shard], store: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import asdict
-from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,8 +36,6 @@ LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
 BLOCKS = 64
 """Text is cut into about so many blocks, unless these would be too small or too large: enough to keep many
 processes busy to the end, and few enough that each has much of the vocabulary."""
-PARTS_PER_WORKER = 4
-"""Parts that the merge is cut into, so that no process is left with the last one for long."""
 PARENT_POLL_SECONDS = 1.0
 STORE = "store"
 
@@ -101,7 +98,9 @@ def prepare(
         folder = work.path
         make = ShardMaker(config, splitter, folder / "shards")
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
-        tallies = _make_all(make, blocks, workers, _bar(sources, enabled=progress))
+        # What fits into a block as it is stored is not worth a process.
+        several = sum(source.size or BLOCK_BYTES for source in sources) > block_bytes
+        tallies = _make_all(make, blocks, workers if several else 1, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder, config.share)
         store = _write_store(folder, tallies, segmenter, settings, sources, workers, config)
         replace_folder(store, out)
@@ -195,9 +194,7 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
             else:
                 tallies[block.index] = tally
 
-    missing = iter(unfinished())
-    first = list(islice(missing, 2))
-    made = in_processes(make, chain(first, missing), workers if len(first) > 1 else 1, make.folder)
+    made = in_processes(make, unfinished(), workers, make.folder)
     # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
     with closing(made):
         for block, tally in made:
@@ -257,7 +254,7 @@ def _write_store(
     def run_all(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
         return in_processes(work, tasks, min(workers, len(tasks)), folder / "shards")
 
-    forms, words = merge_shards(shards, store, segmenter, run_all, workers * PARTS_PER_WORKER)
+    forms, words = merge_shards(shards, tallies, store, segmenter, run_all, workers)
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
     counts = {**total, "forms": forms, "words": words}
@@ -298,6 +295,8 @@ def in_processes(
     lifeline = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(work, os.getpid(), *lifeline))
     try:
+        # All processes are forked here, before reading starts threads of its own.
+        pool.submit(int)
         yield from _bounded(pool, tasks, workers + 1)
     except (KeyboardInterrupt, GeneratorExit):
         lifeline[1].close()

@@ -64,11 +64,6 @@ class Shard:
         return self.folder / f"{self.index:06d}.safetensors"
 
     @property
-    def map(self) -> Path:
-        """Global form id of every local one; written by the merge."""
-        return self.folder / f"{self.index:06d}.map"
-
-    @property
     def record(self) -> Path:
         """Digests of the raw block and of the forms, and the tally; written last, it marks a complete shard."""
         return self.folder / f"{self.index:06d}.json"

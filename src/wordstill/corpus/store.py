@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from wordstill.core.files import sha256_of
 from wordstill.core.guard import reading
 from wordstill.core.resume import CHECKSUM, signed, unsigned
+from wordstill.core.threads import OrderedPool
 from wordstill.corpus.disk_arrays import read_array
 from wordstill.errors import DataError
 
@@ -37,6 +38,7 @@ ORIGIN_FILES = ("documents.npy", "groups.npy")
 """The document and the group of each paragraph, if they were asked for; not part of the hash, which is of the text."""
 COUNTS = ("paragraphs", "sentences", "tokens", "forms", "words")
 FORM_CACHE = 1 << 17
+HASHING_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,8 @@ def write_meta(
 ) -> None:
     """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
     names = (*FILES, *(ORIGIN_FILES if origins is not None else ()))
-    files = {name: {"sha256": sha256_of(store / name), "bytes": (store / name).stat().st_size} for name in names}
+    sums = OrderedPool(sha256_of, HASHING_THREADS).map(store / name for name in names)
+    files = {name: {"sha256": total, "bytes": (store / name).stat().st_size} for name, total in zip(names, sums)}
     meta = {
         "schema": SCHEMA,
         "hash": _content_hash(settings, files),

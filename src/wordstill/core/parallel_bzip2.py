@@ -1,0 +1,190 @@
+"""Bzip2 data decompressed by several threads: every block of a stream can be read by itself.
+
+A block begins with a mark of 48 bits at any bit of the file. Blocks are found by their marks, made into streams of one
+block each and given to the library, whose threads run side by side. Their checksums are those of the stream. Where
+that fails, because the data are damaged or look like a mark by chance, the file is read from the start by one thread,
+which decides.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from wordstill.core.threads import OrderedPool
+
+BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
+MARK_BITS, SUM_BITS, HEADER_BITS = 48, 32, 32
+MARK_BYTES = 7
+"""That a mark can touch."""
+HEADER = re.compile(rb"BZh[1-9]")
+READ_BYTES = 1 << 20
+MOST_UNPACKED = 4 << 20
+"""A block of text is 900 kB; more comes out of one only where a character is repeated for long."""
+
+
+class ParallelBzip2(io.RawIOBase):
+    """The decompressed bytes of a file.
+
+    Args:
+        packed: The file.
+        again: Opens it once more, from its start.
+        threads: How many blocks are decompressed at once.
+    """
+
+    def __init__(self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int) -> None:
+        super().__init__()
+        self._again, self._given, self._held = again, 0, memoryview(b"")
+        self._serial: bz2.BZ2File | None = None
+        self._unpacked = OrderedPool(_unpack, threads).map(_Blocks(packed))
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        while not self._held and self._serial is None:
+            try:
+                block = next(self._unpacked, None)
+            except _Misread:
+                self._serial = bz2.BZ2File(self._again())
+                self._serial.seek(self._given)
+                break
+            if block is None:
+                return b""
+            self._held = memoryview(block)
+            self._given += len(block)
+        if not self._held and self._serial is not None:
+            return self._serial.read(size)
+        taken, self._held = self._held[:size], self._held[size:]
+        return bytes(taken)
+
+    def close(self) -> None:
+        """End the threads."""
+        if not self.closed:
+            self._unpacked.close()
+            if self._serial is not None:
+                self._serial.close()
+        super().close()
+
+
+class _Misread(Exception):
+    """Blocks are not where marks are."""
+
+
+class _Block(NamedTuple):
+    """A block as it is stored: it begins at bit ``shift`` of the data and has so many bits."""
+
+    header: bytes
+    data: bytes
+    shift: int
+    bits: int
+
+
+class _Blocks:
+    """The blocks of all streams of a file in order; what goes wrong comes in its turn, as an exception."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed = packed
+        self._data, self._first, self._needed, self._searched = b"", 0, 0, 0
+        """Bytes of the file, the place of the first, of the first that is still needed, and of the first that was not
+        searched for marks."""
+        self._marks: deque[tuple[int, bool]] = deque()
+        """Bit of each mark that was found, and whether it ends a stream."""
+
+    def __iter__(self) -> Iterator[_Block | Exception]:
+        try:
+            # What follows the last stream, and is none, is ignored, as the library does.
+            while HEADER.fullmatch(header := self._bytes(self._needed, 4)):
+                bit, total = 8 * self._needed + HEADER_BITS, 0
+                while True:
+                    found, ends = self._mark()
+                    if found != bit:
+                        raise _Misread
+                    checksum = self._number(bit + MARK_BITS, SUM_BITS)
+                    if ends:
+                        break
+                    bit = self._mark(keep=True)[0]
+                    total = (total << 1 | total >> 31) & 0xFFFFFFFF ^ checksum
+                    yield _Block(header, self._bytes(found // 8, bit // 8 - found // 8 + 2), found % 8, bit - found)
+                    self._needed = bit // 8
+                if checksum != total:
+                    raise _Misread
+                self._needed = (bit + MARK_BITS + SUM_BITS + 7) // 8
+            if self._needed == 0:
+                raise _Misread
+            if header and b"BZh".startswith(header):
+                raise EOFError("the end is missing")
+        except (EOFError, _Misread) as problem:
+            yield problem
+
+    def _mark(self, *, keep: bool = False) -> tuple[int, bool]:
+        """The next mark."""
+        while not self._marks:
+            if not self._read_more():
+                raise EOFError("the end is missing")
+        return self._marks[0] if keep else self._marks.popleft()
+
+    def _number(self, bit: int, size: int) -> int:
+        data = self._bytes(bit // 8, size // 8 + 1)
+        if 8 * len(data) < bit % 8 + size:
+            raise EOFError("the end is missing")
+        return int.from_bytes(data) >> (8 * len(data) - bit % 8 - size) & ((1 << size) - 1)
+
+    def _bytes(self, place: int, size: int) -> bytes:
+        while self._first + len(self._data) < place + size and self._read_more():
+            pass
+        return self._data[place - self._first : place - self._first + size]
+
+    def _read_more(self) -> bool:
+        more = self._packed.read(READ_BYTES)
+        done = min(self._needed - self._first, len(self._data))
+        self._data, self._first = self._data[done:] + more, self._first + done
+        self._marks.extend(sorted(mark for pattern in PATTERNS for mark in self._find(*pattern)))
+        self._searched = max(self._searched, self._first + len(self._data) - MARK_BYTES + 1)
+        return bool(more)
+
+    def _find(self, needle: bytes, mark: int, shift: int) -> Iterator[tuple[int, bool]]:
+        """Marks that begin at a bit of a byte, in bytes that were not searched before."""
+        before = int(shift > 0)
+        place = self._data.find(needle, max(0, self._searched - self._first) + before)
+        while place >= 0:
+            window = self._data[place - before : place - before + MARK_BYTES]
+            if len(window) == MARK_BYTES and int.from_bytes(window) >> (8 - shift) & ((1 << MARK_BITS) - 1) == mark:
+                yield 8 * (self._first + place - before) + shift, mark == END_MARK
+            place = self._data.find(needle, place + 1)
+
+
+def _patterns() -> Iterator[tuple[bytes, int, int]]:
+    """Bytes that are the same wherever a mark at a bit of a byte stands, the mark, and the bit."""
+    for mark in (BLOCK_MARK, END_MARK):
+        for shift in range(8):
+            window = (mark << (8 - shift)).to_bytes(MARK_BYTES)
+            yield window[:6] if shift == 0 else window[1:6], mark, shift
+
+
+PATTERNS = tuple(_patterns())
+
+
+def _unpack(block: _Block | Exception) -> bytes:
+    if isinstance(block, Exception):
+        raise block
+    raw, shift, (whole, rest) = np.frombuffer(block.data, dtype=np.uint8), block.shift, divmod(block.bits, 8)
+    # Shifts of bytes drop what does not fit.
+    bits = raw[:-1] << shift | raw[1:] >> (8 - shift) if shift else raw
+    checksum = int.from_bytes(bits[MARK_BITS // 8 : (MARK_BITS + SUM_BITS) // 8].tobytes())
+    end = int(bits[whole]) >> (8 - rest) if rest else 0
+    end = (end << MARK_BITS | END_MARK) << SUM_BITS | checksum
+    size = rest + MARK_BITS + SUM_BITS
+    tail = (end << -size % 8).to_bytes((size + 7) // 8)
+    stream = bz2.BZ2Decompressor()
+    try:
+        unpacked = stream.decompress(block.header + bits[:whole].tobytes() + tail, MOST_UNPACKED)
+    except (OSError, ValueError) as error:
+        raise _Misread from error
+    if not stream.eof:
+        raise _Misread
+    return unpacked
