@@ -19,9 +19,8 @@ from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
 from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
-from wordstill.teacher.attending.attention import WIDTHS
-from wordstill.teacher.kernels.attention_kernels import attend_short_texts
-from wordstill.teacher.kernels.pooling_kernels import range_sums
+from wordstill.teacher.attention import WIDTHS
+from wordstill.teacher.teacher_kernels import attend_short_texts, range_sums
 
 DIM, ROWS = 384, torch.tensor([[0, 1], [1, 2]])
 WARP, USUAL_WIDTH = 32, 64

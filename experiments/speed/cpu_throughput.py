@@ -31,7 +31,7 @@ from wordstill.teacher.amx import AmxLinear
 from wordstill.teacher.batches import AnyBatch
 from wordstill.teacher.device import shared_cores
 from wordstill.teacher.loading import NAME, embedded_teacher
-from wordstill.teacher.precision.dtype import SortedLinear
+from wordstill.teacher.precision import SortedLinear
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "cpu_throughput"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wordstill.core import ragged
 from wordstill.core.ragged import offsets_of, owners, ranges
 from wordstill.teacher import layers, tokenizer
-from wordstill.teacher.arrays import HOST, DeviceArrays
+from wordstill.teacher.gathering import HOST, DeviceArrays
 
 RUNS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12)
 

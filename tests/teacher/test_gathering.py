@@ -10,9 +10,9 @@ import torch
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.teacher import BatchConfig, TextBatches, subword_source
-from wordstill.teacher.arrays import HOST, DeviceArrays
 from wordstill.teacher.batch import FIELDS
 from wordstill.teacher.batches import batch_arrays
+from wordstill.teacher.gathering import HOST, DeviceArrays
 from wordstill.teacher.subwords import FormSubwords
 
 CPU = torch.device("cpu")

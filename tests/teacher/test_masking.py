@@ -13,7 +13,7 @@ from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.methods.x2static import sentence_contexts
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
-from wordstill.teacher.masking import Masking
+from wordstill.teacher.batches import Masking
 
 PARAGRAPHS = (
     "The old still stands in the small house. Nobody has moved it since 1923!",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wordstill.teacher.pooling import RangeMeans
+from wordstill.teacher.states import RangeMeans
 
 
 def slowly(values, first, last, sums):

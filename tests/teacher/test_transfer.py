@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.teacher.arrays import send
+from wordstill.teacher.gathering import send
 
 CPU = torch.device("cpu")
 

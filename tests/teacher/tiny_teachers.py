@@ -14,7 +14,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import bfloat16_is_safe
 from wordstill.teacher.elmo.bilm import ElmoConfig, ElmoModel
-from wordstill.teacher.elmo.characters import make_tokenizer as elmo_tokenizer
+from wordstill.teacher.elmo.bilm import make_tokenizer as elmo_tokenizer
 
 # Tiny products gain nothing from threads, and wait for each other where other work goes on.
 torch.set_num_threads(1)

@@ -24,8 +24,7 @@ from wordstill.teacher import (
     WordStates,
     subword_source,
 )
-from wordstill.teacher.batches import batch_arrays
-from wordstill.teacher.masking import Masking
+from wordstill.teacher.batches import Masking, batch_arrays
 
 Position = tuple[int, int]
 EPOCH_STRIDE = 1_000_003

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import RowExtremes, RowSums
-from wordstill.teacher.pooling import Pooling
-from wordstill.teacher.states import WordStates
+from wordstill.teacher.states import Pooling, WordStates
 from wordstill.vectors import WordVectors
 
 

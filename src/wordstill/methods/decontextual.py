@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.layers import INPUT_EMBEDDINGS
-from wordstill.teacher.pooling import Pooling
-from wordstill.teacher.states import WordStates
+from wordstill.teacher.states import Pooling, WordStates
 from wordstill.vectors import WordVectors
 
 

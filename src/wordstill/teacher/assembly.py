@@ -9,9 +9,8 @@ import numpy as np
 
 from wordstill.core.ragged import Ints, offsets_of
 from wordstill.corpus import Vocabulary
-from wordstill.teacher.arrays import HOST, Array, HostArrays
 from wordstill.teacher.batch import Batch
-from wordstill.teacher.gathering import SubwordTable
+from wordstill.teacher.gathering import HOST, Array, HostArrays, SubwordTable
 from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials
 
 

@@ -14,11 +14,18 @@ from torch.nn.functional import pad
 from wordstill.core.ragged import Ints
 from wordstill.errors import TeacherError, in_one_line
 from wordstill.teacher.assembly import bare_batch, trial_batch
-from wordstill.teacher.attending.attention import CannotPack, Packing, noted_calls, packed, register
-from wordstill.teacher.attending.relative_positions import adapt, restore
+from wordstill.teacher.attention import CannotPack, Packing, noted_calls, packed, register
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
-from wordstill.teacher.layers import INPUT_EMBEDDINGS, LayerHooks, Watched, blocks_of, wanted_states
-from wordstill.teacher.precision.closeness import TOLERANCE, relative_difference
+from wordstill.teacher.layers import (
+    INPUT_EMBEDDINGS,
+    TOLERANCE,
+    LayerHooks,
+    Watched,
+    blocks_of,
+    relative_difference,
+    wanted_states,
+)
+from wordstill.teacher.relative_positions import adapt, restore
 from wordstill.teacher.tokenizer import first_position
 
 ROWS_STEP = 64

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
@@ -18,6 +19,10 @@ from wordstill.errors import TeacherError, UsageError
 INPUT_EMBEDDINGS = -1
 """Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from. Where the model
 has none (``embeds_alone``), it is layer 0."""
+CLOSE_ENOUGH = 0.99
+"""Mean cosine from which on another precision is taken."""
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
+"""Largest relative difference between two ways to the same states that rounding explains."""
 
 
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
@@ -55,6 +60,24 @@ def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -
             f"in its {type(output).__name__}. Use the bare model (AutoModel), not one for a task."
         )
     return {layer: hidden[layer] for layer in layers}
+
+
+@torch.inference_mode()
+def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
+    """Mean cosine between the last states that two models give for a text."""
+    first, second = (last_states(model, subwords, depth)[0].float() for model in (one, other))
+    return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
+
+
+def last_states(model: Any, subwords: Tensor, depth: int) -> Tensor:
+    """[1, n, d] of a text [n]."""
+    return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]
+
+
+def relative_difference(one: Tensor, other: Tensor) -> float:
+    """Size of the difference beside that of the other."""
+    one, other = one.float(), other.float()
+    return float((one - other).norm() / other.norm().clamp(min=1e-12))
 
 
 def blocks_of(model: Any, depth: int) -> nn.ModuleList | None:

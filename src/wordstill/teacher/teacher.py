@@ -18,12 +18,12 @@ from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
-from wordstill.teacher.precision.closeness import PROBE_TEXT
-from wordstill.teacher.precision.dtype import fastest, in_precision, is_tried
-from wordstill.teacher.precision.trials import Choice, TrialMemory
+from wordstill.teacher.precision import Choice, TrialMemory, fastest, in_precision, is_tried
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
 
+PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
+"""Read to try what a model can do."""
 ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8
 """Each needs memory for a batch."""

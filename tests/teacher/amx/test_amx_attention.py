@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from wordstill.teacher import device
-from wordstill.teacher.amx import amx_attention, amx_library
-from wordstill.teacher.amx.amx_attention import amx_can_attend, attend_with_amx
+from wordstill.teacher.amx import amx_layers, amx_library
+from wordstill.teacher.amx.amx_layers import amx_can_attend, attend_with_amx
 
 pytestmark = pytest.mark.usefixtures("tiles")
 LENGTHS = [
@@ -110,7 +110,7 @@ def test_what_it_can_do(monkeypatch):
     def none():
         raise amx_library.AmxUnavailable("none")
 
-    monkeypatch.setattr(amx_attention, "kernel", none)
+    monkeypatch.setattr(amx_layers, "kernel", none)
     assert not amx_can_attend(query, key, value, 0.3)
 
 

@@ -10,7 +10,14 @@ import sys
 import pytest
 
 from wordstill.teacher.amx import amx_library
-from wordstill.teacher.amx.amx_library import CannotCompile, cache_folder, load_library
+from wordstill.teacher.amx.amx_library import FLAGS, CannotCompile, cache_folder
+
+# It takes less time.
+QUICK = [flag.replace("-O3", "-O0") for flag in FLAGS]
+
+
+def load_library(**settings):
+    return amx_library.load_library(**{"flags": QUICK} | settings)
 
 
 @pytest.fixture(autouse=True)
@@ -20,16 +27,17 @@ def fresh_cache(monkeypatch, tmp_path):
     except CannotCompile as reason:
         pytest.skip(str(reason))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # It takes less time.
-    monkeypatch.setattr(amx_library, "FLAGS", [flag.replace("-O3", "-O0") for flag in amx_library.FLAGS])
 
 
 @pytest.fixture
-def compilations(monkeypatch):
-    """Commands of the compilers that are run from now on."""
-    seen, compiled = [], amx_library._compiled
-    monkeypatch.setattr(amx_library, "_compiled", lambda compiler: seen.append(compiler) or compiled(compiler))
-    return seen
+def compilations(monkeypatch, tmp_path):
+    """Counts the compilations of a compiler that the environment names."""
+    compiler, log = tmp_path / "counting compiler", tmp_path / "compilations"
+    compiler.write_text(f'#!/bin/sh\ntest "$*" = "-g0 --version" || echo "$1" >> {log}\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    log.touch()
+    monkeypatch.setenv("CC", f"'{compiler}' -g0")
+    return lambda: log.read_text().split()
 
 
 def kept():
@@ -49,18 +57,17 @@ def twice(compilations):
     assert load_library().amx_linear
     before = kept().stat()
     assert load_library().amx_linear
-    assert (len(compilations), kept().stat().st_mtime_ns) == (1, before.st_mtime_ns)
+    assert (len(compilations()), kept().stat().st_mtime_ns) == (1, before.st_mtime_ns)
     assert [path.stat().st_mode & 0o777 for path in (kept(), kept().parent)] == [0o600, 0o700]
 
 
-def test_another_source_is_another_library(monkeypatch, tmp_path):
+def test_another_source_is_another_library(tmp_path):
     load_library()
     for name in (*amx_library.HEADERS, *amx_library.SOURCES):
         shutil.copy(amx_library.FOLDER / name, tmp_path)
     with (tmp_path / "linear.c").open("a") as file:
         file.write("int tiles_more(void) { return 7; }\n")
-    monkeypatch.setattr(amx_library, "FOLDER", tmp_path)
-    assert load_library().tiles_more() == 7
+    assert load_library(folder=tmp_path).tiles_more() == 7
     assert len(list(cache_folder().iterdir())) == 2
 
 
@@ -74,7 +81,7 @@ def test_a_broken_library_is_made_anew(keep, compilations):
     path.write_bytes(whole[:keep])
     assert load_library().amx_linear
     assert kept().read_bytes()[:4] == b"\x7fELF"
-    assert (len(kept().read_bytes()), len(compilations)) == (len(whole), 2)
+    assert (len(kept().read_bytes()), len(compilations())) == (len(whole), 2)
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
@@ -90,10 +97,10 @@ def test_what_others_may_have_written_is_not_loaded():
     assert str(cache_folder()) not in load_library()._name
 
 
-def test_two_processes_at_once():
+def test_two_processes_at_once(compilations):
     code = (
-        f"from wordstill.teacher.amx import amx_library; amx_library.FLAGS = {amx_library.FLAGS}; "
-        "print(bool(amx_library.load_library().amx_linear))"
+        "from wordstill.teacher.amx.amx_library import load_library; "
+        f"print(bool(load_library(flags={QUICK}).amx_linear))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     runs = [
@@ -101,7 +108,10 @@ def test_two_processes_at_once():
         for _ in range(2)
     ]
     assert [run.communicate()[0].strip() for run in runs] == ["True", "True"]
-    assert amx_library._is_whole(kept())
+    before = compilations()
+    assert load_library().amx_linear
+    assert kept()
+    assert compilations() == before
 
 
 @pytest.mark.parametrize("named", ["", "no-such-compiler -O2", "cc 'unbalanced"])
@@ -124,7 +134,6 @@ def test_compilers_that_fail(script, monkeypatch, tmp_path):
         load_library()
 
 
-def test_the_compiler_that_the_environment_names_comes_first(monkeypatch, compilations):
-    monkeypatch.setenv("CC", "cc -g0")
+def test_the_compiler_that_the_environment_names_comes_first(compilations):
     load_library()
-    assert compilations == [["cc", "-g0"]]
+    assert compilations() == ["-g0"]

@@ -11,11 +11,11 @@ import torch
 import transformers
 from torch import nn
 
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
-from wordstill.teacher.amx import AmxLinear, AmxUnavailable, amx_layers, amx_library, with_amx
-from wordstill.teacher.amx.amx_library import CannotCompile
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches, precision
+from wordstill.teacher.amx import AmxLinear, AmxUnavailable, amx_library, with_amx
+from wordstill.teacher.amx.amx_library import CannotCompile, Kernel
 from wordstill.teacher.device import choose_precision
-from wordstill.teacher.precision.dtype import SortedLinear, in_precision
+from wordstill.teacher.precision import SortedLinear, in_precision
 
 DEPTH, SUBWORDS = 3, torch.tensor([2, 7, 9, 5, 8, 3])
 SIZES = {
@@ -121,7 +121,7 @@ def test_models_that_cannot_bear_it(make, reason, tiles):
 
 
 def test_a_layer_that_gives_something_else_is_noticed(tiles, monkeypatch):
-    monkeypatch.setattr(amx_layers.AmxLinear, "_multiply", lambda self, x, y: y.normal_())
+    monkeypatch.setattr(Kernel, "linear", lambda self, x, weight, bias, y, *, gelu: y.normal_())
     with pytest.raises(AmxUnavailable, match="a mean cosine of only"):
         with_amx(make_model(), SUBWORDS, DEPTH)
 
@@ -154,7 +154,7 @@ def test_texts_give_the_same_alone_as_together(tiles, make_teacher):
 
 
 def test_other_precisions_do_not_ask_for_tiles(monkeypatch):
-    monkeypatch.setattr(amx_library, "_found", lambda: pytest.fail("nobody wants tiles"))
+    monkeypatch.setattr(precision, "with_amx", lambda *_: pytest.fail("nobody wants tiles"))
     for wanted in ("float32", "float16"):
         found = in_precision(make_model(), wanted, torch.device("cpu"), SUBWORDS, DEPTH, "tiny")
         assert found.dtype is getattr(torch, wanted)

@@ -1,4 +1,4 @@
-"""Models with the linear layers and norms of their blocks by matrix tiles (AMX), in bfloat16."""
+"""Linear layers, norms and attention in bfloat16 by matrix tiles (AMX), and models that use them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -13,8 +14,7 @@ from torch import Tensor, nn
 
 from wordstill.errors import in_one_line
 from wordstill.teacher.amx.amx_library import MOST_NUMBERS, STEP, AmxUnavailable, kernel, share
-from wordstill.teacher.layers import blocks_of
-from wordstill.teacher.precision.closeness import CLOSE_ENOUGH, agreement
+from wordstill.teacher.layers import CLOSE_ENOUGH, agreement, blocks_of
 
 HALF = STEP // 2
 MOST_OF_IT = 0.9
@@ -214,3 +214,46 @@ def _layers_before(
             stack.callback(before_hook.remove)
         model(input_ids=subwords[None])
     return {name: layers for name, layers in before.items() if layers}
+
+
+def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
+    """Whether this attention over [heads, P, width], which must not be causal, can be had from `attend_with_amx`."""
+    given = (query, key, value)
+    if any(tensor.dtype is not torch.bfloat16 or tensor.device.type != "cpu" for tensor in given):
+        return False
+    # The kernel finds its largest score before it multiplies by the factor.
+    fits = query.shape == key.shape == value.shape and query.shape[2] % STEP == 0 and scale > 0
+    if not fits or any(tensor.stride(2) != 1 for tensor in given):
+        return False
+    try:
+        kernel()
+    except AmxUnavailable:
+        return False
+    return True
+
+
+def attend_with_amx(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float) -> Tensor:
+    """[P, heads, width] attention in which each text sees itself and nothing else.
+
+    Query, key and value are [heads, P, width], with a width in one block that is a multiple of 32.
+
+    Raises:
+        ValueError: The lengths are not P together.
+    """
+    heads, rows, width = query.shape
+    if sum(lengths) != rows:
+        raise ValueError(f"The texts have {sum(lengths)} subwords, but {rows} were passed.")
+    result = torch.empty(rows, heads, width, dtype=query.dtype)
+    out, sizes = result.transpose(0, 1), _as_tensor(tuple(lengths))
+
+    def attend(part: slice) -> None:
+        kernel().attend(query[part], key[part], value[part], out[part], sizes, scale)
+
+    share(heads, 1, attend)
+    return result
+
+
+@lru_cache(maxsize=16)
+def _as_tensor(lengths: tuple[int, ...]) -> Tensor:
+    """The same in every layer of a model; several batches may be under way."""
+    return torch.tensor(lengths, dtype=torch.int64)

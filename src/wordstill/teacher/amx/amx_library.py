@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -141,7 +141,7 @@ class Heads(ctypes.Structure):
         return cls(tensor.data_ptr(), tensor.stride(1), tensor.stride(0))
 
 
-def load_library() -> ctypes.CDLL:
+def load_library(folder: Path = FOLDER, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
     """The compiled sources; a second where they must be compiled first.
 
     Raises:
@@ -151,7 +151,7 @@ def load_library() -> ctypes.CDLL:
     for compiler in _compilers():
         try:
             version = _output([*compiler, "--version"])
-            return _load(compiler, version)
+            return _load(compiler, version, folder, flags)
         except (OSError, subprocess.SubprocessError, WordstillError) as error:
             reason = f"{shlex.join(compiler)} did not compile the kernel for tiles: {error}".split("\n")[0]
     raise CannotCompile(reason)
@@ -215,29 +215,29 @@ def _compilers() -> Iterator[list[str]]:
                 yield words
 
 
-def _load(compiler: list[str], version: bytes) -> ctypes.CDLL:
-    files = [(FOLDER / name).read_bytes() for name in (*HEADERS, *SOURCES)]
-    parts = [*files, shlex.join([*compiler, *FLAGS]).encode(), version]
+def _load(compiler: list[str], version: bytes, source: Path, flags: Sequence[str]) -> ctypes.CDLL:
+    files = [(source / name).read_bytes() for name in (*HEADERS, *SOURCES)]
+    parts = [*files, shlex.join([*compiler, *flags]).encode(), version]
     name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32] + ".so"
     try:
         kept = cache_folder() / name
         if not _is_whole(kept):
-            _keep(_compiled(compiler), kept)
+            _keep(_compiled(compiler, source, flags), kept)
         if _is_private(kept):
             return ctypes.CDLL(str(kept))
     except (WordstillError, OSError, RuntimeError):
         pass  # There is no home, or it cannot be written, or nothing there may be executed.
     with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
         passing = Path(folder) / name
-        _keep(_compiled(compiler), passing)
+        _keep(_compiled(compiler, source, flags), passing)
         # It stays in memory when its file is gone.
         return ctypes.CDLL(str(passing))
 
 
-def _compiled(compiler: list[str]) -> bytes:
+def _compiled(compiler: list[str], source: Path, flags: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
         target = Path(folder) / "tiles.so"
-        _output([*compiler, *FLAGS, "-o", str(target), *(str(FOLDER / name) for name in SOURCES)])
+        _output([*compiler, *flags, "-o", str(target), *(str(source / name) for name in SOURCES)])
         return target.read_bytes()
 
 

@@ -36,8 +36,7 @@ def load_elmo(folder: Path) -> tuple[Any, Any]:
     options, weights = _one(folder, OPTIONS), _one(folder, WEIGHTS)
     if find_spec("h5py") is None:
         raise MissingExtra("h5py", "elmo", f"The teacher in {folder}")
-    from wordstill.teacher.elmo.bilm import ElmoModel
-    from wordstill.teacher.elmo.characters import make_tokenizer
+    from wordstill.teacher.elmo.bilm import ElmoModel, make_tokenizer
 
     with reading(options):
         config = read_options(json.loads(options.read_text(encoding="utf-8")), options)
@@ -112,7 +111,7 @@ def read_weights(path: Path, config: Any, options: Path) -> dict[str, Tensor]:
 
 
 def _weights(config: Any, read: Any) -> dict[str, Tensor]:
-    from wordstill.teacher.elmo.characters import CHARACTERS
+    from wordstill.teacher.elmo.bilm import CHARACTERS
 
     size, projection, cells = sum(count for _, count in config.filters), config.projection_dim, config.cell_dim
     found = {"embedder.characters.weight": read("char_embed", CHARACTERS, config.character_dim)}

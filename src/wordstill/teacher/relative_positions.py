@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from wordstill.teacher.attending.attention import current
+from wordstill.teacher.attention import current
 
 LEAST_LENGTH = 512
 """Tables are made for texts of at least so many subwords."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from wordstill.teacher.amx.amx_attention import amx_can_attend, attend_with_amx
+from wordstill.teacher.amx.amx_layers import amx_can_attend, attend_with_amx
 
 TOGETHER = 64
 """Neighbouring texts are read in one call while they have at most so many subwords together."""
@@ -150,7 +150,7 @@ def _short_kernel(query: Tensor, packing: Packing, *, biased: bool) -> Callable[
     if not query.is_cuda or long or not known:
         return None
     try:
-        from wordstill.teacher.kernels.attention_kernels import attend_short_texts
+        from wordstill.teacher.teacher_kernels import attend_short_texts
     except ImportError:
         return None
     return attend_short_texts
@@ -206,6 +206,8 @@ def attend_texts(
     *,
     causal: bool = False,
     bias: DistanceBias | None = None,
+    aligned: tuple[torch.dtype, ...] = ALIGNED_TYPES,
+    most_scores: int = MOST_SCORES,
 ) -> Tensor:
     """[P, heads, d] attention in which each text sees itself and nothing else; causal, what comes before it only.
 
@@ -218,11 +220,11 @@ def attend_texts(
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
     out = result.transpose(0, 1)
     usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
-    for window in windows_of(tuple(lengths), causal, query.dtype, query.device):
+    for window in windows_of(tuple(lengths), causal, query.dtype, query.device, aligned):
         texts, keys = window.texts, window.keys
         parts = (query[:, texts], key[:, keys], value[:, keys])
         added = None if bias is None else bias.between(window, query)
-        if not (usual and window.is_plain(heads) and _plain(*parts, added, scale, out[:, texts])):
+        if not (usual and window.is_plain(heads, most_scores) and _plain(*parts, added, scale, out[:, texts])):
             out[:, texts] = _left_to_torch(*parts, window.mask, added, scale, causal)
     return result
 
@@ -236,17 +238,23 @@ class _Window:
     mask: Tensor | None
     """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
 
-    def is_plain(self, heads: int) -> bool:
+    def is_plain(self, heads: int, most_scores: int) -> bool:
         """Whether it is one text of a usual length."""
         n = self.texts.stop - self.texts.start
-        return self.mask is None and n > SHORT and heads * n * n <= MOST_SCORES
+        return self.mask is None and n > SHORT and heads * n * n <= most_scores
 
 
 @lru_cache(maxsize=16)
-def windows_of(lengths: tuple[int, ...], causal: bool, dtype: torch.dtype, device: torch.device) -> list[_Window]:
+def windows_of(
+    lengths: tuple[int, ...],
+    causal: bool,
+    dtype: torch.dtype,
+    device: torch.device,
+    aligned: tuple[torch.dtype, ...] = ALIGNED_TYPES,
+) -> list[_Window]:
     """All windows of a batch; they are the same in every layer. Several batches may be under way."""
     total = sum(lengths)
-    step = ALIGNED if dtype in ALIGNED_TYPES and device.type == "cpu" else 1
+    step = ALIGNED if dtype in aligned and device.type == "cpu" else 1
     found, start = [], 0
     for texts in _together(lengths):
         stop = start + sum(texts)

@@ -9,10 +9,8 @@ import warnings
 import pytest
 import torch
 
-import wordstill.teacher.precision.closeness as half
-import wordstill.teacher.precision.dtype as kinds
-from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision.closeness import agreement
+from wordstill.teacher import Teacher, TeacherConfig, precision
+from wordstill.teacher.layers import agreement
 
 # Products in bfloat16 can kill a process (see `device`), so they are made in one of their own.
 COMPARISON = """
@@ -71,14 +69,14 @@ def test_bfloat16_stays_close_to_float32(tiny_model, tiny_tokenizer, tmp_path):
 
 @pytest.fixture
 def bfloat16_by_default(monkeypatch):
-    monkeypatch.setattr(kinds, "choose_precision", lambda wanted, device: torch.bfloat16)
+    monkeypatch.setattr(precision, "choose_precision", lambda wanted, device: torch.bfloat16)
 
 
 @pytest.mark.parametrize("cosine", [0.5, 0.9899, float("nan")])
 def test_a_model_that_bfloat16_changes_stays_in_float32(
     cosine, bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch
 ):
-    monkeypatch.setattr(half, "agreement", lambda *arguments: cosine)
+    monkeypatch.setattr(precision, "agreement", lambda *arguments: cosine)
     model = tiny_model("bert-uncased")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with pytest.warns(
@@ -93,7 +91,7 @@ def test_a_model_that_bfloat16_changes_stays_in_float32(
 
 def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
     seen = []
-    monkeypatch.setattr(half, "agreement", lambda *arguments: seen.append(arguments) or 0.995)
+    monkeypatch.setattr(precision, "agreement", lambda *arguments: seen.append(arguments) or 0.995)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quick = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), TeacherConfig("x", "cpu"))
@@ -105,14 +103,14 @@ def test_a_model_that_bears_bfloat16_gets_it(bfloat16_by_default, tiny_model, ti
 
 
 def test_a_precision_that_was_asked_for_is_not_questioned(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
-    monkeypatch.setattr(half, "agreement", lambda *arguments: pytest.fail("it was asked for"))
+    monkeypatch.setattr(precision, "agreement", lambda *arguments: pytest.fail("it was asked for"))
     config = TeacherConfig("x", "cpu", "bfloat16")
     assert Teacher(tiny_model("gpt2"), tiny_tokenizer("gpt2"), config).dtype == torch.bfloat16
 
 
 def test_a_short_limit_is_kept(bfloat16_by_default, tiny_model, tiny_tokenizer, monkeypatch):
     seen = []
-    monkeypatch.setattr(half, "agreement", lambda *arguments: seen.append(arguments) or 1.0)
+    monkeypatch.setattr(precision, "agreement", lambda *arguments: seen.append(arguments) or 1.0)
     config = TeacherConfig("x", "cpu", max_length=8)
     Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), config)
     assert len(seen[0][2]) == 8

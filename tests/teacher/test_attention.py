@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-import wordstill.teacher.attending.attention as cpu_attention
-from wordstill.teacher.attending.attention import DistanceBias, attend_texts
+from wordstill.teacher.attention import DistanceBias, attend_texts, windows_of
 
 LENGTHS = [
     [1], [3], [100], [3, 3, 3], [2, 2, 60, 60, 7], [48, 48, 49, 49], [5, 70, 5, 5, 150, 1],
@@ -48,16 +47,11 @@ def test_it_is_attention(lengths, causal):
 
 @pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
-def test_keys_of_neighbors_that_fill_a_step_are_not_seen(lengths, causal, monkeypatch):
+def test_keys_of_neighbors_that_fill_a_step_are_not_seen(lengths, causal):
     """As in bfloat16, but in float32, so that a key that should not be seen shows."""
-    monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", (torch.float32,))
-    cpu_attention.windows_of.cache_clear()
-    given = tensors(sum(lengths))
-    try:
-        windows = cpu_attention.windows_of(tuple(lengths), causal, torch.float32, torch.device("cpu"))
-        result = attend_texts(*given, lengths, 0.3, causal=causal)
-    finally:
-        cpu_attention.windows_of.cache_clear()
+    given, aligned = tensors(sum(lengths)), (torch.float32,)
+    windows = windows_of(tuple(lengths), causal, torch.float32, torch.device("cpu"), aligned)
+    result = attend_texts(*given, lengths, 0.3, causal=causal, aligned=aligned)
     sizes = [window.keys.stop - window.keys.start for window in windows]
     single = [window.texts.stop - window.texts.start in lengths for window in windows]
     assert all(n % 16 == 0 or n == sum(lengths) or (causal and one) for n, one in zip(sizes, single))
@@ -76,31 +70,26 @@ def test_heads_of_keys_that_serve_several(causal):
 @pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
 @pytest.mark.parametrize(("biased", "reach"), [(True, None), (False, 5), (True, 20)])
 @pytest.mark.parametrize("aligned", [(), (torch.float32,)], ids=["as it is", "with keys of neighbors"])
-def test_what_is_added_by_distance(biased, reach, causal, aligned, monkeypatch):
-    monkeypatch.setattr(cpu_attention, "ALIGNED_TYPES", aligned)
-    cpu_attention.windows_of.cache_clear()
+def test_what_is_added_by_distance(biased, reach, causal, aligned):
     lengths = [70, 3, 9, 2, 50]
     given = tensors(sum(lengths))
     table = torch.randn(3, 2 * 70 - 1) if biased else None
-    try:
-        bias = DistanceBias(table, reach, {})
-        first, again = (attend_texts(*given, lengths, 0.3, causal=causal, bias=bias) for _ in range(2))
-    finally:
-        cpu_attention.windows_of.cache_clear()
+    bias = DistanceBias(table, reach, {})
+    first, again = (attend_texts(*given, lengths, 0.3, causal=causal, bias=bias, aligned=aligned) for _ in range(2))
     torch.testing.assert_close(first, slowly(*given, lengths, 0.3, causal, table, reach))
     assert torch.equal(first, again)
 
 
 def test_short_texts_are_read_together():
-    windows = cpu_attention.windows_of((30, 30, 5, 60, 2, 2), False, torch.float32, torch.device("cpu"))
+    windows = windows_of((30, 30, 5, 60, 2, 2), False, torch.float32, torch.device("cpu"))
     assert [(w.texts.start, w.texts.stop) for w in windows] == [(0, 60), (60, 65), (65, 129)]
     assert [w.mask is None for w in windows] == [False, True, False]
 
 
-def test_texts_with_too_many_scores(monkeypatch):
-    monkeypatch.setattr(cpu_attention, "MOST_SCORES", 3 * 60 * 60)
+def test_texts_with_too_many_scores():
     given = tensors(200)
-    torch.testing.assert_close(attend_texts(*given, [60, 61, 79], 0.3), slowly(*given, [60, 61, 79], 0.3))
+    result = attend_texts(*given, [60, 61, 79], 0.3, most_scores=3 * 60 * 60)
+    torch.testing.assert_close(result, slowly(*given, [60, 61, 79], 0.3))
 
 
 @pytest.mark.parametrize("shift", [40.0, -40.0], ids=["too large", "too small"])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-import wordstill.teacher.precision.dtype as dtype
-from wordstill.teacher import Teacher, TeacherConfig
-from wordstill.teacher.precision.dtype import SortedLinear, fastest
-from wordstill.teacher.precision.trials import Choice, TrialMemory, run_trial
+from wordstill.teacher import Teacher, TeacherConfig, precision
+from wordstill.teacher.precision import Choice, SortedLinear, TrialMemory, fastest, run_trial
 
 PROBE, DEPTH = torch.tensor([2, 7, 9, 3]), 3
 
@@ -64,39 +62,46 @@ def test_a_trial_leaves_its_models_as_they_were(kind, tiny_model):
 
 @pytest.fixture
 def seconds(monkeypatch):
-    """What a trial of each candidate finds; models of any size are tried."""
+    """What a trial of each candidate finds."""
     seconds = {"float32": 2.0, "bfloat16": 1.0, "tiles": 0.5}
-    monkeypatch.setattr(dtype, "TRIED", range(1, 10**9))
-    monkeypatch.setattr(dtype, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: True)
     monkeypatch.setattr(
-        dtype, "run_trial", lambda candidates, *_: Choice.after({name: seconds[name] for name in candidates})
+        precision, "run_trial", lambda candidates, *_: Choice.after({name: seconds[name] for name in candidates})
     )
     return seconds
 
 
-def test_auto_takes_what_a_trial_chose_and_never_tries_again(
-    seconds, tiny_model, tiny_tokenizer, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(dtype, "_candidate", lambda name, model, *_: None if name == "tiles" else _in(name, model))
+def test_what_a_trial_chose_is_taken_and_never_tried_again(seconds, tiny_model, tmp_path):
+    def found(recorded=None):
+        memory = TrialMemory("one", tmp_path)
+        return fastest(tiny_model("bert-uncased"), PROBE, DEPTH, "tiny", memory, recorded, make=without_tiles)
 
-    def teacher(recorded=None):
-        return Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), TeacherConfig("x", "cpu"), recorded)
+    def without_tiles(name, model, *_):
+        return None if name == "tiles" else model.to(getattr(torch, name))
 
-    assert teacher().precision == "bfloat16"
+    assert found()[0].dtype is torch.bfloat16
     seconds["float32"] = 0.1
-    again = teacher()
-    assert again.precision == "bfloat16"
-    assert "float32 2000 ms, bfloat16 1000 ms" in again.choice.reason
-    assert teacher("float32").precision == "float32"
+    again, choice = found()
+    assert again.dtype is torch.bfloat16
+    assert "float32 2000 ms, bfloat16 1000 ms" in choice.reason
+    assert found("float32")[0].dtype is torch.float32
 
 
-def _in(name, model):
-    return model.to(torch.bfloat16 if name == "bfloat16" else torch.float32)
+def test_a_teacher_large_enough_is_tried(seconds, tiny_model, tiny_tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(precision, "candidate", lambda name, model, *_: model if name == "float32" else None)
+
+    def teacher(subwords):
+        model = tiny_model("bert-uncased")
+        model.resize_token_embeddings(subwords)
+        return Teacher(model, tiny_tokenizer("bert-uncased"), TeacherConfig("x", "cpu"))
+
+    assert teacher(32_000).choice.reason == "nothing faster works here"
+    assert teacher(2_000).choice.reason == "usual on a cpu"
 
 
 def test_a_model_whose_states_would_change_stays_in_float32(seconds, tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr("wordstill.teacher.precision.closeness.agreement", lambda *_: 0.5)
+    monkeypatch.setattr(precision, "agreement", lambda *_: 0.5)
     with pytest.warns(UserWarning, match=r"tiny stays in float32, .* mean cosine of only 0\.5"):
         model, choice = fastest(tiny_model("bert-uncased"), PROBE, DEPTH, "tiny", TrialMemory("one", tmp_path))
     assert (model.dtype, choice.name) == (torch.float32, "float32")

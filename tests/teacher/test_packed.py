@@ -12,10 +12,9 @@ from transformers import AutoConfig, AutoModel
 from wordstill.core.threads import OrderedPool
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
-from wordstill.teacher.attending.attention import CannotPack
-from wordstill.teacher.layers import LayerHooks, blocks_of
+from wordstill.teacher.attention import CannotPack
+from wordstill.teacher.layers import LayerHooks, blocks_of, relative_difference
 from wordstill.teacher.planning import within_sum
-from wordstill.teacher.precision.closeness import relative_difference
 
 PHRASES = ["the river", "river", "a still house by the river", "stands", "the old still stands by the river"]
 SMALL = {

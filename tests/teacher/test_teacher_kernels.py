@@ -1,4 +1,4 @@
-"""Attention of short texts by the kernel against that of each text alone; interpreted without a GPU."""
+"""Kernels against loops, and against attention over each text alone; interpreted without a GPU."""
 
 import itertools
 
@@ -7,11 +7,12 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 pytest.importorskip("triton", reason="needs triton")
-from wordstill.teacher.kernels.attention_kernels import attend_short_texts
+from wordstill.teacher.teacher_kernels import attend_short_texts, range_sums
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 DTYPES = [torch.float32, torch.bfloat16] if torch.cuda.is_available() else [torch.float32]
+RANGES = ((0, 3), (3, 3), (2, 9), (8, 9), (0, 9))
 LENGTHS = (1, 7, 31, 32, 33, 64, 65, 130)
 
 
@@ -52,3 +53,14 @@ def test_what_is_added_by_distance(biased, reach, causal, dtype):
         alone = [part[begin:end].transpose(0, 1)[None].float() for part in (query, key, value)]
         expected = scaled_dot_product_attention(*alone, attn_mask=added, scale=0.3)
         assert (found[begin:end].float() - expected[0].transpose(0, 1)).abs().max() < TOLERANCES[dtype]
+
+
+@pytest.mark.parametrize("width", [5, 16, 1030])
+@pytest.mark.parametrize("sums", [True, False])
+def test_sums_of_every_range(width, sums):
+    values = torch.randn(9, width, generator=torch.Generator().manual_seed(0))
+    first, last = torch.tensor(RANGES).T.contiguous()
+    found = range_sums(values.to(DEVICE), first.to(DEVICE), last.to(DEVICE), sums).cpu()
+    for row, (begin, end) in zip(found, RANGES):
+        total = values[begin:end].sum(dim=0)
+        assert torch.allclose(row, total if sums else total / max(end - begin, 1), atol=1e-5)

@@ -1,18 +1,19 @@
-"""Sorted weights give what a model gave before; models that cannot bear them keep theirs."""
+"""A model in its precision: sorted weights give what it gave before, and models that cannot bear them keep theirs."""
 
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-import wordstill.teacher.precision.dtype as cpu_linear
+from wordstill.errors import UsageError
 from wordstill.teacher.layers import blocks_of
-from wordstill.teacher.precision.dtype import SortedLinear, with_sorted_weights
+from wordstill.teacher.precision import SortedLinear, in_precision, with_sorted_weights
 
-DEPTH = 3
+CPU, DEPTH = torch.device("cpu"), 3
 SUBWORDS = torch.tensor([2, 7, 9, 5, 8, 3])
 
 
@@ -56,7 +57,7 @@ def test_the_layers_of_blocks_are_replaced(tiny_model):
 
 
 def without_operators(monkeypatch):
-    monkeypatch.setattr(cpu_linear, "OPERATORS", ("no_such_operator",))
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace())
 
 
 def with_other_results(monkeypatch):
@@ -73,3 +74,15 @@ def test_a_model_stays_as_it_is(trouble, tiny_model, monkeypatch):
     model = tiny_model("bert-uncased")
     assert with_sorted_weights(model, SUBWORDS, DEPTH) is model
     assert len(layers_of(model)) == 6 * DEPTH
+
+
+def test_float32_on_a_cpu_has_sorted_weights(tiny_model):
+    found = in_precision(tiny_model("bert-uncased"), "float32", CPU, SUBWORDS, DEPTH, "tiny")
+    assert found.dtype is torch.float32
+    assert any(isinstance(module, SortedLinear) for module in found.modules())
+
+
+@pytest.mark.parametrize("name", ["int8", "fp8"])
+def test_an_unknown_precision(tiny_model, name):
+    with pytest.raises(UsageError, match=f"Unknown dtype '{name}'.* auto, bfloat16, float16, float32\\."):
+        in_precision(tiny_model("bert-uncased"), name, CPU, SUBWORDS, DEPTH, "tiny")

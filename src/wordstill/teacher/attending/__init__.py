@@ -1,1 +1,0 @@
-"""Attention over packed texts, and models whose own attention is adapted to it."""

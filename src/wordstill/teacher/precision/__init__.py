@@ -1,1 +1,0 @@
-"""Which precision and which kernels a model runs in."""
