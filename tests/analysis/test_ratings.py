@@ -113,6 +113,13 @@ def test_a_plain_file_has_a_word_and_a_rating(tmp_path):
     path.write_text("word\trating\nsun\t8.5\nice cream\t7\n")
     ratings = read_ratings(path)
     assert (ratings.names, ratings.words) == (("rating",), ("sun", "ice cream"))
+    for text, name in {
+        "item,Beauty\nsun,8\n": "Beauty",
+        "sun,8\nwar,1\n": "rating",
+        "sun,NA\nwar,1\n": "rating",
+    }.items():
+        path.write_text(text)
+        assert read_ratings(path).names == (name,)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +131,7 @@ def test_a_plain_file_has_a_word_and_a_rating(tmp_path):
             "#word,valence",
             r"there is no column 'valence'. The first line has: 'word', 'rating'",
         ),
+        ("word,joy,fear\nsun,8,1\n", "", r"which column is the rating: 'word', 'joy', 'fear'. .*ratings.csv#word,joy"),
         ("", "", "has no ratings"),
         ("word,rating\n,8\n", "", "ratings.csv:2: there is no word"),
         ("word,rating\nsun,8,9\n", "", "got 3 field"),

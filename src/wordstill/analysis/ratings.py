@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_file, refuse_existing
 from wordstill.core.guard import reading
 from wordstill.errors import DataError, MissingExtra, UsageError
-from wordstill.evaluation.data.fields import finite_number
-from wordstill.evaluation.data.own_files import MISSING, Role, own_rows, split_columns
+from wordstill.evaluation.data.fields import finite_number, own_lines, split_fields
+from wordstill.evaluation.data.own_files import MISSING, Role, guess_delimiter, own_rows, split_columns
 from wordstill.evaluation.lookup import rows_of, unit
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import (
@@ -113,10 +114,10 @@ def read_ratings(path: Path) -> Ratings:
 
     Args:
         path: The file. Columns may be chosen behind its name, by title or number, the word first:
-            ``ratings.csv#Word,V.Mean.Sum,A.Mean.Sum``. Otherwise there is one rating.
+            ``ratings.csv#Word,V.Mean.Sum,A.Mean.Sum``. Otherwise there is one rating, called by its title.
     """
     file, chosen = split_columns(path)
-    columns = chosen[1:] or ("rating",)
+    columns = chosen[1:] or _title_of_rating(file)
     names = tuple(f"column_{name}" if name.isdecimal() else name for name in columns)
     roles = (RATED_WORD, *([RATING] * len(columns)))
     sums: dict[str, Floats] = {}
@@ -158,6 +159,23 @@ def predict_norms(table: WordVectors, ratings: Ratings, *, folds: int = 10, seed
         empty = int(np.isnan(ratings.values[:, number]).sum())
         norms.append(_norm(table, name, given, empty, folds, checked_seed(seed)))
     return Norms(table, tuple(norms), missing)
+
+
+def _title_of_rating(file: Path) -> tuple[str]:
+    """The title of the only rating, ``rating`` in a file without titles; a choice is asked for where there are more."""
+    with reading(file):
+        place, line = next(own_lines(file), ("", ""))
+        titles = split_fields(line, guess_delimiter(line), place)
+    if len(titles) < 2 or any(finite_number(title) is not None or title.lower() in MISSING for title in titles):
+        return ("rating",)
+    known = [title for title in titles if title.lower() in RATING.titles] if len(titles) > 2 else titles[1:]
+    if len(known) != 1:
+        shown = ", ".join(map(repr, titles[:12])) + (", ..." if len(titles) > 12 else "")
+        raise DataError(
+            f"{place}: it is not clear which column is the rating: {shown}. Choose the word and one or more ratings, "
+            f"as in {shlex.quote(f'{file.name}#{titles[0]},{titles[1]}')}."
+        )
+    return (known[0],)
 
 
 def _number(text: str, place: str, name: str) -> float:
