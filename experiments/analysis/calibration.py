@@ -105,7 +105,7 @@ def p_values(table: WordVectors, size: int, splits: int, rng: np.random.Generato
         found = change(split, "0", "1", permutations=999, seed=int(rng.integers(1 << 30)))
         p += [float(each.p) for each in found.words if each.p is not None]
         counts += [min(each.counts) for each in found.words]
-        apart += [each.distance for each in found.words]
+        apart += [each.distance.value for each in found.words]
         shares.append(float(np.mean([each.p < ALPHA for each in found.words if each.p is not None])))
         discoveries += sum(each.q is not None and each.q < ALPHA for each in found.words)
     return {

@@ -18,14 +18,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from experiments.analysis.documents import documents, study_parser
 from experiments.record import command_line, current_commit, machine, write_json
 from wordstill import distill
-from wordstill.analysis.change import change
+from wordstill.analysis.change import Measure, change
 from wordstill.baselines import train
 from wordstill.corpus import PrepareConfig
 from wordstill.distillation import DistillConfig
@@ -130,19 +130,20 @@ def ours(work: Path, methods: Sequence[str], planted: dict[str, float]) -> Found
     config = DistillConfig(tuple(methods), prepare=PrepareConfig(group="group"), track=tuple(planted))
     for label, table in distill(work / "text.jsonl", config=config, progress=True).items():
         found = change(table, *GROUPS)
-        yield (
-            label,
-            {
-                each.word: {
-                    "distance": each.distance,
-                    "low": each.interval.low,
-                    "high": each.interval.high,
-                    "p": float(each.p or 0.0),
-                    "q": float(each.q or 0.0),
-                }
-                for each in found.words
-            },
-        )
+        for measure in get_args(Measure):
+            yield (
+                f"{label}, {measure}",
+                {
+                    each.word: {
+                        "distance": getattr(each, measure).value,
+                        "low": getattr(each, measure).low,
+                        "high": getattr(each, measure).high,
+                        "p": float(each.p or 0.0),
+                        "q": float(each.q or 0.0),
+                    }
+                    for each in found.words
+                },
+            )
 
 
 def baselines(work: Path, planted: dict[str, float]) -> Found:

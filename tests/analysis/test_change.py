@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from wordstill.analysis.change import change, group_row, neighbors_in, timeline
+from wordstill.analysis.change import change, group_row, nearer_in, neighbors_in, timeline
+from wordstill.analysis.group_distance import GroupDistances
 from wordstill.analysis.resampling import (
     Resampler,
     interval,
@@ -25,6 +26,7 @@ from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds
 
 DIM = 6
+NONE = np.empty((0, 12), dtype=np.bool_)
 
 
 def made_up(
@@ -96,21 +98,25 @@ def test_words_are_ranked_by_how_far_they_moved(table: WordVectors):
     assert found.too_rare == 1
     assert found.folds == (6, 6)
     moved, half = found.words[:2]
-    assert moved.distance == pytest.approx(1, abs=0.25)
-    assert half.distance == pytest.approx(1 - 0.5**0.5, abs=0.2)
+    assert moved.distance.value == pytest.approx(1, abs=0.25)
+    assert half.distance.value == pytest.approx(1 - 0.5**0.5, abs=0.2)
     assert moved.p is not None
     assert moved.p < 0.01
     assert moved.q is not None
     assert moved.p <= moved.q < 0.02
     still = next(each for each in found.words if each.word == "still")
-    assert abs(still.distance) < 0.1
+    assert abs(still.distance.value) < 0.1
     assert still.p is not None
     assert still.p > 0.05
     assert neighbors_in(table, "moved", "b", 1)[0][0] == "north"
-    assert [(name, count) for name, count, _ in timeline(table, "moved")] == [("b", moved.counts[1])]
-    later = timeline(table, "moved")[0][2]
-    assert later is not None
-    assert (later.value, later.low) == pytest.approx((moved.distance, moved.interval.low))
+    (later,) = timeline(table, "moved")
+    assert (later.group, later.count) == ("b", moved.counts[1])
+    assert later.distance is not None
+    assert later.distance.value == pytest.approx(moved.distance.value)
+    assert later.distance.low == pytest.approx(moved.distance.low, abs=0.05)
+    assert [each.word for each in change(table, "a", "b", by="pairwise").words][:2] == ["moved", "half"]
+    before, after = nearer_in(table, "moved", "a", "b", 1)
+    assert (before[0][0], after[0][0]) == ("still", "north")
 
 
 def test_distances_and_p_values_are_those_of_slow_code(table: WordVectors):
@@ -137,11 +143,13 @@ def test_distances_and_p_values_are_those_of_slow_code(table: WordVectors):
 
     one, two = list(range(6)), list(range(6, 12))
     for word, moved in found.items():
-        assert moved.distance == pytest.approx(distance(word, one, two), abs=1e-6)
+        assert moved.distance.value == pytest.approx(distance(word, one, two), abs=1e-6)
         without = [distance(word, [f for f in one if f != gone], [f for f in two if f != gone]) for gone in range(12)]
         spread = [np.array(without[:6]), np.array(without[6:])]
         error = sum(5 / 6 * ((own - own.mean()) ** 2).sum() for own in spread) ** 0.5
-        assert moved.interval.error == pytest.approx(error, rel=1e-6)
+        (there,) = GroupDistances.of(folds, [table.index(word)], np.arange(12), np.arange(12) < 6).estimates(NONE)[1][0]
+        assert there == pytest.approx(error, rel=1e-6)
+        assert 0.3 * error < moved.distance.error < 1.3 * error
         reached = [between(word, list(some)) for some in combinations(range(12), 6)]
         assert moved.p == pytest.approx(np.mean(np.array(reached) >= between(word, one) * (1 - 1e-9)), abs=1e-12)
         assert group_row(table, word, "b") == pytest.approx(parts(word, two)[1] / parts(word, two)[0])
@@ -157,11 +165,28 @@ def test_p_is_uniform_and_distance_around_zero_where_nothing_changed():
     assert len(p) > 350
     assert 0.02 < (p <= 0.05).mean() < 0.09
     assert p.mean() == pytest.approx(0.5, abs=0.05)
-    assert abs(np.median([each.distance for each in found.words])) < 0.1
+    assert abs(np.median([each.distance.value for each in found.words])) < 0.1
     assert min(each.q for each in found.words) > 0.01
     # A plain distance is never around zero.
     rows = [[unit(group_row(table, word, group)) for group in "ab"] for word in list(words)[:20]]
     assert min(1 - one @ other for one, other in rows) > 0.01
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
+def test_intervals_hold_the_value_of_another_text(shift: float):
+    generator = np.random.default_rng(2)
+    one = 2 * np.eye(DIM)[0]
+    two = one + shift * np.eye(DIM)[1]
+    texts = [
+        made_up(
+            {f"w{number}": draw(generator, [one] * 8 + [two] * 8, most=12) for number in range(300)}, [0] * 8 + [1] * 8
+        )
+        for _ in range(2)
+    ]
+    found = [{each.word: each for each in change(text, "a", "b", permutations=200).words} for text in texts]
+    for measure in ("distance", "pairwise"):
+        pairs = [(getattr(each, measure), getattr(found[1][word], measure)) for word, each in found[0].items()]
+        assert 0.92 < np.mean([there.low <= other.value <= there.high for there, other in pairs]) < 0.99
 
 
 def test_claims_that_cannot_be_made(table: WordVectors):

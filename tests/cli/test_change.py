@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from wordstill.corpus import PrepareConfig, VocabularyConfig, prepare
+from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import TeacherConfig
+from wordstill.vectors import WordVectors
 
 WORDS = ("river", "stone", "house", "page", "query", "town", "winter", "letter", "bridge", "market")
 
@@ -28,7 +31,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, saved_teacher: Path) -> Path:
     config = PrepareConfig(group="year", bins="decade")
     store = prepare([folder / "text.jsonl"], folder / "store", config, workers=1)
     teacher = TeacherConfig(str(saved_teacher), device="cpu", dtype="float32")
-    distill(store.path, folder / "vectors", config=DistillConfig(("still:dim=16",), teacher, VocabularyConfig(3)))
+    kept = OccurrenceConfig(90, words=("river", "town"))
+    config_of_run = DistillConfig(("still:dim=16",), teacher, VocabularyConfig(3), occurrences=kept)
+    distill(store.path, folder / "vectors", config=config_of_run)
     return folder
 
 
@@ -36,7 +41,20 @@ def test_a_table_of_words_that_changed(cli, made: Path):
     ended = cli("change", made / "vectors", "--from", "1980s", "--to", "2000s", "--text", made / "store", "-n", 3)
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].split() == ["distance", "95", "%", "interval", "p", "q", "word", "1980s", ">", "2000s"]
+    assert lines[0].split() == [
+        "distance",
+        "95",
+        "%",
+        "interval",
+        "p",
+        "q",
+        "word",
+        "nearer",
+        "in",
+        "1980s",
+        "|",
+        "2000s",
+    ]
     assert any(" river " in line for line in lines[1:])
     assert "1980s: The stone house stone house river" in ended.out
     assert "2000s: The winter letter letter winter river" in ended.out
@@ -53,11 +71,31 @@ def test_json_has_everything(cli, made: Path, tmp_path: Path):
     river = found["words"][0]
     assert river["word"] == "river"
     assert river["p"] < 0.01
-    assert river["low"] <= river["distance"] <= river["high"]
+    for measure in ("distance", "pairwise"):
+        assert river[measure]["low"] <= river[measure]["value"] <= river[measure]["high"]
     assert [entry["group"] for entry in river["timeline"]] == ["1990s", "2000s"]
-    assert river["timeline"][1]["value"] > river["timeline"][0]["value"]
+    assert river["timeline"][1]["distance"]["value"] > river["timeline"][0]["distance"]["value"]
+    assert "winter" in river["nearer"]["2000s"] or "letter" in river["nearer"]["2000s"]
     assert set(river["neighbors"]) == {"1980s", "2000s"}
     assert figure.read_text().startswith("<svg")
+
+
+def test_uses_that_were_kept_are_compared(cli, made: Path):
+    ended = cli("change", made / "vectors", "--words", "river,stone", "--text", made / "store")
+    assert ended.code == 0, ended.err
+    assert ended.out.count("uses: average pairwise distance") == 1
+    given = cli("change", made / "vectors", "--words", "river,town", "--text", made / "store", "--json")
+    river, town = (
+        next(each for each in json.loads(given.out)["words"] if each["word"] == word) for word in ("river", "town")
+    )
+    pairwise = river["uses"]["pairwise"]
+    assert pairwise["p"] < 0.01
+    assert pairwise["estimate"]["value"] > pairwise["chance"]
+    kept, corpus = WordVectors.load(made / "vectors").occurrences.of("river"), Corpus.open(made / "store")
+    groups = corpus.groups[np.searchsorted(corpus.paragraphs, kept.sentences, side="right") - 1]
+    expected = cdist(kept.states[groups == 0], kept.states[groups == 2], "cosine").mean()
+    assert pairwise["estimate"]["value"] == pytest.approx(expected, abs=1e-6)
+    assert town["uses"] is None or town["uses"]["pairwise"]["p"] > 0.01
 
 
 def test_only_what_is_sure(cli, made: Path):
@@ -73,6 +111,7 @@ def test_only_what_is_sure(cli, made: Path):
         (["--words", "nothing"], "'nothing'"),
         (["--from", "2000s"], "got '2000s' twice"),
         (["--words", "river", "--least", "999"], "'river' occurs too seldom for a claim"),
+        (["--by", "distence"], "Unknown measure 'distence'. Did you mean 'distance'"),
         (["--plot", "change.pdf"], "A figure is written as .svg or .png"),
     ],
 )
@@ -84,8 +123,6 @@ def test_wrong_questions_get_one_line(cli, made: Path, arguments: list[str], mes
 
 
 def test_a_table_without_groups_and_a_text_with_others(cli, made: Path, tmp_path: Path):
-    from wordstill.vectors import WordVectors
-
     WordVectors(["a", "b"], np.eye(2, dtype=np.float32)).save(tmp_path / "plain")
     assert "Change needs two groups, and the table has no groups" in cli("change", tmp_path / "plain").err
     prepare([made / "text.jsonl"], tmp_path / "store", workers=1)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.analysis.resampling import Array, Estimate, interval, jackknife_error, leave_one_out
+from wordstill.analysis.group_distance import NULL_DRAWS, GroupDistances
+from wordstill.analysis.resampling import Array, Estimate, interval, unit
 from wordstill.errors import UsageError
-from wordstill.evaluation.significance import all_are_made, false_discovery_rates, p_values, splits
+from wordstill.evaluation.significance import all_are_made, false_discovery_rates, splits
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
 from wordstill.vectors.queries import Scored
@@ -26,7 +28,11 @@ GROUP_FOLDS = 5
 WORDS_AT_ONCE = 64
 UNEQUAL = 1.5
 """How many times as large the folds of one group may be, on average, as those of the other."""
-TIE = 1e-9
+NEIGHBORS = 100
+"""Nearest words in either group that are compared."""
+
+
+Measure = Literal["distance", "pairwise"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,10 @@ class Moved:
 
     word: str
     counts: tuple[int, int]
-    distance: float
+    distance: Estimate
     """One minus the cosine of its rows in both groups, without what chance adds to it; 0 is no change."""
-    interval: Estimate
+    pairwise: Estimate
+    """How much farther apart two of its uses are, on average, if they are of different groups; 0 is no change."""
     p: float | None
     """Of the hypothesis that its documents could be exchanged between the groups; None with too few folds."""
     q: float | None
@@ -63,6 +70,16 @@ class Change:
     """Why there are no p-values."""
 
 
+@dataclass(frozen=True)
+class TimePoint:
+    """A word in one group of a timeline."""
+
+    group: str
+    count: int
+    distance: Estimate | None
+    """From the first group; None where the word occurs too seldom."""
+
+
 def change(
     vectors: WordVectors,
     before: str,
@@ -70,6 +87,7 @@ def change(
     words: Sequence[str] | None = None,
     *,
     least: int = LEAST_COUNT,
+    by: Measure = "distance",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Change:
@@ -81,7 +99,12 @@ def change(
 
     where :math:`|a|^2_\ast` is the mean product of rows of two *different* folds, so that the chance in a rare
     word's row, which makes it longer and every plain distance larger, cancels: d is around 0 for a word that did
-    not change, however rare. Estimates are by jackknife over the folds of both groups.
+    not change, however rare. The second measure is how much farther apart two uses x, y of the word are on average
+    if they are of different groups (average pairwise distance, without that inside the groups):
+
+    .. math:: \frac{|a|^2_\ast + |b|^2_\ast - 2\, a \cdot b}{E|x|^2 + E|y|^2}
+
+    It weighs a move by how much the word's uses differ anyway. Intervals are by jackknife over the folds.
 
     The p-value permutes folds of documents between the groups; the statistic is the sum of squares between the
     groups, :math:`\frac{n_a n_b}{n_a + n_b} |a - b|^2` (Anderson 2001). If documents are exchangeable between the
@@ -93,6 +116,7 @@ def change(
         after: Name of the second one.
         words: Only these; None takes all that occur often enough.
         least: Occurrences that a word needs in each group.
+        by: The measure that words are ranked by.
         permutations: At most so many; if there are no more, each is made once.
         seed: Of the permutations.
     """
@@ -111,41 +135,35 @@ def change(
         labels = np.concatenate([*splits(len(first), sizes[0], permutations, random)])
         exact = all_are_made(len(first), sizes[0], permutations)
     measured = [each for part in _parts(rows) for each in _compare(vectors, folds, part, chosen, first, labels, exact)]
-    moved = [each for each in measured if math.isfinite(each.distance) and math.isfinite(each.interval.error)]
+    moved = [each for each in measured if math.isfinite(each.distance.value + each.distance.error)]
     if words is not None and len(moved) < len(measured):
         lost = next(each.word for each in measured if each not in moved)
         raise UsageError(f"{lost!r} has no stable direction in one of the groups: its uses have too little in common.")
     if reason is None:
         rates = false_discovery_rates([each.p or 0.0 for each in moved])
         moved = [replace(each, q=rate) for each, rate in zip(moved, rates)]
-    ranked = sorted(moved, key=lambda each: -each.distance)
+    ranked = sorted(moved, key=lambda each: -getattr(each, by).value)
     unstable = len(measured) - len(moved)
     return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason)
 
 
-def timeline(
-    vectors: WordVectors, word: str, groups: Sequence[str] | None = None
-) -> list[tuple[str, int, Estimate | None]]:
-    """How far a word is from the first group in each later one: group, occurrences, distance with its interval.
-
-    None where it occurs too seldom.
-    """
+def timeline(vectors: WordVectors, word: str, groups: Sequence[str] | None = None, *, seed: int = 0) -> list[TimePoint]:
+    """How far a word is from the first group in each later one."""
     folds = with_folds(vectors)
-    names = folds.groups if groups is None else tuple(groups)
     row = vectors.index(word)
     counts, _ = folds.of_word(row)
-    first, *later = [folds.group(name) for name in names]
-    line: list[tuple[str, int, Estimate | None]] = []
+    first, *later = [folds.group(name) for name in (folds.groups if groups is None else groups)]
+    line = []
     for number in later:
         count = int(counts[folds.group_of_fold == number].sum())
         distance = None
         if all(_often(counts[folds.group_of_fold == each], LEAST_COUNT) for each in (first, number)):
             chosen = np.flatnonzero(np.isin(folds.group_of_fold, (first, number)))
             inside = folds.group_of_fold[chosen] == first
-            none = np.empty((0, len(chosen)), dtype=np.bool_)
-            (moved,) = _compare(vectors, folds, [row], chosen, inside, none)
-            distance = moved.interval if math.isfinite(moved.interval.error) else None
-        line.append((folds.groups[number], count, distance))
+            labels = np.concatenate([*splits(len(inside), int(inside.sum()), NULL_DRAWS, np.random.default_rng(seed))])
+            (moved,) = _compare(vectors, folds, [row], chosen, inside, labels)
+            distance = moved.distance if math.isfinite(moved.distance.error) else None
+        line.append(TimePoint(folds.groups[number], count, distance))
     return line
 
 
@@ -155,6 +173,21 @@ def neighbors_in(vectors: WordVectors, word: str, group: str, topn: int = 10) ->
     own = vectors.index(word)
     found = vectors.neighbors(query[None].astype(np.float32), topn + 1)[0]
     return [(other, cosine) for other, cosine in found if vectors.index(other) != own][:topn]
+
+
+def nearer_in(vectors: WordVectors, word: str, before: str, after: str, topn: int = 10) -> tuple[Scored, Scored]:
+    """Neighbors of a word in either group that are nearer to it there than in the other one, the most so first."""
+    own = vectors.index(word)
+    units = unit(np.stack([group_row(vectors, word, group) for group in (before, after)]))
+    found = vectors.neighbors(units.astype(np.float32), NEIGHBORS)
+    near = sorted({vectors.index(other) for some in found for other, _ in some} - {own})
+    cosines = vectors.unit[near].astype(np.float64) @ units.T
+    gains = cosines @ np.array([[1.0, -1.0], [-1.0, 1.0]])
+    lists = []
+    for side in range(2):
+        order = np.argsort(-gains[:, side], kind="stable")[:topn]
+        lists.append([(vectors.words[near[at]], float(cosines[at, side])) for at in order if gains[at, side] > 0])
+    return lists[0], lists[1]
 
 
 def group_row(vectors: WordVectors, word: str, group: str) -> Array:
@@ -230,67 +263,16 @@ def _compare(
     exact: bool = False,
 ) -> list[Moved]:
     """Distances, intervals and p-values of some words."""
-    found = [folds.of_word(row) for row in rows]
-    counts = np.stack([each[chosen] for each, _ in found]).astype(np.float64)
-    sums = np.stack([each[chosen] for _, each in found])
-    products = np.einsum("wfd,wgd->wfg", sums, sums)
-    distance = distances(products, counts, first, np.ones((1, len(first))))[:, 0]
-    without = distances(products, counts, first, leave_one_out(len(first)))
-    errors = jackknife_error(without.T, first.astype(np.int64))
-    p = _p_values(products, counts, first, labels, exact=exact) if len(labels) else [None] * len(rows)
+    groups = GroupDistances.of(folds, rows, chosen, first)
+    values, errors = groups.estimates(labels)
+    p = groups.p_values(labels, exact=exact).tolist() if len(labels) else [None] * len(rows)
     moved = []
     for number, row in enumerate(rows):
-        of_each = int(counts[number, first].sum()), int(counts[number, ~first].sum())
-        freedom = min(int((counts[number, own] > 0).sum()) for own in (first, ~first)) - 1
-        there = interval(float(distance[number]), float(errors[number]), freedom)
-        moved.append(Moved(vectors.words[row], of_each, float(distance[number]), there, p[number], None))
+        of_each = [groups.counts[number, own] for own in (first, ~first)]
+        freedom = min(int((counts > 0).sum()) for counts in of_each) - 1
+        distance, pairwise = (
+            interval(float(value), float(error), freedom) for value, error in zip(values[:, number], errors[:, number])
+        )
+        counts = int(of_each[0].sum()), int(of_each[1].sum())
+        moved.append(Moved(vectors.words[row], counts, distance, pairwise, p[number], None))
     return moved
-
-
-def distances(products: Array, counts: Array, first: NDArray[np.bool_], weights: Array) -> Array:
-    """Distances of words between two groups, over weighted folds (words, resamples).
-
-    NaN where the folds of a group agree so little on a word that it has no direction there.
-
-    Args:
-        products: Of the sums of rows in each two folds (words, folds, folds).
-        counts: Occurrences in each fold (words, folds).
-        first: Which folds are of the first group (folds).
-        weights: Of the folds (resamples, folds).
-    """
-    one, two = weights * first, weights * ~first
-
-    def length(own: Array) -> Array:
-        squares: Array = np.einsum("bf,wfg,bg->wb", own, products, own, optimize=True)
-        same = np.einsum("bf,wff->wb", own**2, products)
-        pairs = (counts @ own.T) ** 2 - (counts**2) @ (own**2).T
-        found: Array = (squares - same) / np.where(pairs > 0, pairs, np.nan)
-        return found
-
-    across = np.einsum("bf,wfg,bg->wb", one, products, two, optimize=True) / ((counts @ one.T) * (counts @ two.T))
-    lengths = length(one), length(two)
-    both = (lengths[0] > 0) & (lengths[1] > 0)
-    apart: Array = 1.0 - across / np.sqrt(np.where(both, lengths[0] * lengths[1], np.nan))
-    return apart
-
-
-def _p_values(
-    products: Array, counts: Array, first: NDArray[np.bool_], labels: NDArray[np.bool_], *, exact: bool
-) -> list[float | None]:
-    """Share of permutations whose sum of squares between groups is at least the given one's."""
-    total = products.sum(axis=(1, 2))
-    occurrences = counts.sum(axis=1)
-
-    def between(members: NDArray[np.bool_]) -> Array:
-        own = members.astype(np.float64)
-        inside = own @ products  # (words, permutations, folds)
-        square, across = (inside * own).sum(axis=2), inside.sum(axis=2)
-        n = counts @ own.T
-        rest = occurrences[:, None] - n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = square / n + (total[:, None] - 2 * across + square) / rest - total[:, None] / occurrences[:, None]
-        return np.where((n > 0) & (rest > 0), found, 0.0)
-
-    given = between(first[None])
-    reached = (between(labels) >= given * (1 - TIE) - TIE).sum(axis=1)
-    return [float(p) for p in p_values(reached, len(labels), exact=exact)]

@@ -1,34 +1,106 @@
-"""How far two sets of uses of a word are apart: average pairwise distance, and divergence of their senses."""
+"""How far the kept uses of a word are apart in two groups: average pairwise distance, and divergence of its senses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from wordstill.errors import UsageError
+from wordstill.analysis.resampling import Array, Estimate, interval, jackknife_error, leave_one_out
+from wordstill.analysis.senses import Senses, refuse_other_text
+from wordstill.corpus import Corpus
+from wordstill.errors import UsageError, unknown_name
+from wordstill.evaluation.significance import all_are_made, p_values, splits
 from wordstill.vectors.search import unit_rows
 
+PERMUTATIONS = 999
+LEAST_USES = 10
+"""Kept uses that a word needs in each group."""
 
-def average_pairwise_distance(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """The mean cosine distance between every use of one set [n, dim] and every use of another [m, dim].
 
-    APD of Giulianelli et al. 2020. It is the distance of the mean unit vectors, so it costs n + m.
+@dataclass(frozen=True)
+class UsageDistance:
+    """A distance between the uses of two groups."""
+
+    estimate: Estimate
+    chance: float
+    """What it would be, on average, if documents were exchanged between the groups."""
+    p: float
+
+
+@dataclass(frozen=True)
+class UsageChange:
+    """How the kept uses of a word differ between two groups."""
+
+    word: str
+    counts: tuple[int, int]
+    pairwise: UsageDistance
+    """Average pairwise distance of the teacher's states (APD of Giulianelli et al. 2020)."""
+    senses: UsageDistance | None
+    """Jensen-Shannon divergence of the senses' shares, in bits; None for a word with one sense."""
+
+
+def usage_change(
+    senses: Senses,
+    corpus: Corpus,
+    word: str,
+    before: str,
+    after: str,
+    *,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> UsageChange | None:
+    """How far the uses of a word in two groups are apart; None where fewer than 10 were kept of either.
+
+    Documents are permuted for p-values and left out one at a time for intervals; a text without documents has
+    paragraphs instead.
 
     Raises:
-        UsageError: A set is empty.
+        UsageError: The text is another one or lacks a group, or none of the word's occurrences was kept.
     """
-    if not len(first) or not len(second):
-        raise UsageError(f"Two sets of uses are compared, got {len(first)} and {len(second)} uses.")
-    means = [unit_rows(uses).astype(np.float64).mean(axis=0) for uses in (first, second)]
-    return 1.0 - float(means[0] @ means[1])
+    refuse_other_text(senses.table, corpus)
+    if corpus.groups is None:
+        raise UsageError(f"{corpus.path} was prepared without groups. Prepare it with --group FIELD.")
+    for name in (before, after):
+        if name not in corpus.group_names:
+            raise unknown_name("group", name, corpus.group_names)
+    found = senses.of(word)
+    paragraphs = np.searchsorted(corpus.paragraphs, found.kept.sentences, side="right") - 1
+    groups = corpus.groups[paragraphs]
+    pair = [corpus.group_names.index(name) for name in (before, after)]
+    used = np.flatnonzero(np.isin(groups, pair))
+    counts = int((groups == pair[0]).sum()), int((groups == pair[1]).sum())
+    if min(counts) < LEAST_USES:
+        return None
+    documents = paragraphs if corpus.documents is None else corpus.documents[paragraphs]
+    # A document is in one group only, so its first use says which.
+    _, place, unit = np.unique(documents[used], return_index=True, return_inverse=True)
+    first = groups[used][place] == pair[0]
+    states = _summed(unit_rows(found.kept.states[used]).astype(np.float64), unit)
+    numbers = np.bincount(unit).astype(np.float64)
+    sense_of_use = np.zeros((len(found.kept), len(found)))
+    for number, sense in enumerate(found.senses):
+        sense_of_use[sense.uses, number] = 1.0
+    shares = _summed(sense_of_use[used], unit)
+
+    def pairwise(one: Array, two: Array) -> Array:
+        means = [own @ states / (own @ numbers)[:, None] for own in (one, two)]
+        apart: Array = 1.0 - (means[0] * means[1]).sum(axis=1)
+        return apart
+
+    def divergence(one: Array, two: Array) -> Array:
+        return jensen_shannon(one @ shares, two @ shares)
+
+    def measured(statistic: Callable[[Array, Array], Array]) -> UsageDistance:
+        return _tested(statistic, first, permutations, seed)
+
+    return UsageChange(found.word, counts, measured(pairwise), measured(divergence) if len(found) > 1 else None)
 
 
-def jensen_shannon(
-    first: Sequence[float] | NDArray[np.floating], second: Sequence[float] | NDArray[np.floating]
-) -> float:
-    """The Jensen-Shannon divergence of two distributions over senses, in bits: from 0 to 1.
+def jensen_shannon(first: ArrayLike, second: ArrayLike) -> Array:
+    """The Jensen-Shannon divergence of distributions over senses (..., senses), in bits: from 0 to 1.
 
     Counts will do; they are divided by their sum.
 
@@ -36,18 +108,45 @@ def jensen_shannon(
         UsageError: The senses are not the same number, a count is negative, or all of one are 0.
     """
     counts = [np.asarray(each, dtype=np.float64) for each in (first, second)]
-    if counts[0].shape != counts[1].shape or counts[0].ndim != 1:
-        raise UsageError(f"Distributions over the same senses are compared, got {len(first)} and {len(second)} senses.")
-    if any((each < 0).any() or not each.sum() > 0 for each in counts):
-        raise UsageError(
-            f"Counts of senses are zero or more, and not all zero; got {[*map(float, first)]}, {[*map(float, second)]}."
-        )
-    shares = [each / each.sum() for each in counts]
+    if counts[0].shape != counts[1].shape or not counts[0].ndim:
+        shapes = " and ".join(str(each.shape) for each in counts)
+        raise UsageError(f"Distributions over the same senses are compared, got shapes {shapes}.")
+    if any((each < 0).any() or not (each.sum(axis=-1) > 0).all() for each in counts):
+        raise UsageError(f"Counts of senses are zero or more, and not all zero; got {counts[0]}, {counts[1]}.")
+    shares = [each / each.sum(axis=-1, keepdims=True) for each in counts]
     middle = (shares[0] + shares[1]) / 2
-    return sum(_divergence(each, middle) for each in shares) / 2
+    divergence: Array = sum((_divergence(each, middle) for each in shares), np.zeros(middle.shape[:-1])) / 2
+    return divergence
 
 
-def _divergence(share: NDArray[np.float64], middle: NDArray[np.float64]) -> float:
+def _divergence(share: Array, middle: Array) -> Array:
     """Kullback-Leibler divergence in bits; what never happens adds nothing."""
     there = share > 0
-    return float((share[there] * np.log2(share[there] / middle[there])).sum())
+    bits: Array = np.where(there, share * np.log2(np.where(there, share / np.where(there, middle, 1), 1)), 0).sum(
+        axis=-1
+    )
+    return bits
+
+
+def _summed(rows: Array, unit: NDArray[np.int64]) -> Array:
+    sums = np.zeros((int(unit.max()) + 1, rows.shape[1]))
+    np.add.at(sums, unit, rows)
+    return sums
+
+
+def _tested(
+    statistic: Callable[[Array, Array], Array], first: NDArray[np.bool_], permutations: int, seed: int
+) -> UsageDistance:
+    """A statistic of the documents that count in either group, with its chance, interval and p-value."""
+    size = len(first), int(first.sum())
+    value = float(statistic(first[None].astype(np.float64), (~first[None]).astype(np.float64))[0])
+    weights = leave_one_out(len(first))
+    several = [number for number, own in enumerate(first) if (first if own else ~first).sum() > 1]
+    without = np.full(len(first), value)
+    without[several] = statistic(weights[several] * first, weights[several] * ~first)
+    error = float(jackknife_error(without, first.astype(np.int64)))
+    labels = np.concatenate([*splits(*size, permutations, np.random.default_rng(seed))])
+    drawn = statistic(labels.astype(np.float64), (~labels).astype(np.float64))
+    exact = all_are_made(*size, permutations)
+    p = float(p_values((drawn >= value - 1e-12).sum(), len(drawn), exact=exact))
+    return UsageDistance(interval(value, error, min(size[1], size[0] - size[1]) - 1), float(drawn.mean()), p)

@@ -113,8 +113,8 @@ def moved_figure(moved: Sequence[Moved]) -> str:
         raise DataError("No word is left to draw.")
 
     bars = [
-        Bar(each.word, _hundredths(each.distance), _hundredths(each.interval.low), _hundredths(each.interval.high))
-        for each in moved
+        Bar(each.word, _hundredths(there.value), _hundredths(there.low), _hundredths(there.high))
+        for each, there in ((each, each.distance) for each in moved)
     ]
     return plots.bars(bars, [plots.color(0)])
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from wordstill.cli.failures import warn
 from wordstill.cli.open_tables import open_table
-from wordstill.cli.options import AsJson, Overwrite, Seed, VectorsPath, flag, option, refuse_report
+from wordstill.cli.options import AsJson, Overwrite, Seed, VectorsPath, flag, option, refuse_report, words_or_file
 from wordstill.cli.printing import count_text, show_json
 from wordstill.core.guard import printable
-from wordstill.errors import UsageError
+from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from wordstill.analysis.change import Change, Moved
-    from wordstill.analysis.concordance import Line
+    from wordstill.analysis.change import Change, Measure, Moved
+    from wordstill.analysis.resampling import Estimate
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
@@ -42,6 +43,10 @@ def command(
     ] = None,
     topn: Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)] = 20,
     neighbors: Annotated[int, option("N", "Neighbors to show for each, before and after.", min=0)] = 4,
+    by: Annotated[
+        str,
+        option("MEASURE", "Rank by distance (of mean uses) or pairwise (of single uses, different groups less same)."),
+    ] = "distance",
     sure: Annotated[bool, flag("Only words with a false discovery rate below --rate.", "--sure")] = False,
     rate: Annotated[float, option("Q", "False discovery rate for --sure.", min=0, max=1)] = 0.05,
     least: Annotated[int, option("N", "Minimum occurrences of a word in each group.", min=1)] = 10,
@@ -66,18 +71,20 @@ def command(
         figures.check_suffix(plot)
     table = open_table(vectors)
     pair = _pair(table, before, after)
-    asked = None if words is None else _words(words)
-    found = change(table, *pair, asked, least=least, permutations=permutations, seed=seed)
+    asked = None if words is None else words_or_file(words)
+    measure = _measure(by)
+    found = change(table, *pair, asked, least=least, by=measure, permutations=permutations, seed=seed)
     shown = [each for each in found.words if not sure or (each.q is not None and each.q < rate)][:topn]
-    sentences = {} if text is None else _sentences(table, text, [each.word for each in shown], pair)
-    entries = [_entry(table, each, pair, neighbors, sentences.get(each.word)) for each in shown]
+    entries = [_entry(table, each, pair, neighbors) for each in shown]
+    if text is not None:
+        _add_text(table, text, entries, pair, seed)
     if plot is not None:
         figures.save_figure(figures.moved_figure(shown), plot)
         typer.echo(f"Written: {plot}", err=True)
     if as_json:
         show_json(_facts(found, rate) | {"words": entries})
         return
-    _show(found, shown, entries, rate)
+    _show(found, shown, entries, rate, measure)
 
 
 def _pair(table: WordVectors, before: str | None, after: str | None) -> tuple[str, str]:
@@ -88,45 +95,51 @@ def _pair(table: WordVectors, before: str | None, after: str | None) -> tuple[st
     return before or groups[0], after or groups[-1]
 
 
-def _words(text: str) -> list[str]:
-    from wordstill.core.text_io import read_word_list
+def _measure(name: str) -> Measure:
+    from wordstill.analysis.change import Measure
 
-    if Path(text).is_file():
-        return list(read_word_list(Path(text)))
-    return [word.strip() for word in text.split(",") if word.strip()]
+    known = get_args(Measure)
+    if name not in known:
+        raise unknown_name("measure", name, known)
+    return cast("Measure", name)
 
 
-def _sentences(table: WordVectors, store: Path, words: list[str], pair: tuple[str, str]) -> dict[str, list[list[Line]]]:
-    """For each word the sentences of either group that lie furthest towards the change."""
+def _add_text(table: WordVectors, store: Path, entries: list[dict[str, Any]], pair: tuple[str, str], seed: int) -> None:
+    """Add to each word the sentences of either group that lie furthest towards the change, and how far uses differ."""
     from wordstill.analysis.change import group_row
     from wordstill.analysis.concordance import Concordance
+    from wordstill.analysis.senses import Senses
+    from wordstill.analysis.usage_distance import usage_change
     from wordstill.corpus import Corpus
 
     corpus = Corpus.open(store)
     if corpus.groups is None or not set(pair) <= set(corpus.group_names):
         raise UsageError(f"{store} was prepared without the groups {pair[0]!r} and {pair[1]!r}.")
     concordance = Concordance(corpus, table)
-    found = {}
-    for word in words:
+    senses = None if table.occurrences is None else Senses(table)
+    for entry in entries:
+        word = entry["word"]
         direction = group_row(table, word, pair[1]) - group_row(table, word, pair[0])
-        found[word] = [
-            concordance.towards(word, sign * direction, corpus.groups == corpus.group_names.index(group), SENTENCES)
+        entry["sentences"] = {
+            group: [
+                asdict(line)
+                for line in concordance.towards(
+                    word, sign * direction, corpus.groups == corpus.group_names.index(group), SENTENCES
+                )
+            ]
             for group, sign in zip(pair, (-1, 1))
-        ]
-    return found
+        }
+        if senses is not None and senses.find(word) is not None:
+            uses = usage_change(senses, corpus, word, *pair, seed=seed)
+            entry["uses"] = None if uses is None else asdict(uses)
 
 
-def _entry(
-    table: WordVectors, moved: Moved, pair: tuple[str, str], neighbors: int, lines: list[list[Line]] | None
-) -> dict[str, Any]:
-    from wordstill.analysis.change import neighbors_in, timeline
+def _entry(table: WordVectors, moved: Moved, pair: tuple[str, str], neighbors: int) -> dict[str, Any]:
+    from wordstill.analysis.change import nearer_in, neighbors_in, timeline
 
     entry: dict[str, Any] = {
         "word": moved.word,
-        "distance": round(moved.distance, 6),
-        "standard_error": round(moved.interval.error, 6),
-        "low": round(moved.interval.low, 6),
-        "high": round(moved.interval.high, 6),
+        **{name: _rounded(getattr(moved, name)) for name in ("distance", "pairwise")},
         "p": moved.p,
         "q": moved.q,
         "counts": dict(zip(pair, moved.counts)),
@@ -134,15 +147,25 @@ def _entry(
             group: [word for word, _ in neighbors_in(table, moved.word, group, neighbors)] if neighbors else []
             for group in pair
         },
+        "nearer": {
+            group: [word for word, _ in some]
+            for group, some in zip(pair, nearer_in(table, moved.word, *pair, neighbors))
+        },
     }
     if len(table.groups) > 2:
         entry["timeline"] = [
-            {"group": group, "count": count, **({} if there is None else asdict(there))}
-            for group, count, there in timeline(table, moved.word)
+            {
+                "group": point.group,
+                "count": point.count,
+                "distance": None if point.distance is None else _rounded(point.distance),
+            }
+            for point in timeline(table, moved.word)
         ]
-    if lines is not None:
-        entry["sentences"] = {group: [asdict(line) for line in some] for group, some in zip(pair, lines)}
     return entry
+
+
+def _rounded(estimate: Estimate) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in asdict(estimate).items()}
 
 
 def _facts(found: Change, rate: float) -> dict[str, Any]:
@@ -161,19 +184,19 @@ def _facts(found: Change, rate: float) -> dict[str, Any]:
     }
 
 
-def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate: float) -> None:
+def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate: float, by: Measure) -> None:
     before, after = map(printable, found.groups)
     facts = _facts(found, rate)
     width = max((len(printable(each.word)) for each in shown), default=4)
-    typer.echo(f"{'distance':>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}  {before} > {after}")
+    typer.echo(f"{by:>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}  nearer in {before} | {after}")
     for each, entry in zip(shown, entries):
-        there = f"{each.interval.low:.2f} to {each.interval.high:.2f}"
-        near = " > ".join(", ".join(map(printable, words)) for words in entry["neighbors"].values())
+        moved: Estimate = getattr(each, by)
+        there = f"{moved.low:.3f} to {moved.high:.3f}"
+        near = " | ".join(", ".join(map(printable, words)) for words in entry["nearer"].values())
         chances = "  ".join(f"{'-' if value is None else _chance(value):>7}" for value in (each.p, each.q))
-        typer.echo(f"{each.distance:8.3f}  {there:>15}  {chances}  {printable(each.word):<{width}}  {near}")
-        for group, lines in entry.get("sentences", {}).items():
-            for line in lines:
-                typer.echo(f"{'':10}{printable(group)}: {printable(line['before'] + line['word'] + line['after'])}")
+        typer.echo(f"{moved.value:8.3f}  {there:>15}  {chances}  {printable(each.word):<{width}}  {near}")
+        for line in _details(entry):
+            typer.echo(f"{'':10}{printable(line)}")
     typer.echo(
         f"\n{count_text(facts['compared'], 'word')} compared over {found.folds[0]} and {found.folds[1]} folds of "
         f"documents; {facts['changed']:,} changed at a false discovery rate of {rate:g}."
@@ -182,6 +205,31 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
         typer.echo(f"Left out: {found.too_rare:,} too rare in a group, {found.unstable:,} without a stable direction.")
     if found.reason is not None:
         warn(f"{found.reason[0].upper()}{found.reason[1:]}.")
+
+
+def _details(entry: dict[str, Any]) -> Iterator[str]:
+    """Lines about a word: its timeline, its uses, its sentences."""
+    if points := entry.get("timeline"):
+        yield "timeline: " + ", ".join(
+            f"{point['group']} {'too rare' if (there := point['distance']) is None else format(there['value'], '.3f')}"
+            for point in points
+        )
+    if uses := entry.get("uses"):
+        pairwise, senses = uses["pairwise"], uses["senses"]
+        yield f"{' and '.join(map(str, uses['counts']))} uses: average pairwise distance {_usage(pairwise)}"
+        if senses is not None:
+            yield f"senses: Jensen-Shannon divergence {_usage(senses)}"
+    elif "uses" in entry:
+        yield "too few kept uses in one of the groups to compare them"
+    for group, lines in entry.get("sentences", {}).items():
+        for line in lines:
+            yield f"{group}: {line['before']}{line['word']}{line['after']}"
+
+
+def _usage(measured: dict[str, Any]) -> str:
+    there = measured["estimate"]
+    interval = f"[{there['low']:.3f}, {there['high']:.3f}]"
+    return f"{there['value']:.3f} {interval}, {measured['chance']:.3f} by chance, p {_chance(measured['p'])}"
 
 
 def _chance(value: float) -> str:
