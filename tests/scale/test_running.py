@@ -26,6 +26,8 @@ from wordstill.scale.shard_reader import Job, ShardReader, refuse_other_recipe
 from wordstill.teacher import Teacher
 
 SHARD = 60
+COSINES = {"still-dim-16": 5e-6, "ase-layer-2": 1e-6, "principal": 5e-3}
+"""How near cosines are to those of the plain run. `principal` merges sketches, which are no sums."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -49,8 +51,7 @@ def test_shards_give_the_table_of_the_plain_run(folder, store, config, inline):
         ours = WordVectors.load(inline / label)
         assert ours.words == table.words
         assert ours.counts.tolist() == table.counts.tolist()
-        scale = np.abs(table.matrix).max()
-        np.testing.assert_allclose(ours.matrix, table.matrix, atol=1e-3 * scale)
+        np.testing.assert_allclose(ours.unit @ ours.unit.T, table.unit @ table.unit.T, atol=COSINES[label])
 
 
 def test_any_number_of_workers_gives_the_same_bytes(folder, store, config, inline):

@@ -16,8 +16,8 @@ from wordstill.errors import DataError, UsageError
 from wordstill.methods.sums import Accumulator, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 
-COLUMNS_AT_ONCE = 64
-"""Columns are solved side by side, a block at a time, so that memory grows with sentences x 64, not x width."""
+COLUMNS_AT_ONCE = 32
+"""Columns are solved side by side, a block at a time, so that memory grows with sentences x 32, not x width."""
 TOLERANCE = 1e-3
 MOST_STEPS = 50
 FIRST_CAPACITY = 1 << 16
@@ -187,7 +187,8 @@ def regress(
     r"""Rows V that minimize :math:`\sum_s |t_s - V^\top x_s|^2 + \lambda |V - a V_0|^2`.
 
     Conjugate gradients on the normal equations with the diagonal as preconditioner; every column is a system
-    of its own. :math:`a` scales the prior table so that its means fit best.
+    of its own. In float64, because in float32 the rounding of sums grows a thousandfold on the way, and the same
+    text read in another order would give another table. :math:`a` scales the prior table so that its means fit best.
 
     Args:
         bags: What was observed.
@@ -199,12 +200,12 @@ def regress(
     """
     design = _design(bags, len(start))
     blocks = [slice(at, at + columns_at_once) for at in range(0, start.shape[1], columns_at_once)]
-    prior = start.float() * _best_scale(design, bags, start, blocks)
-    table, steps, worst = torch.empty_like(prior), 0, 0.0
+    scale = _best_scale(design, bags, start, blocks)
+    table, steps, worst = torch.empty_like(start, dtype=torch.float32), 0, 0.0
     for columns in blocks:
-        table[:, columns], taken, residual = _solve(
-            design, bags.targets.sums[:, columns], prior[:, columns].contiguous(), strength, tolerance, most_steps
-        )
+        targets, prior = bags.targets.sums[:, columns].double(), scale * start[:, columns].double()
+        rows, taken, residual = _solve(design, targets, prior, strength, tolerance, most_steps)
+        table[:, columns] = rows.float()
         steps, worst = max(steps, taken), max(worst, residual)
     return Solution(table, steps, worst)
 
@@ -224,8 +225,8 @@ class _Design(NamedTuple):
 def _design(bags: Bags, rows: int) -> _Design:
     words, sentences = bags.words[: bags.size].long(), bags.sentences[: bags.size].long()
     lengths = occurrences(sentences, bags.n_sentences).clamp(min=1)
-    share = 1.0 / lengths.float()
-    diagonal = torch.zeros(rows, device=words.device).index_add_(0, words, share[sentences] ** 2)
+    share = 1.0 / lengths.double()
+    diagonal = torch.zeros(rows, dtype=torch.float64, device=words.device).index_add_(0, words, share[sentences] ** 2)
     by_sentence, by_word = torch.argsort(sentences, stable=True), torch.argsort(words, stable=True)
     return _Design(
         _sparse(sentences[by_sentence], words[by_sentence], share[sentences[by_sentence]], bags.n_sentences, rows),
@@ -247,9 +248,9 @@ def _sparse(rows: Tensor, columns: Tensor, values: Tensor, height: int, width: i
 def _best_scale(design: _Design, bags: Bags, start: Tensor, blocks: list[slice]) -> float:
     fitted = squared = 0.0
     for columns in blocks:
-        rows = start[:, columns].float().contiguous()
+        rows = start[:, columns].double()
         means = design.words_of @ rows
-        fitted += float((rows * bags.targets.sums[:, columns]).sum())
+        fitted += float((rows * bags.targets.sums[:, columns].double()).sum())
         squared += float((means * means).sum())
     return fitted / squared if squared > 0 else 1.0
 
