@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordstill import formats
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.core.text_io import numbered_lines, open_bytes, read_word_list
 from wordstill.errors import DataError, FormatError
 from wordstill.formats.base import ReadOptions

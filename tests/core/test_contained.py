@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from wordstill.core.contained import contained
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.errors import DataError, FormatError, UsageError
 
 LIMITS = Limits(child_bytes=(1 << 30) + 4096)

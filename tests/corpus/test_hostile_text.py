@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.core.limits import VARIABLE
+from wordstill.core.guard import VARIABLE
 from wordstill.corpus import PrepareConfig, prepare
 from wordstill.corpus.mediawiki import prose
 from wordstill.corpus.readers import read_parts

@@ -17,8 +17,8 @@ from wordstill.core.resume import CHECKPOINT, CheckpointFile
 from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
 from wordstill.corpus.preparation import STORE
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
-from wordstill.distillation.result_files import write_artifacts
 from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.formats.artifact import write_artifacts
 from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors

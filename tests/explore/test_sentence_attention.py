@@ -13,10 +13,9 @@ import torch
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import make_plan
-from wordstill.distillation.result_files import write_artifacts
 from wordstill.errors import DataError, FormatError, UsageError
 from wordstill.explore.sentence_attention import attend
-from wordstill.formats.artifact import ATTENTION
+from wordstill.formats.artifact import ATTENTION, write_artifacts
 from wordstill.methods.bert_skipgram import BertSkipgram
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import to_arrays

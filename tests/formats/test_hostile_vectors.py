@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors, formats
-from wordstill.core.limits import VARIABLE
+from wordstill.core.guard import VARIABLE
 from wordstill.core.tensors import write_tensors
 from wordstill.errors import FormatError
 from wordstill.formats import gensim_native

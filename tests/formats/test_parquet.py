@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from wordstill import formats
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.errors import FormatError
 from wordstill.formats.base import ReadOptions
 from wordstill.vectors import WordVectors

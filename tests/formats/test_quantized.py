@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.quantized import quantize
 from wordstill.vectors import WordVectors
+from wordstill.vectors.compressed import quantize
 
 matrices = arrays(
     np.float32, st.tuples(st.integers(0, 5), st.integers(1, 6)),

@@ -7,10 +7,10 @@ import pytest
 from sklearn.decomposition import PCA
 
 from wordstill.errors import UsageError
-from wordstill.formats.quantized import quantize as to_int8
 from wordstill.postprocess import Pipeline
 from wordstill.postprocess.linear_transforms import common_rows, principal
 from wordstill.vectors import WordVectors
+from wordstill.vectors.compressed import quantize as to_int8
 from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 ROWS, DIM = 60, 7

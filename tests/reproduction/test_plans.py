@@ -9,7 +9,7 @@ from wordstill.errors import UsageError
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.protocol import PROTOCOLS
 from wordstill.evaluation.suite import IN_CONTEXT
-from wordstill.postprocess.registry import TRANSFORMS
+from wordstill.postprocess.pipeline import TRANSFORMS
 from wordstill.postprocess.retrofit import PRESETS
 from wordstill.reproduction import find_plan, plan_names
 from wordstill.reproduction.meaning_tables import ROWS

@@ -12,8 +12,8 @@ import pytest
 from wordstill import WordVectors
 from wordstill.corpus import VocabularyConfig
 from wordstill.distillation import DistillConfig, distill
-from wordstill.distillation.result_files import SUMS
 from wordstill.errors import DataError, UsageError
+from wordstill.formats.artifact import SUMS
 from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.scale.incremental import add, merge, remove
 

@@ -9,7 +9,8 @@ from gensim.models import KeyedVectors
 
 from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.vectors.oov import UnknownWord
-from wordstill.vectors.table import WordVectors, find_duplicate
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import find_duplicate
 
 WORDS = [f"word{number}" for number in range(200)]
 

@@ -25,9 +25,8 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.conllu import tree_files
 from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
 from wordstill.distillation.recipe import package_version, vocabulary_facts
-from wordstill.distillation.result_files import REPLACEABLE, write_artifacts
 from wordstill.errors import DataError, MissingExtra, UsageError
-from wordstill.formats.artifact import ARTIFACT
+from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, write_artifacts
 from wordstill.teacher.device import choose_device
 from wordstill.vectors import WordVectors
 

@@ -31,7 +31,7 @@ from wordstill.cli.analysis import change_command, expand, norms, regress, sense
 from wordstill.cli.failures import CarefulGroup
 from wordstill.cli.options import add_command, flag, option
 from wordstill.cli.show import explore, plot
-from wordstill.core.limits import VARIABLE, parse
+from wordstill.core.guard import VARIABLE, parse_limits
 
 GPU_MEMORY = "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -103,7 +103,7 @@ def _main_options(
 ) -> None:
     """Static word vectors from any Hugging Face model, over your own text."""
     if limits is not None:
-        parse(limits)
+        parse_limits(limits)
         os.environ[VARIABLE] = limits
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from wordstill import errors
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.errors import DataError, WordstillError, in_one_line
 
 START = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from wordstill.core import contained; contained.child()"

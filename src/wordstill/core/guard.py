@@ -1,16 +1,27 @@
-"""The one promise of every reader: whatever is wrong with the data becomes an error of ours, in one line."""
+"""What every reader promises: whatever is wrong with the data is one error in one line, and no file costs too much.
+
+A file of a few bytes can claim or unpack to gigabytes, and a damaged one can keep a parser busy for ever. The
+defaults of `Limits` are far above what sound files need. ``--limits line_bytes=1GB,seconds=900``, or the same text in
+the environment variable ``WORDSTILL_LIMITS``, changes them for every reader.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from wordstill.errors import DataError, WordstillError, in_one_line
+from wordstill.errors import DataError, UsageError, WordstillError, in_one_line, unknown_name
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What moves the cursor, changes the terminal, turns the direction of text or cannot be encoded; not tabs and line
 feeds."""
+VARIABLE = "WORDSTILL_LIMITS"
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?)b?", re.IGNORECASE)
 
 
 class ByUser(str):
@@ -47,3 +58,98 @@ def printable(text: str) -> str:
     '\\x1b]0;title\\x07word'
     """
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What reading one file may cost."""
+
+    ratio: int | None = 100
+    """Most that data may grow: numbers as text shrink to a third, and hardly ever to a tenth. None: any."""
+
+    free_bytes: int = 256 << 20
+    """So much may come out of any file, however small it is."""
+
+    memory_bytes: int = 256 << 20
+    """Most that a decompressor may reserve for its window."""
+
+    child_bytes: int = 1 << 30
+    """Memory of a process of its own that reads Parquet."""
+
+    line_bytes: int = 16 << 20
+    """A longer line is no line."""
+
+    page_bytes: int = 32 << 20
+    """Markup of one page, and whatever stands between two pages."""
+
+    page_elements: int = 100_000
+    """XML elements of one page, or between two pages."""
+
+    page_steps: int = 50_000_000
+    """Characters that the parser of a page looks at: brackets and tags that are never closed cost the whole page."""
+
+    depth: int = 100
+    """XML elements inside each other."""
+
+    objects: int = 100_000_000
+    """Instructions of a pickle."""
+
+    links: int = 5_000_000
+    """Links of a lexicon."""
+
+    questions: int = 1_000_000
+    """Analogy questions that the pairs of a file make, every two of a section."""
+
+    dim: int = 1 << 20
+    """Numbers of one vector."""
+
+    word_bytes: int = 1 << 16
+    """The longest word of a binary file."""
+
+    seconds: float = 300.0
+    """Time that a process of its own may need for one block of rows."""
+
+    @classmethod
+    def chosen(cls, **defaults: Any) -> Limits:
+        """A reader's own limits, with what the user has changed."""
+        return replace(cls(**defaults), **parse_limits(os.environ.get(VARIABLE, "")))
+
+    def check(self, name: object, decompressed: int, stored: int, error: type[DataError] = DataError) -> None:
+        """Raise if so few bytes cannot honestly hold so many."""
+        if self.ratio is not None and decompressed > max(self.free_bytes, self.ratio * stored):
+            raise error(
+                f"{name}: {stored:,} bytes unpack to more than {decompressed - 1:,}, over {self.ratio} times "
+                f"as many. If the file is sound, unpack it first, or {self.advice('ratio')}"
+            )
+
+    def refuse(
+        self, limit: str, found: float, where: str, unit: str = "bytes", error: type[DataError] = DataError
+    ) -> None:
+        """Raise if there is more of something than a limit allows."""
+        most = getattr(self, limit)
+        if found > most:
+            raise error(f"{where} more than {most:,} {unit}. If the file is sound, {self.advice(limit)}")
+
+    @staticmethod
+    def advice(limit: str) -> str:
+        """How to raise a limit."""
+        return f"raise the limit with --limits {limit}=N (${VARIABLE})."
+
+
+def parse_limits(text: str) -> dict[str, Any]:
+    """Limits by name from a text such as ``line_bytes=1GB,seconds=900``.
+
+    >>> parse_limits("line_bytes=1.5GB, seconds=900")
+    {'line_bytes': 1500000000, 'seconds': 900}
+    """
+    names = [field.name for field in fields(Limits)]
+    found: dict[str, Any] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in names:
+            raise unknown_name("limit", name, names)
+        match = NUMBER.fullmatch(value)
+        if match is None:
+            raise UsageError(f"The limit {name} is {value!r}, expected a number such as 500, 64MB or 1.5GB.")
+        found[name] = int(float(match[1]) * UNITS[match[2].lower()])
+    return found

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from wordstill.core.files import atomic_file
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.core.parallel_bzip2 import ParallelBzip2
 from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.corpus.sources import LIMITS
 from wordstill.errors import DataError
 

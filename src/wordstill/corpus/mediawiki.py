@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 from xml.etree import ElementTree
 
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.corpus.sources import Stream
 from wordstill.errors import DataError, MissingExtra
 

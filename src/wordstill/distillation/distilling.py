@@ -33,11 +33,10 @@ from wordstill.distillation.engine import Engine
 from wordstill.distillation.folding import fold_facts, make_cells, table_maker
 from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.result_files import REPLACEABLE, place_of, write_artifacts
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError, UsageError
-from wordstill.formats.artifact import ARTIFACT
+from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, place_of, write_artifacts
 from wordstill.methods import Method, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig

@@ -23,7 +23,7 @@ from wordstill.errors import DataError, WordstillError
 from wordstill.explore.answers import Answers
 from wordstill.explore.layout import WordMap
 from wordstill.explore.library import Library, LoadedTable
-from wordstill.formats.quantized import quantize
+from wordstill.vectors.compressed import quantize
 from wordstill.vectors.table import WordVectors
 
 MOST_BYTES = 20_000_000

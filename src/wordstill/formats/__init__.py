@@ -14,18 +14,16 @@ from wordstill.core.plugins import Registry
 from wordstill.core.text_io import without_suffix
 from wordstill.errors import FormatError, UsageError, unknown_name
 from wordstill.formats.artifact import ARTIFACT
-from wordstill.formats.base import Float, Format, ReadOptions, as_type
+from wordstill.formats.base import Float, Format, ReadOptions, as_type, head, not_this
 from wordstill.formats.fasttext import FASTTEXT_BINARY
 from wordstill.formats.floret import FLORET
 from wordstill.formats.gensim_native import GENSIM
 from wordstill.formats.parquet import PARQUET
 from wordstill.formats.projector import PROJECTOR
-from wordstill.formats.sniff import head, not_this
 from wordstill.formats.spacy_vectors import SPACY
-from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS
+from wordstill.formats.static_model import MODEL2VEC, SENTENCE_TRANSFORMERS, WORDLLAMA
 from wordstill.formats.text import GLOVE_TEXT, WORD2VEC_TEXT
 from wordstill.formats.word2vec_binary import WORD2VEC_BINARY
-from wordstill.formats.wordllama import WORDLLAMA
 from wordstill.vectors import WordVectors
 
 FORMATS: Registry[Format] = Registry(

@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -36,18 +36,17 @@ from wordstill.core.files import atomic_folder, sha256_of
 from wordstill.core.guard import reading
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError, WordstillError
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.card import card
 from wordstill.formats.floret import LARGEST, FloretTable
-from wordstill.formats.quantized import quantize
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
-from wordstill.formats.sniff import head, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
-from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows
+from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows, quantize
 from wordstill.vectors.folds import Folds
 from wordstill.vectors.occurrences import Occurrences
 from wordstill.vectors.oov import SubwordVectors
-from wordstill.vectors.table import Matrix, WordVectors
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import Matrix
 
 SUBWORDS, FOLDS, OCCURRENCES = "subwords.safetensors", "folds.safetensors", "occurrences.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {
@@ -67,6 +66,10 @@ MAPS = ("map-tsne.safetensors", "map-umap.safetensors")
 ATTENTION = "attention.safetensors"
 """The projection of a method that learnt attention, for `wordstill plot attention`; it goes with the table too."""
 HASHED = (TENSORS, WORDS)
+SUMS = "sums.safetensors"
+"""The sums behind a table, kept on request, so that text can be added to it later."""
+REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, ATTENTION, OCCURRENCES, *MAPS, SUMS, "evaluation.json"}
+"""Files of a result; a folder with any other file is never overwritten."""
 
 ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 UNESCAPES = {escaped: char for char, escaped in ESCAPES.items()}
@@ -167,6 +170,34 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
         }
         (folder / CONFIG).write_bytes(json_text(config, CONFIG).encode("utf-8"))
         (folder / CARD).write_bytes(card(vectors, provenance).encode("utf-8"))
+
+
+def write_artifacts(
+    tables: Mapping[str, WordVectors],
+    out: Path,
+    attention: Mapping[str, Mapping[str, NDArray[Any]]] | None = None,
+    *,
+    overwrite: bool = False,
+    beside: Callable[[str, Path], None] | None = None,
+) -> None:
+    """Write one table as ``out``, or several into folders of it, with their attention; all of them or none.
+
+    What else belongs to a table is put into its folder by ``beside``, which gets label and folder.
+    """
+    with atomic_folder(out, overwrite=overwrite) as folder:
+        for label, table in tables.items():
+            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
+            place = place_of(label, tables, folder)
+            table.save(place, ARTIFACT.name, overwrite=True)
+            if weights := (attention or {}).get(label):
+                write_tensors(place / ATTENTION, weights, {"format": "wordstill"}, checksum=True)
+            if beside is not None:
+                beside(label, place)
+
+
+def place_of(label: str, tables: Collection[str], folder: Path) -> Path:
+    """Where one of the tables is in an output."""
+    return folder if len(tables) == 1 else folder / label
 
 
 def _config(path: Path) -> dict[str, Any]:

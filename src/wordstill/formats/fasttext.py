@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table
-from wordstill.formats.sniff import head, not_this
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors, ngram_rows
 from wordstill.vectors.table import WordVectors
 

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import disk_errors, sync_folder
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.record import parse_object, provenance_text
-from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors
 
 NAME = b"gensim.models.keyedvectors"

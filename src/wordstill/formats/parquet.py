@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from wordstill.core.contained import contained
 from wordstill.core.files import atomic_path
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, head, make_table, not_this
 from wordstill.formats.record import parse_object, provenance_text
-from wordstill.formats.sniff import head, not_this
 from wordstill.vectors import WordVectors
 
 MAGIC = b"PAR1"

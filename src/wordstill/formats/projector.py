@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.text_io import skip_bom
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, head, make_table, not_this
 from wordstill.formats.record import RECORD, read_record, write_record
-from wordstill.formats.sniff import head, not_this
 from wordstill.formats.text import DECIMAL, NUMBER, mark_before
 from wordstill.vectors import WordVectors
 

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra, UsageError
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.floret import LARGEST, FloretTable
 from wordstill.formats.record import RECORD, json_text, parse_json, read_object, read_record, write_record
-from wordstill.formats.sniff import head, not_this
 from wordstill.formats.static_tokenizer import other_spellings
 from wordstill.vectors import WordVectors
 from wordstill.vectors.sentence_words import pattern_for, phrases_of, word_pattern

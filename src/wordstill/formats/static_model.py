@@ -1,11 +1,13 @@
-"""Folders of model2vec and of sentence-transformers' StaticEmbedding: a tokenizer and a row for each token.
+"""Folders of model2vec, sentence-transformers' StaticEmbedding and WordLlama: a tokenizer, and a row for each token.
 
-Both tools open both. A text's vector there is the mean of those of its tokens; with the tokenizer that we write
-(`wordstill.formats.static_tokenizer`), it is that of `SentenceEncoder` with the plain mean. Rows keep their
+The first two tools open both. A text's vector there is the mean of those of its tokens; with the tokenizer that we
+write (`wordstill.formats.static_tokenizer`), it is that of `SentenceEncoder` with the plain mean. Rows keep their
 lengths.
 
 A folder that another program wrote has its own tokenizer, which cuts texts for the table that is read from it.
 Such tables are made to be averaged, so their provenance says that their lengths are sentence weights.
+
+WordLlama's tables are only read: ``NAME_DIM.safetensors`` has the rows, ``NAME_tokenizer_config.json`` the tokenizer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, make_table, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.card import card
 from wordstill.formats.record import (
     RECORD,
@@ -35,15 +37,16 @@ from wordstill.formats.record import (
     read_record,
     write_record,
 )
-from wordstill.formats.sniff import head, not_this
 from wordstill.formats.static_tokenizer import LoadedTokenizer, WordTokens, read_tokens, words_of
 from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS
-from wordstill.vectors.table import Matrix, WordVectors
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import Matrix
 
 TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
 KIND = "StaticEmbedding"
 
 TOKENIZER, TOKENS = "tokenizer.json", "tokens"
+WORDLLAMA_TOKENIZER = "_tokenizer_config.json"
 OWN_TOKENIZER = "own"
 """What the record says of a table with a tokenizer that we did not make."""
 
@@ -250,3 +253,41 @@ def _format(layout: Layout) -> Format:
 
 
 MODEL2VEC, SENTENCE_TRANSFORMERS = _format(MODEL2VEC_LAYOUT), _format(SENTENCES_LAYOUT)
+
+
+def _read_wordllama(path: Path, options: ReadOptions = STRICT) -> WordVectors:
+    """Read the one table in a folder, with its tokenizer."""
+    if path.is_file():
+        raise not_this(path, head(path), "a folder of WordLlama")
+    found = _wordllama_tables(path)
+    if len(found) != 1:
+        names = ", ".join(tensors.name for tensors, _ in found) or "none"
+        raise FormatError(
+            f"{path} must hold one NAME_DIM.safetensors with its NAME{WORDLLAMA_TOKENIZER}; found {names}."
+        )
+    ((tensors, tokenizer),) = found
+    tokens = read_tokens(tokenizer)
+    matrix = matrix_of_tokens(tensors, len(tokens))
+    return table_of_tokens(LoadedTokenizer(tokenizer, tokens, matrix, unknown=True), matrix, options)
+
+
+def _recognizes_wordllama(path: Path) -> bool:
+    """Whether a folder has a table and its tokenizer."""
+    if not path.is_dir():
+        return False
+    try:
+        return any(SENTENCES_LAYOUT.tensor in map_tensors(tensors)[0] for tensors, _ in _wordllama_tables(path))
+    except (FormatError, OSError):
+        return False
+
+
+def _wordllama_tables(folder: Path) -> list[tuple[Path, Path]]:
+    """The tables of a folder, each with its tokenizer."""
+    pairs = [
+        (tensors, tensors.with_name(f"{tensors.stem.rpartition('_')[0]}{WORDLLAMA_TOKENIZER}"))
+        for tensors in sorted(folder.glob("*_*.safetensors"))
+    ]
+    return [(tensors, tokenizer) for tensors, tokenizer in pairs if tokenizer.is_file()]
+
+
+WORDLLAMA = Format("wordllama", (), _read_wordllama, recognizes=_recognizes_wordllama, folder=True, float16=True)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from wordstill.errors import FormatError, MissingExtra
 from wordstill.formats.record import read_object
 from wordstill.vectors.sentence_words import APOSTROPHES, CJK, composed, pattern_for, pattern_text, phrases_of
-from wordstill.vectors.table import Matrix
+from wordstill.vectors.table_checks import Matrix
 
 MARKERS = "▁▂▃▄▅▆▇█\ue000\ue001\ue002\ue003"
 LETTER, MARKS = rf"[\p{{L}}\p{{N}}&&[^{CJK}]]", r"\p{M}"

@@ -19,8 +19,20 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import create_bytes, skip_bom
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
-from wordstill.formats.sniff import Header, head, header_of, is_text, known_kind, not_this
+from wordstill.formats.base import (
+    STRICT,
+    Format,
+    GrowingMatrix,
+    Header,
+    ReadOptions,
+    encode_word,
+    head,
+    header_of,
+    is_text,
+    known_kind,
+    make_table,
+    not_this,
+)
 from wordstill.vectors import WordVectors
 
 SAMPLE_LINES = 100

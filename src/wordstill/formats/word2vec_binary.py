@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import create_bytes
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, make_table
-from wordstill.formats.sniff import Header, head, header_of, not_this
+from wordstill.formats.base import (
+    STRICT,
+    Format,
+    GrowingMatrix,
+    Header,
+    ReadOptions,
+    encode_word,
+    head,
+    header_of,
+    make_table,
+    not_this,
+)
 from wordstill.formats.text import follows_header
 from wordstill.vectors import WordVectors
 

@@ -2,7 +2,6 @@
 
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import average, concatenate
-from wordstill.postprocess.pipeline import Pipeline
-from wordstill.postprocess.registry import TRANSFORMS
+from wordstill.postprocess.pipeline import TRANSFORMS, Pipeline
 
 __all__ = ["TRANSFORMS", "Pipeline", "Transform", "average", "concatenate"]

@@ -1,4 +1,4 @@
-"""Linear transforms: ``centre``, ``unit``, ``whiten``, ``pca``, ``abtt``, ``uncovec``.
+"""Linear transforms: ``centre``, ``unit``, ``sentence-weights``, ``whiten``, ``pca``, ``abtt``, ``uncovec``.
 
 Mean and covariance are taken in float64 and block by block.
 """
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.postprocess.base import WORDS, Transform, require_dim, with_rows, words_digest
-from wordstill.vectors.sentences import LENGTHS, has_sentence_lengths
-from wordstill.vectors.table import WordVectors, most_frequent
+from wordstill.postprocess.base import WORDS, Transform, require_dim, with_matrix, with_rows, words_digest
+from wordstill.vectors.search import unit_rows
+from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS, has_sentence_lengths, sif, word_frequencies
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import most_frequent
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""
@@ -78,6 +80,33 @@ def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """[rows] the lengths, 1 for zeros."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.where(lengths == 0, 1.0, lengths)
+
+
+@dataclass(frozen=True)
+class SentenceWeightsConfig(Config):
+    """Settings of `SentenceWeights`."""
+
+    smoothing: Annotated[float, Range(0, above=True)] = 1e-3
+    """The a of the weights: with less of it frequent words count less."""
+
+
+class SentenceWeights(Transform):
+    r"""Give each vector the length of its SIF weight: :math:`v_w \leftarrow \frac{a}{a + p(w)} v_w / |v_w|`.
+
+    p(w) is the frequency of w (Arora, Liang and Ma 2017). A plain mean of rows is then the weighted mean, also in
+    exported models, and no cosine between words changes.
+
+    Cost: one pass over the table. A table without counts is taken to be in the order of frequency.
+    """
+
+    name: ClassVar[str] = "sentence-weights.v1"
+    config_type: ClassVar[type[SentenceWeightsConfig]] = SentenceWeightsConfig
+    config: SentenceWeightsConfig
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        weights = sif(word_frequencies(vectors), self.config.smoothing)
+        matrix = unit_rows(vectors.matrix) * weights.astype(np.float32)[:, None]
+        return with_matrix(vectors, matrix).replace(provenance={LENGTHS: SENTENCE_LENGTHS})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Several transforms one after the other: read from a text, fitted, saved and loaded."""
+"""The table of transforms, and several of them one after the other: read from a text, fitted, saved and loaded."""
 
 from __future__ import annotations
 
@@ -13,13 +13,46 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path, disk_errors, refuse_existing
 from wordstill.core.guard import reading
+from wordstill.core.plugins import Registry
 from wordstill.core.settings import Spec, configure
 from wordstill.core.tensors import map_tensors, read_checked, write_tensors
 from wordstill.errors import FormatError, UsageError
 from wordstill.postprocess.base import Transform, record_of
-from wordstill.postprocess.registry import TRANSFORMS
+from wordstill.postprocess.combine import Average, Concatenate
+from wordstill.postprocess.linear_transforms import AllButTheTop, Center, Pca, SentenceWeights, Uncovec, Unit, Whiten
+from wordstill.postprocess.product_quantization import ProductQuantization
+from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
+from wordstill.postprocess.subword_rows import Subwords
+from wordstill.postprocess.vocabulary_transforms import MergeCase, Quantize, Trim
 from wordstill.vectors import WordVectors
 
+TRANSFORMS: Registry[type[Transform]] = Registry(
+    "transform",
+    "wordstill.transforms",
+    {
+        kind.name.partition(".")[0]: kind
+        for kind in (
+            Center,
+            Unit,
+            SentenceWeights,
+            AllButTheTop,
+            Whiten,
+            Pca,
+            Uncovec,
+            Quantize,
+            ProductQuantization,
+            Trim,
+            MergeCase,
+            Subwords,
+            Concatenate,
+            Average,
+            Faruqui,
+            ContextGraph,
+            CounterFit,
+        )
+    },
+    Transform,
+)
 KIND = "wordstill transforms"
 CHAIN = "chain"
 

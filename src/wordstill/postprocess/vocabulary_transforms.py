@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
-from wordstill.formats.quantized import quantize
 from wordstill.postprocess.base import Transform
-from wordstill.vectors.table import WordVectors, most_frequent
+from wordstill.vectors.compressed import quantize
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import most_frequent
 
 
 @dataclass(frozen=True)

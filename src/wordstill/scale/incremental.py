@@ -21,8 +21,8 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import load, make_plan
-from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError, WordstillError
+from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.methods import METHODS, Method
 from wordstill.methods.sentence_regression import MOST_WORDS, Bags
 from wordstill.scale.kept_sums import KeptSums, new_facts, refuse_different

@@ -19,8 +19,8 @@ from wordstill.core.resume import differences
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.corpus.segmenters import recorded_segmenter
 from wordstill.corpus.vocabulary import Entry
-from wordstill.distillation.result_files import SUMS
 from wordstill.errors import DataError, UsageError
+from wordstill.formats.artifact import SUMS
 from wordstill.methods import METHODS, Method, RunContext
 from wordstill.scale.part_files import Arrays, Part
 from wordstill.vectors import WordVectors

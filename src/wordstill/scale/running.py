@@ -17,8 +17,8 @@ from wordstill.core.settings import Config, Range
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import Plan, load, make_plan
-from wordstill.distillation.result_files import REPLACEABLE, SUMS, write_artifacts
 from wordstill.errors import DataError, UsageError
+from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.scale.driver import Driver
 from wordstill.scale.kept_sums import KeptSums
 from wordstill.scale.ledger import Ledger

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 from wordstill.errors import UsageError
 from wordstill.vectors.search import CACHED_ROWS
 
+if TYPE_CHECKING:
+    from wordstill.vectors.table import WordVectors
+
 Rows: TypeAlias = slice | NDArray[np.int64]
 Single: TypeAlias = NDArray[np.float32]
 CODES = 256
 """Centroids of a part: what one byte can tell apart."""
 LARGEST = 127
+FLOAT = np.finfo(np.float32)
+SCALES = (FLOAT.tiny, np.nextafter(FLOAT.max / np.float32(LARGEST), np.float32(0)))
+"""Scales outside would lose a row, as zero or as infinity."""
 
 
 @runtime_checkable
@@ -84,6 +90,25 @@ class Int8Rows:
     def select(self, rows: NDArray[np.int64]) -> Int8Rows:
         """Some rows only."""
         return Int8Rows(self.vectors[rows], self.scales[rows])
+
+
+def quantize(vectors: WordVectors) -> Int8Rows:
+    """Round the rows of a table so that the largest number of each becomes 127 or -127.
+
+    Rounding again what was decoded gives the same numbers.
+    """
+    if isinstance(vectors.compressed, Int8Rows):
+        return vectors.compressed
+    numbers = np.empty((len(vectors), vectors.dim), dtype=np.int8)
+    scales = np.empty(len(vectors), dtype=np.float32)
+    start = 0
+    for rows in vectors.blocks():
+        part = slice(start, start + len(rows))
+        block = rows.astype(np.float64)
+        scale = np.clip(np.abs(block).max(axis=1) / LARGEST, *SCALES).astype(np.float32)
+        scales[part], numbers[part] = scale, np.clip(np.rint(block / scale[:, None]), -LARGEST, LARGEST)
+        start = part.stop
+    return Int8Rows(numbers, scales)
 
 
 @dataclass(frozen=True, eq=False)

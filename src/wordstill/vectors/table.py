@@ -6,29 +6,31 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import DataError, UsageError
-from wordstill.vectors import gensim_names, queries
+from wordstill.vectors import queries
 from wordstill.vectors.analogies import Rule, analogies
 from wordstill.vectors.compressed import CompressedRows
-from wordstill.vectors.display import table_html
 from wordstill.vectors.folds import Folds, group_names, group_table
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
 from wordstill.vectors.sentence_words import TextTokenizer
+from wordstill.vectors.table_checks import Matrix, checked_counts, checked_matrix, checked_rows, index_of
 
 if TYPE_CHECKING:
     from wordstill.explore.notebook import Notebook
     from wordstill.vectors.occurrences import Occurrences
 
 AnyPath: TypeAlias = str | os.PathLike[str]
-Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 BLOCK_ROWS = 8192
+SHOWN_WORDS, SHOWN_NUMBERS = 5, 4
 
 
 class WordVectors:
@@ -147,6 +149,27 @@ class WordVectors:
         source = f", from {teacher}" if isinstance(teacher, str) else ""
         return f"<WordVectors: {len(self):,} words x {self.dim}, {self.storage}{counts}{source}>"
 
+    def _repr_html_(self) -> str:
+        """The table as a notebook shows it: facts, then the first words; reads no more than their rows."""
+        facts = {"words": f"{len(self):,}", "dimensions": str(self.dim), "numbers": self.storage}
+        for part in ("method", "teacher"):
+            if name := _recorded_name(self.provenance.get(part)):
+                facts[part] = name
+        corpus = self.provenance.get("corpus")
+        if isinstance(corpus, Mapping) and isinstance(corpus.get("words"), int):
+            facts["text"] = f"{corpus['words']:,} words"
+        line = " · ".join(f"<b>{escape(value)}</b> {escape(name)}" for name, value in facts.items())
+        count = min(SHOWN_WORDS, len(self))
+        numbers = self.take(range(count))[:, :SHOWN_NUMBERS]
+        rows = []
+        for row in range(count):
+            counted = "" if self.counts is None else f"{int(self.counts[row]):,}"
+            cells = [escape(self.words[row]), counted, *(f"{number:.3f}" for number in numbers[row]), "…"]
+            rows.append("".join(f"<td>{cell}</td>" for cell in cells))
+        head = "".join(f"<th>{title}</th>" for title in ("word", "count", *range(numbers.shape[1]), ""))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<div><p>WordVectors: {line}</p><table><tr>{head}</tr>{body}</table></div>"
+
     def explore(self, text: AnyPath | None = None, *, layout: str | None = None, height: int = 640) -> Notebook:
         """The page of `wordstill explore` for a notebook, where it is shown; ``text`` is a prepared text."""
         from wordstill.explore.notebook import Notebook
@@ -235,10 +258,35 @@ class WordVectors:
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
     doesnt_match_batch = queries.doesnt_match
-    _repr_html_, get_vector, distance = table_html, gensim_names.get_vector, gensim_names.distance
-    vectors, vector_size = property(gensim_names.vectors), property(gensim_names.vector_size)
     groups, group = property(group_names), group_table
-    index_to_key, key_to_index = property(gensim_names.index_to_key), property(gensim_names.key_to_index)
+
+    @property
+    def vectors(self) -> Matrix:
+        """The matrix, as gensim calls it."""
+        return self.matrix
+
+    @property
+    def vector_size(self) -> int:
+        """The length of a vector, as gensim calls it."""
+        return self.dim
+
+    @property
+    def index_to_key(self) -> list[str]:
+        """The words in the order of the rows, as gensim calls them."""
+        return list(self.words)
+
+    @property
+    def key_to_index(self) -> Mapping[str, int]:
+        """The row of each word."""
+        return MappingProxyType(self._rows)
+
+    def get_vector(self, word: str, norm: bool = False) -> NDArray[np.float32]:
+        """The vector of a word, with length one if ``norm``."""
+        return unit_rows(self[[word]])[0] if norm else self[word]
+
+    def distance(self, a: Item, b: Item) -> float:
+        """One less the cosine of two words or vectors."""
+        return 1 - self.similarity(a, b)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
         """A table of these words only, in this order, with their counts and the same provenance."""
@@ -333,68 +381,6 @@ class WordVectors:
         return decoded
 
 
-def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDArray[np.int64]:
-    """The rows of the most frequent words, in the order of the table.
-
-    Without counts the first rows are taken, because tables are mostly in order of frequency.
-    """
-    if counts is None:
-        return np.arange(min(rows, top))
-    return np.sort(np.argsort(-counts, kind="stable")[:top])
-
-
-def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:
-    """The two rows of the first word that comes twice, or None if each word is there once."""
-    if len(set(words)) == len(words):
-        return None
-    seen: dict[str, int] = {}
-    for row, word in enumerate(words):
-        if seen.setdefault(word, row) != row:
-            return seen[word], row
-    return None
-
-
-def index_of(words: tuple[str, ...]) -> dict[str, int]:
-    """The row of each word, if all are strings and each is there once."""
-    if strange := [kind for kind in set(map(type, words)) if not issubclass(kind, str)]:
-        raise UsageError(f"Words must be strings, got {', '.join(kind.__name__ for kind in strange)}.")
-    rows = dict(zip(words, range(len(words))))
-    if len(rows) != len(words):
-        first, second = find_duplicate(words) or (0, 0)
-        raise UsageError(f"The word {words[first]!r} is there twice, in rows {first} and {second}.")
-    return rows
-
-
-def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
-    """A read-only view of a matrix that fits the words."""
-    if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
-        raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
-    if matrix.dtype not in (np.float32, np.float16):
-        raise UsageError(f"The matrix is {matrix.dtype}, expected float32 or float16; use astype.")
-    view = matrix.view(np.ndarray)
-    view.flags.writeable = False
-    return view
-
-
-def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
-    """Compressed rows that fit the words."""
-    if not isinstance(rows, CompressedRows):
-        raise UsageError(f"The matrix is a {type(rows).__name__}, expected an array: np.array(matrix, np.float32).")
-    if rows.shape[0] != count or rows.shape[1] < 1:
-        raise UsageError(f"The compressed rows have shape {rows.shape}, expected ({count}, dim) for {count} words.")
-    return rows
-
-
-def checked_counts(counts: NDArray[np.int64] | None, rows: int) -> NDArray[np.int64] | None:
-    """A read-only view of counts that fit the words."""
-    if counts is None:
-        return None
-    if counts.shape != (rows,) or not np.issubdtype(counts.dtype, np.integer):
-        raise UsageError(
-            f"The counts are {counts.dtype} of shape {counts.shape}, expected integers of shape ({rows},)."
-        )
-    if rows and counts.min() < 0:
-        raise UsageError(f"The count of row {counts.argmin()} is {counts.min()}, expected zero or more.")
-    view = counts.astype(np.int64, copy=False).view(np.ndarray)
-    view.flags.writeable = False
-    return view
+def _recorded_name(fact: Any) -> str | None:
+    name = fact.get("name") if isinstance(fact, Mapping) else fact
+    return name if isinstance(name, str) else None

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import UsageError
-from wordstill.vectors.table import Matrix, WordVectors, most_frequent
+from wordstill.vectors.table import WordVectors
+from wordstill.vectors.table_checks import Matrix, most_frequent
 
 SAMPLE = 5000
 ROWS_PER_NUMBER = 10

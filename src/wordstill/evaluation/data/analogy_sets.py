@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, split_fields
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location

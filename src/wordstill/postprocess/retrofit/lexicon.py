@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import sha256_of
-from wordstill.core.guard import reading
-from wordstill.core.limits import Limits
+from wordstill.core.guard import Limits, reading
 from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
 
