@@ -14,10 +14,9 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from wordstill.methods.kernels.pair_kernels import PairStep
-from wordstill.methods.kernels.row_kernels import KINDS, KernelStep
-from wordstill.methods.kernels.sum_kernels import add_rows
 from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.pair_kernels import PairStep
+from wordstill.methods.learning.row_kernels import KINDS, KernelStep, add_rows
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.attention import WIDTHS
 from wordstill.teacher.teacher_kernels import attend_short_texts, range_sums

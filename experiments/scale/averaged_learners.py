@@ -29,8 +29,8 @@ from wordstill.corpus import Corpus, VocabularyConfig
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import Plan, make_plan
 from wordstill.methods.learning.learner import BATCHES, Learner
-from wordstill.methods.learning.whitening import RunningWhitener
 from wordstill.methods.learning.window_learner import WindowLearner
+from wordstill.methods.linear_algebra import RunningWhitener
 from wordstill.teacher import Teacher, TeacherConfig, WordStates
 
 RESULT = RESULTS / "scale" / "averaged_learners.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordstill.baselines.word_stream import WordText
+from wordstill.baselines.base import WordText
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.vectors import WordVectors
 

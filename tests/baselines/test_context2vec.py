@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from torch.nn.functional import softplus
 
-from wordstill.baselines import context2vec
 from wordstill.baselines.context2vec import Context2vecConfig, Context2vecModel, sentence_batches
 from wordstill.methods.learning.rows import RowOptimizer
 
@@ -68,10 +67,9 @@ def test_a_step_is_the_gradient_of_the_objective(model):
         torch.testing.assert_close(weights.grad, expected[name])
 
 
-def test_batches_have_every_word_once(planted, monkeypatch):
+def test_batches_have_every_word_once(planted):
     (stretch,) = planted.read()
-    monkeypatch.setattr(context2vec, "MAX_SENTENCE_WORDS", 6)
-    batches = list(sentence_batches(stretch, 50, np.random.default_rng(0)))
+    batches = list(sentence_batches(stretch, 50, np.random.default_rng(0), most_words=6))
     assert max(len(batch) for batch in batches) <= 50 and max(batch.shape[1] for batch in batches) == 6
     found = np.concatenate([batch[batch >= 0] for batch in batches])
     assert sorted(found) == sorted(stretch.ids)

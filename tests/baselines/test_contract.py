@@ -10,7 +10,7 @@ import pytest
 
 from wordstill import WordVectors
 from wordstill.baselines import BASELINES, Baseline, TrainConfig, Training, read_baselines, train, train_on_corpus
-from wordstill.baselines.word_stream import WordText
+from wordstill.baselines.base import WordText
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import DataError, MissingExtra, TrainingError, UsageError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from wordstill.baselines.base import WordText
 from wordstill.baselines.glove import Cooccurrences, GloveConfig, GloveModel, gradients_of
-from wordstill.baselines.word_stream import WordText
 
 CPU = torch.device("cpu")
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from wordstill.baselines.predicted import row_shares
 from wordstill.baselines.sent2vec import (
     Examples,
     Sent2vecConfig,
     Sent2vecModel,
     leave_one_out,
     make_bags,
-    row_shares,
     source_gradients_of,
 )
 

@@ -273,7 +273,7 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     train = ("meaning", "train", tmp_path / "t.jsonl", "--heads", 4, "--max-epochs", 1, "--device", "cpu")
     train = (*train, "--dtype", "float32", "--out", tmp_path / "meaning")
     with monkeypatch.context() as patch:
-        patch.setattr("wordstill.meaning.encoder_training.train", interrupted)
+        patch.setattr("wordstill.meaning.make_encoder.train", interrupted)
         stopped = cli(*train)
     assert stopped.code == 130
     command = shlex.split(stopped.err.splitlines()[-1])

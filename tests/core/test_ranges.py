@@ -13,7 +13,7 @@ from wordstill.core.settings import Config, Range, each_of_grid, field_kinds
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, parse_specs
 from wordstill.methods.context_to_vec import ContextToVecConfig
-from wordstill.methods.learning.negatives import NegativeSampler
+from wordstill.methods.learning.objectives import NegativeSampler
 
 NUMBERS = {int: ["9" * 30, "-" + "9" * 30, "3000000000"], float: ["nan", "inf", "-inf", "9" * 400]}
 NO_NUMBERS = {int: ["1.5", "1e30", "nan", "many", "true", ""], float: ["much", "1,5", "true", ""]}

@@ -228,14 +228,13 @@ def _make_wordnet(path: Path) -> None:
 
 
 def _make_uses(path: Path) -> None:
-    from wordstill.meaning.occurrence import Occurrence
-    from wordstill.meaning.occurrence_store import OccurrenceStore
+    from wordstill.meaning.occurrence import Occurrence, OccurrenceStore
 
     OccurrenceStore([Occurrence("the old bank", 8, 12)] * 3, np.ones((3, 4), np.float32), "encoder").save(path)
 
 
 def _read_uses(path: Path) -> str:
-    from wordstill.meaning.occurrence_store import OccurrenceStore
+    from wordstill.meaning.occurrence import OccurrenceStore
 
     store = OccurrenceStore.load(path)
     return digest([occurrence.word for occurrence in store.occurrences], store.vectors)

@@ -6,9 +6,8 @@ import torch
 
 from wordstill.evaluation.data.context_sets import ContextPair, WordInContext
 from wordstill.evaluation.tasks.in_context import word_cosines
-from wordstill.meaning.context_encoder import StateEncoder
+from wordstill.meaning.context_encoder import StateEncoder, WithTables
 from wordstill.meaning.distiller import layer_mean
-from wordstill.meaning.static_rows import WithTables
 from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 

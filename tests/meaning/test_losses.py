@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, Parts, attended, distil, loss
-from wordstill.meaning.distiller_training import diagnose
+from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, Parts, attended, diagnose, distil, loss
 
 
 def slow_loss(roles: list[Parts], negatives: bool) -> float:

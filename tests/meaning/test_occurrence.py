@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from wordstill.corpus.segment import word_spans
 from wordstill.errors import DataError, UsageError
-from wordstill.meaning.occurrence import Occurrence
-from wordstill.meaning.occurrence_store import OccurrenceStore
+from wordstill.meaning.occurrence import Occurrence, OccurrenceStore
 
 TEXT = "The well-known party, which isn't art, ended."
 

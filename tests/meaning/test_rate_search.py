@@ -8,8 +8,7 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.meaning.distiller import DistillerConfig, Distillers, divergence
-from wordstill.meaning.distiller_training import TrainConfig, train
-from wordstill.meaning.rate_search import SMOOTHING, find_rate
+from wordstill.meaning.distiller_training import SMOOTHING, TrainConfig, find_rate, train
 
 QUICK = TrainConfig(
     batch=32,

@@ -14,8 +14,7 @@ from wordstill.teacher import WordStates
 from wordstill.teacher.batch import FIELDS
 
 pytest.importorskip("triton", reason="needs triton")
-from wordstill.methods.kernels.row_kernels import KernelStep
-from wordstill.methods.kernels.sum_kernels import add_rows
+from wordstill.methods.learning.row_kernels import KernelStep, add_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 KINDS = ("sgd", "adagrad", "adam", "lazy-adam")

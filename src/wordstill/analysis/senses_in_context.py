@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from wordstill.analysis.senses import SenseInContext, Senses
 from wordstill.errors import UsageError
-from wordstill.meaning.context_encoder import Mask, StateEncoder, Vectors
+from wordstill.meaning.context_encoder import Mask, StateEncoder, Vectors, WithTables
 from wordstill.meaning.occurrence import Occurrence, Place
-from wordstill.meaning.static_rows import WithTables
 from wordstill.teacher import Teacher
 from wordstill.teacher.spans import StateReader, TextSpan
 from wordstill.vectors import WordVectors

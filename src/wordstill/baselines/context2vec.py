@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Trained
+from wordstill.baselines.base import Baseline, Dim, Epochs, Stretch, Trained, WordText
 from wordstill.baselines.predicted import PredictedTable
-from wordstill.baselines.word_stream import Stretch, WordText
 from wordstill.core.settings import Config, Range
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.device import choose_device
@@ -174,12 +173,14 @@ def mirrored(ids: Tensor) -> Tensor:
     return torch.where(places < lengths, lengths - 1 - places, places)
 
 
-def sentence_batches(stretch: Stretch, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def sentence_batches(
+    stretch: Stretch, size: int, rng: np.random.Generator, most_words: int = MAX_SENTENCE_WORDS
+) -> Iterator[NDArray[np.int64]]:
     """Shuffled batches of sentences of about one length, as ids [S, L] with -1 behind the shorter ones."""
     pieces = [
-        (start, min(start + MAX_SENTENCE_WORDS, end))
+        (start, min(start + most_words, end))
         for first, end in pairwise(stretch.sentence_bounds().tolist())
-        for start in range(first, end, MAX_SENTENCE_WORDS)
+        for start in range(first, end, most_words)
     ]
     bounds = np.array(pieces, dtype=np.int64).reshape(-1, 2)
     bounds = bounds[rng.permutation(len(bounds))]

@@ -13,11 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Trained
-from wordstill.baselines.predicted import PredictedTable
-from wordstill.baselines.sent2vec import row_shares
+from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, WordText
+from wordstill.baselines.predicted import PredictedTable, row_shares
 from wordstill.baselines.tree_text import Arcs, TreeText
-from wordstill.baselines.word_stream import WordText
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.corpus.conllu import collapse
 from wordstill.methods.learning.rows import RowOptimizer, RowTable, merged_gradients

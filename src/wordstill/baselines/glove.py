@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained
-from wordstill.baselines.word_stream import Stretch, WordText
+from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Stretch, Trained, WordText
 from wordstill.core.files import disk_errors
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.core.threads import prefetch

@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.baselines.sent2vec import row_shares
 from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 
@@ -68,13 +67,28 @@ class PredictedTable:
             scale: Factor of the gradients, those of queries too.
             row_limit: A row that is named more often steps by so many mean gradients.
         """
-        slots = torch.cat([targets[:, None], negatives], dim=1)
-        scores = self.table.scores(queries, slots)
-        drawn = (negatives != targets[:, None]).to(scores.dtype)
-        found = pairwise(scores[:, :1], scores[:, 1:], torch.ones_like(scores[:, :1]), drawn)
-        coefficients = scale * torch.cat([found.positive, found.negative], dim=1)
+        loss, coefficients, slots = prediction_losses(self.table, queries, targets, negatives)
+        coefficients = scale * coefficients
         gradients = self.table.query_gradients(slots, coefficients)
         if row_limit is not None:
             coefficients = coefficients * row_shares(slots, row_limit)
         self.table.step(queries, slots, coefficients, rate)
-        return found.total, gradients
+        return loss, gradients
+
+
+def prediction_losses(
+    table: RowTable, queries: Tensor, targets: Tensor, negatives: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Summed loss, its derivatives by the scores [T, 1 + N], and the rows these are of [T, 1 + N]."""
+    slots = torch.cat([targets[:, None], negatives], dim=1)
+    scores = table.scores(queries, slots)
+    drawn = (negatives != targets[:, None]).to(scores.dtype)
+    found = pairwise(scores[:, :1], scores[:, 1:], torch.ones_like(scores[:, :1]), drawn)
+    return found.total, torch.cat([found.positive, found.negative], dim=1), slots
+
+
+def row_shares(slots: Tensor, limit: float) -> Tensor:
+    """Factor for the gradient of each slot, so that no row gets more than ``limit`` gradients in all."""
+    _, place, counts = torch.unique(slots, return_inverse=True, return_counts=True)
+    shares: Tensor = (limit / counts).clamp(max=1.0)
+    return shares[place]

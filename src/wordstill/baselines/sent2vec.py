@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Trained
-from wordstill.baselines.word_stream import Stretch, WordText
+from wordstill.baselines.base import Baseline, Dim, Epochs, Stretch, Trained, WordText
+from wordstill.baselines.predicted import prediction_losses, row_shares
 from wordstill.core.settings import LARGEST, Config, Range
-from wordstill.methods.learning.objectives import pairwise
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.device import choose_device
 
@@ -137,7 +136,7 @@ class Sent2vecModel:
     def step(self, examples: Examples, learning_rate: float) -> Tensor:
         """Learn from examples, and return the summed loss."""
         contexts = leave_one_out(self.sources.weights, examples)
-        loss, coefficients, slots = self.losses(contexts, examples)
+        loss, coefficients, slots = prediction_losses(self.targets, contexts, examples.targets, examples.negatives)
         gradients = self.targets.query_gradients(slots, coefficients)
         rows, source_gradients, named = source_gradients_of(gradients, examples)
         source_gradients *= (self.config.row_limit / named).clamp(max=1.0)[:, None]
@@ -145,14 +144,6 @@ class Sent2vecModel:
         self.targets.step(contexts, slots, coefficients, learning_rate)
         self.sources.apply(rows, source_gradients, learning_rate)
         return loss
-
-    def losses(self, contexts: Tensor, examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
-        """Summed loss, its derivatives by the scores [T, 1 + N], and the rows these are of [T, 1 + N]."""
-        slots = torch.cat([examples.targets[:, None], examples.negatives], dim=1)
-        scores = self.targets.scores(contexts, slots)
-        drawn = (examples.negatives != examples.targets[:, None]).to(scores.dtype)
-        found = pairwise(scores[:, :1], scores[:, 1:], torch.ones_like(scores[:, :1]), drawn)
-        return found.total, torch.cat([found.positive, found.negative], dim=1), slots
 
     def _negatives(self, targets: int) -> Tensor:
         count = targets * self.config.negatives
@@ -248,13 +239,6 @@ def source_gradients_of(gradients: Tensor, examples: Examples) -> tuple[Tensor, 
         there = torch.nonzero(places >= 0).flatten()
         merged.index_add_(0, place[places[there]], shares[there], alpha=-1)
     return distinct, merged[:, :-1], merged[:, -1].clamp(min=torch.finfo(merged.dtype).tiny)
-
-
-def row_shares(slots: Tensor, limit: float) -> Tensor:
-    """Factor for the gradient of each slot, so that no row gets more than ``limit`` gradients in all."""
-    _, place, counts = torch.unique(slots, return_inverse=True, return_counts=True)
-    shares: Tensor = (limit / counts).clamp(max=1.0)
-    return shares[place]
 
 
 def _ngrams(words: Tensor, sentence: Tensor, longest: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Trained
+from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, WordText
 from wordstill.baselines.predicted import PredictedTable
 from wordstill.baselines.tree_text import Arcs, TreeText
-from wordstill.baselines.word_stream import WordText
 from wordstill.core.settings import Config, Range
 from wordstill.corpus.conllu import Tree
 from wordstill.methods.learning.rows import RowOptimizer, RowTable

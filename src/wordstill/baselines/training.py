@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from wordstill import __version__
-from wordstill.baselines.base import Baseline, Training
+from wordstill.baselines.base import Baseline, Training, WordText
 from wordstill.baselines.context2vec import Context2vec
 from wordstill.baselines.deps import Deps
 from wordstill.baselines.glove import Glove
 from wordstill.baselines.sent2vec import Sent2vec
 from wordstill.baselines.syngcn import SynGcn
 from wordstill.baselines.word2vec import Cbow, Fasttext, Skipgram
-from wordstill.baselines.word_stream import WordText
 from wordstill.core.files import refuse_foreign, sha256_of
 from wordstill.core.plugins import Registry
 from wordstill.core.resume import SETTINGS, keep_record, temporary_folder, working_folder

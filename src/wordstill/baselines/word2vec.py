@@ -10,8 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained
-from wordstill.baselines.word_stream import WordText
+from wordstill.baselines.base import Baseline, Dim, Epochs, Meter, Trained, WordText
 from wordstill.core.settings import Config, Range
 from wordstill.errors import MissingExtra
 

@@ -2,11 +2,9 @@
 
 from wordstill.meaning.distiller import DistillerConfig, Distillers
 from wordstill.meaning.distiller_training import PRESETS, TrainConfig, train
-from wordstill.meaning.encoder import MeaningEncoder
-from wordstill.meaning.encoder_training import train_encoder
-from wordstill.meaning.occurrence import Occurrence
-from wordstill.meaning.occurrence_store import OccurrenceStore
-from wordstill.meaning.static_means import static_table
+from wordstill.meaning.encoder import MeaningEncoder, static_table
+from wordstill.meaning.make_encoder import train_encoder
+from wordstill.meaning.occurrence import Occurrence, OccurrenceStore
 from wordstill.meaning.triples import Triple, Triples
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Vectors of words in context for evaluations: one reading of the teacher for several representations."""
+"""Vectors of words in context for evaluations: of representations by one reading, and of static tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from wordstill.core.ragged import Ints
 from wordstill.corpus.segment import word_spans
 from wordstill.meaning.distiller import Representation
 from wordstill.teacher.spans import Spans, StateReader, TextSpan, Unit
+from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows
 
 Vectors = dict[str, NDArray[np.float32]]
@@ -79,3 +80,49 @@ def _distinct(things: Sequence[Any]) -> tuple[list[Any], Ints]:
     """Every thing once, and the row of each among them."""
     row = {thing: number for number, thing in enumerate(dict.fromkeys(things))}
     return list(row), np.array([row[thing] for thing in things], dtype=np.int64)
+
+
+class WithTables:
+    """A ``ContextEncoder`` with further rows: a word has the same vector in every sentence.
+
+    A word is looked up as it is written, then in lower case. One that the table lacks has zeros, so that its cosine
+    with any other is 0; a sentence is the mean over its words, whatever the unit.
+    """
+
+    def __init__(self, encoder: StateEncoder, tables: Mapping[str, WordVectors]) -> None:
+        self.encoder, self.tables = encoder, tables
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The representations, then the tables."""
+        return (*self.encoder.names, *self.tables)
+
+    def occurrences(self, occurrences: Sequence[TextSpan]) -> tuple[Vectors, Mask]:
+        """[n, dim] unit vectors of words, and which of them the tokenizer keeps."""
+        vectors, found = self.encoder.occurrences(occurrences)
+        words = [one.text[one.start : one.end] for one in occurrences]
+        return vectors | {name: unit_rows(_rows(table, words)) for name, table in self.tables.items()}, found
+
+    def words(self, texts: Sequence[str]) -> tuple[list[list[str]], Vectors, Ints]:
+        """Words of texts that have subwords, their unit vectors, and their offsets [texts + 1]."""
+        words, vectors, offsets = self.encoder.words(texts)
+        running = [word for text in words for word in text]
+        return words, vectors | {name: unit_rows(_rows(table, running)) for name, table in self.tables.items()}, offsets
+
+    def sentences(self, texts: Sequence[str], unit: Unit) -> tuple[Vectors, Mask]:
+        """[n, dim] unit means over the words or subwords of texts, and which texts have any."""
+        vectors, found = self.encoder.sentences(texts, unit)
+        for name, table in self.tables.items():
+            sums = [_rows(table, [text[slice(*span)] for span in word_spans(text)]).sum(axis=0) for text in texts]
+            vectors[name] = unit_rows(np.stack(sums)) if sums else np.zeros((0, table.dim), dtype=np.float32)
+        return vectors, found
+
+
+def _rows(table: WordVectors, words: Sequence[str]) -> NDArray[np.float32]:
+    """[n, dim] vectors of words, zeros for those that the table lacks."""
+    found = np.zeros((len(words), table.dim), dtype=np.float32)
+    for number, word in enumerate(words):
+        key = word if word in table else word.lower()
+        if key in table:
+            found[number] = table[key]
+    return found

@@ -1,10 +1,9 @@
-"""Training of the distillers on states of triples, with early stopping, checkpoints and a diagnosis."""
+"""Training of the distillers on states of triples: early stopping, checkpoints, a test of learning rates."""
 
 from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,7 @@ from wordstill.core.progress import count_bar
 from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, Interrupted, UsageError
-from wordstill.meaning.distiller import DistillerConfig, Distillers, distil, loss
+from wordstill.meaning.distiller import Diagnosis, DistillerConfig, Distillers, diagnose, distil, loss
 from wordstill.meaning.state_cache import DeviceStates, StateCache
 from wordstill.teacher.device import to_arrays, to_tensors
 
@@ -42,73 +41,6 @@ class Progress:
     def saved(cls, history: list[list[float]], **counts: Any) -> Progress:
         """From a checkpoint, in which a tuple is a list."""
         return cls(history=[(int(step), value) for step, value in history], **counts)
-
-
-DEGENERATE = 0.95
-"""A mean cosine between the vectors of different words from which on they say next to nothing."""
-SEPARATED = 0.05
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Mean cosines over triples. Of meanings, words with the same one should be near, others far."""
-
-    meaning_positive: float
-    meaning_negative: float
-    meaning_others: float
-    """Between the words of different triples; near 1 the distiller gives one vector for everything."""
-    context_positive: float
-    context_negative: float
-    context_others: float
-    told_apart: float
-    """Part of the triples whose positive is nearer in meaning than the negative."""
-
-    @property
-    def separation(self) -> float:
-        """How much better the meaning tells a negative from a positive than the context does."""
-        meaning = self.meaning_positive - self.meaning_negative
-        return meaning - (self.context_positive - self.context_negative)
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether the meanings of all words are nearly the same, or no better than the contexts.
-
-        Both happen without negatives: a constant meaning costs nothing then, and where positives are near to
-        their originals the loss is the same with the two distillers exchanged.
-        """
-        return self.meaning_others >= DEGENERATE or self.separation < SEPARATED
-
-    def as_dict(self) -> dict[str, float | bool]:
-        """The figures, for provenance."""
-        return {**{name: round(value, 4) for name, value in asdict(self).items()}, "degenerate": self.degenerate}
-
-    def warn(self) -> None:
-        """Warn of a degenerate solution."""
-        if self.degenerate:
-            warnings.warn(
-                f"The distillers found a degenerate solution: the mean cosine of the meanings of different "
-                f"words is {self.meaning_others:.3f}, and meanings tell negatives from positives by "
-                f"{self.separation:.3f} more than contexts do. Use more triples, or negatives if there were none.",
-                stacklevel=3,
-            )
-
-
-@torch.no_grad()
-def diagnose(distillers: Distillers, triples: Tensor) -> Diagnosis:
-    """Look at triples [n, 3, layers, width] of at least two different words."""
-    distillers.eval()
-    original, positive, negative = distil(distillers, triples)
-    cosine = torch.nn.functional.cosine_similarity
-    figures = {
-        f"{kind}_{other}": float(cosine(mine, theirs, dim=-1).mean())
-        for kind, mine, *rest in (
-            ("meaning", original.meaning, positive.meaning, negative.meaning),
-            ("context", original.context, positive.context, negative.context),
-        )
-        for other, theirs in zip(("positive", "negative", "others"), (*rest, mine.roll(1, dims=0)))
-    }
-    near, far = (cosine(original.meaning, other.meaning, dim=-1) for other in (positive, negative))
-    return Diagnosis(**figures, told_apart=float((near > far).float().mean()))
 
 
 VALIDATION_BATCH = 1024
@@ -378,3 +310,64 @@ def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
+
+
+SMOOTHING = 0.9
+DIVERGED = 4.0
+"""The test ends where the smoothed loss is so many times the lowest."""
+EDGE = 5
+"""Tests at each end that no rate is chosen by: there the smoothed loss has seen too little, or diverges."""
+
+
+@dataclass(frozen=True)
+class RateTest:
+    """A range test."""
+
+    rates: tuple[float, ...]
+    losses: tuple[float, ...]
+    """Of the training batches, smoothed."""
+    best: float
+    """The rate at which the smoothed loss fell fastest over the logarithm of the rate."""
+
+
+def find_rate(
+    states: StateCache,
+    config: TrainConfig | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    low: float = 1e-7,
+    high: float = 1.0,
+    steps: int = 200,
+) -> RateTest:
+    """Train with a rate that grows from ``low`` to ``high`` by one factor at each step (Smith 2017).
+
+    The steps are those of a training with these settings, without its warm-up; nothing is kept of it.
+
+    Raises:
+        UsageError: There are too few triples or steps, or the range is empty.
+    """
+    if len(states) < FEWEST:
+        raise UsageError(f"The range test needs at least {FEWEST} triples, got {len(states)}.")
+    if not 0 < low < high or steps <= 2 * EDGE + 1:
+        raise UsageError(f"The range test needs 0 < low < high and more than {2 * EDGE + 1} steps.")
+    config = config or TrainConfig()
+    rates: list[float] = []
+    losses: list[float] = []
+    with _own_randomness(config.seed, torch.device(device)):
+        run = _Run(states, config, torch.device(device))
+        batches = run.batches_for_ever()
+        mean = 0.0
+        for number, rate in enumerate(np.geomspace(low, high, steps).tolist(), start=1):
+            mean = SMOOTHING * mean + (1 - SMOOTHING) * run.step_at(next(batches), rate)
+            smooth = mean / (1 - SMOOTHING**number)
+            if not np.isfinite(smooth) or (losses and smooth > DIVERGED * min(losses)):
+                break
+            rates.append(rate)
+            losses.append(smooth)
+    return RateTest(tuple(rates), tuple(losses), _steepest(rates, losses))
+
+
+def _steepest(rates: list[float], losses: list[float]) -> float:
+    inner = slice(EDGE, len(rates) - EDGE) if len(rates) > 2 * EDGE + 1 else slice(None)
+    slopes = np.gradient(np.array(losses), np.log(rates))
+    return float(np.array(rates)[inner][slopes[inner].argmin()])

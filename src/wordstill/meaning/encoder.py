@@ -1,4 +1,4 @@
-"""The encoder of meanings: of a word in its sentence, of every word, of whole sentences.
+"""The encoder of meanings: of a word in its sentence, of every word, of whole sentences, of a word in a whole text.
 
 On disk it is a folder without the teacher:
 
@@ -24,18 +24,22 @@ from torch import Tensor
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
 from wordstill.core.guard import reading
+from wordstill.core.progress import count_bar
 from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence, Place
-from wordstill.teacher import Teacher, TeacherConfig, refuse_download
+from wordstill.methods.sums import RowSums
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, refuse_download, subword_source
 from wordstill.teacher.device import choose_precision
 from wordstill.teacher.spans import Spans, StateReader, Unit
+from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.meaning.occurrence_store import OccurrenceStore
+    from wordstill.meaning.occurrence import OccurrenceStore
 
 
 FORMAT, SCHEMA = "wordstill-meaning", 1
@@ -314,3 +318,42 @@ def _card(config: dict[str, Any]) -> str:
     ]
     facts += [f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in provenance.items()]
     return CARD_TEXT.replace("FACTS", "\n".join(facts))
+
+
+def static_table(
+    encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary, *, progress: bool = False
+) -> WordVectors:
+    """One vector for each word of a vocabulary that a text shows.
+
+    Whole paragraphs are read, split at sentence ends where they are too long.
+    """
+    teacher, layers = encoder.teacher, encoder.reader.layers
+    batches = TextBatches(
+        corpus,
+        vocabulary,
+        subword_source(corpus, teacher.tokenizer),
+        teacher.tokenizer,
+        BatchConfig(encoder.reader.budget, teacher.limit),
+    )
+    sums = RowSums(len(vocabulary), encoder.dim, teacher.device)
+    with count_bar("text", corpus.n_words, "words", show=progress) as bar:
+        for _, batch in batches.since((0, 0)):
+            states = teacher.encode(batch, layers)
+            known = states.known
+            if len(known):
+                stacked = torch.stack([states.words(layer)[known] for layer in layers], dim=1)
+                sums.add(states.word_ids[known], encoder.represent(stacked))
+            bar.update(len(states.word_ids))
+    seen = np.flatnonzero(sums.counts.cpu().numpy())
+    matrix = sums.pooled().cpu().numpy()[seen]
+    return WordVectors(
+        [vocabulary.keys[row] for row in seen],
+        matrix.astype(np.float32),
+        counts=vocabulary.counts[seen],
+        provenance={
+            "method": f"mean of {encoder.kind} in context",
+            "teacher": {"name": teacher.config.name, "fingerprint": teacher.identity},
+            "encoder": encoder.fingerprint,
+            "corpus": corpus.hash,
+        },
+    )

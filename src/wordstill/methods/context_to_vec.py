@@ -13,8 +13,7 @@ from torch.nn.functional import normalize, softplus
 from wordstill.core.settings import Range
 from wordstill.errors import UsageError
 from wordstill.methods.learning.objectives import Losses, PairwiseRule
-from wordstill.methods.learning.window_learner import OBJECTIVES, PRINTED, Step, WindowConfig, WindowLearner
-from wordstill.methods.learning.windows import Examples
+from wordstill.methods.learning.window_learner import OBJECTIVES, PRINTED, Examples, Step, WindowConfig, WindowLearner
 from wordstill.teacher.states import WordStates
 
 PAPER: Mapping[str, Any] = {**PRINTED, "objective": "summed", "tied": False, "contextualised": 1.0, "divisor": "window"}

@@ -256,7 +256,7 @@ def occurrences(numbers: Tensor, size: int) -> Tensor:
 
 def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], None] | None:
     try:
-        from wordstill.methods.kernels.sum_kernels import add_rows
+        from wordstill.methods.learning.row_kernels import add_rows
     except ImportError:
         return None
     return add_rows

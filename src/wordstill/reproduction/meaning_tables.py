@@ -20,14 +20,12 @@ from wordstill.evaluation.report.published import PublishedRow, published_table
 from wordstill.evaluation.result import Evaluation
 from wordstill.evaluation.suite import IN_CONTEXT, evaluate_in_context
 from wordstill.meaning import PRESETS, MeaningEncoder, Triples
-from wordstill.meaning.context_encoder import StateEncoder
+from wordstill.meaning.context_encoder import StateEncoder, WithTables
 from wordstill.meaning.distiller import Representation
-from wordstill.meaning.encoder_training import train_encoder
 from wordstill.meaning.liu import LiuTransform
+from wordstill.meaning.make_encoder import train_encoder, usual_threshold
 from wordstill.meaning.make_triples import PairConfig, make_triples
 from wordstill.meaning.masked import MaskedModel
-from wordstill.meaning.ready_encoder import usual_threshold
-from wordstill.meaning.static_rows import WithTables
 from wordstill.meaning.targets import Sources, TargetConfig
 from wordstill.meaning.translation import RoundTrip, open_translator
 from wordstill.meaning.triple_builder import BuildConfig

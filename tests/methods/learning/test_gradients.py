@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.learning.windows import Examples
+from wordstill.methods.learning.window_learner import Examples
 
 COUNTS = [1, 2, 4, 8, 16, 32, 64, 128]
 WIDTH, DIM, CENTERS, SLOTS = 4, 6, 5, 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.methods.learning.negatives import NegativeSampler
+from wordstill.methods.learning.objectives import NegativeSampler
 
 HOST = torch.device("cpu")
 DRAWS = 40_000

@@ -8,9 +8,8 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, read_specs
-from wordstill.methods.learning.negatives import NegativeSampler
-from wordstill.methods.learning.window_learner import OBJECTIVES
-from wordstill.methods.learning.windows import Windows
+from wordstill.methods.learning.objectives import NegativeSampler
+from wordstill.methods.learning.window_learner import OBJECTIVES, Windows
 
 NAMES = ("bert-skipgram", "context-to-vec")
 

@@ -51,7 +51,7 @@ def make(
     command resumes a run that was stopped.
     """
     with needs_models("wordstill meaning make"):
-        from wordstill.meaning.ready_encoder import ReadyConfig, make_encoder
+        from wordstill.meaning.make_encoder import ReadyConfig, make_encoder
 
     options.output_folder(out)
     start = time.monotonic()
@@ -293,7 +293,7 @@ def train(
 
 def _find_rate(triples: Triples, teacher: Teacher, layers: str, states: Path | None, config: TrainConfig) -> None:
     from wordstill.core.resume import temporary_folder
-    from wordstill.meaning.rate_search import find_rate
+    from wordstill.meaning.distiller_training import find_rate
     from wordstill.meaning.state_cache import StateCache
     from wordstill.teacher.spans import StateReader
 

@@ -229,9 +229,8 @@ def evaluate(
     model = options.load(encoder)
     from wordstill.evaluation.report.tables import markdown, parts_markdown
     from wordstill.evaluation.suite import evaluate_in_context
-    from wordstill.meaning.context_encoder import StateEncoder
+    from wordstill.meaning.context_encoder import StateEncoder, WithTables
     from wordstill.meaning.liu import LiuTransform
-    from wordstill.meaning.static_rows import WithTables
 
     found = model.representations()
     # First, so that the others are compared with it.

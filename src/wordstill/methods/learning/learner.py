@@ -16,17 +16,15 @@ from wordstill.core.patience import Patience
 from wordstill.core.settings import Config, Range
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, RunContext
-from wordstill.methods.kernels.replay import Replayed
-from wordstill.methods.learning.negatives import NegativeSampler, NoiseSource
-from wordstill.methods.learning.objectives import PairwiseRule
-from wordstill.methods.learning.rows import OptimizerKind, RowOptimizer, RowTable
-from wordstill.methods.learning.whitening import RunningWhitener
+from wordstill.methods.learning.objectives import NegativeSampler, NoiseSource, PairwiseRule
+from wordstill.methods.learning.rows import OptimizerKind, Replayed, RowOptimizer, RowTable
+from wordstill.methods.linear_algebra import RunningWhitener
 from wordstill.methods.sums import Unmergeable
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from wordstill.methods.kernels.pair_kernels import PairStep
+    from wordstill.methods.learning.pair_kernels import PairStep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +245,7 @@ class Learner(Method):
         kernels = self.rows.kernels
         if kernels is None or not self.is_pairwise:
             return None
-        from wordstill.methods.kernels.pair_kernels import PairStep
+        from wordstill.methods.learning.pair_kernels import PairStep
 
         counts, rule = self.positives.counts, self.pairwise_rule()
         return PairStep(kernels, counts, self.score_offsets, rule, self.learning_rate, self.loss)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wordstill.methods.kernels.replay import Replayed, recorded
+from wordstill.methods.learning.rows import Replayed, recorded
 
 SIZES = (3, 3, 2, 3, 1, 3)
 

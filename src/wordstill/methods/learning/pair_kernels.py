@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from wordstill.methods.kernels.row_kernels import KernelStep
 from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.row_kernels import KernelStep
 
 LARGEST_BLOCK = 1024
 
