@@ -53,7 +53,7 @@ def test_path_of_a_set(cli, real):
 
 def test_check(cli, real):
     done = cli("data", "check", "rg65", "sts13", "semeval2012")
-    assert (done.code, done.out) == (0, "rg65: right\nsts13: right\nsemeval2012: right\n")
+    assert (done.code, done.out) == (0, "rg65: ok\nsts13: ok\nsemeval2012: ok\n")
 
 
 def test_check_finds_a_changed_file(cli, empty):

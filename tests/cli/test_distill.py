@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from wordstill import WordVectors
-from wordstill.cli.printing import content_words
 from wordstill.corpus import Corpus
+from wordstill.formats.card import content_words
 
 
 def test_text_alone_does_the_sensible_thing(cli, text, teacher, tmp_path):

@@ -63,9 +63,9 @@ def test_other_settings_are_named_field_by_field(file):
     ("before", "now", "expected"),
     [
         ({"a": 1}, {"a": 1}, ""),
-        ({"a": 1}, {}, "a was 1, now 'absent'"),
-        ({"a": {}}, {}, "a was {}, now 'absent'"),
-        ({}, {"a": {"b": None}}, "a was 'absent', now {'b': None}"),
+        ({"a": 1}, {}, "a is missing now"),
+        ({"a": {"b": {}}}, {"a": {}}, "a.b is missing now"),
+        ({"files": {}}, {"files": {"x/a.txt": "0"}}, "x/a.txt is new"),
         ({"a": [1, 2]}, {"a": [2, 1]}, "a was [1, 2], now [2, 1]"),
         ({"a": {"b": 1}, "c": 2}, {"a": 5, "c": 3}, "a was {'b': 1}, now 5; c was 2, now 3"),
         ({"a": {"b": {"c": 1, "d": 2}}}, {"a": {"b": {"c": 1, "d": 0}}}, "a.b.d was 2, now 0"),

@@ -71,3 +71,11 @@ def test_no_table_from_what_is_none(evaluation):
 
 def test_a_value_cannot_break_out_of_its_line():
     assert "- **corpus**: a # b" in written(corpus="a\n\n# b")
+
+
+def test_frequent_content_words_are_shown_with_their_neighbors():
+    words = ["the", "of", "river", "stream", "lake", "bread"]
+    rows = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0.1, 0], [1, 0.2, 0], [0, 1, 0]], np.float32)
+    vectors = WordVectors(words, rows)
+    assert "vectors.most_similar('river', topn=5)" in card(vectors, {})
+    assert "| river | stream, lake, " in card(vectors, {})

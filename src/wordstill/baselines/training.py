@@ -50,7 +50,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
 
 @dataclass(frozen=True)
 class TrainConfig(Config):
-    """Settings of a whole training; each part has the defaults of its room."""
+    """Settings of a training: baselines, vocabulary, and how text is prepared."""
 
     methods: tuple[str, ...] = ("skipgram",)
     """What to train, for example ``skipgram`` or ``glove:window=5,dim=100``."""

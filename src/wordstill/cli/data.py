@@ -86,7 +86,7 @@ def check(sets: Names = None) -> None:
         raise DataError("No data set was found. Get one: wordstill data fetch simlex999")
     problems = {name: problem_of(name) for name in names}
     for name, problem in problems.items():
-        typer.echo(f"{name}: {problem or 'right'}")
+        typer.echo(f"{name}: {problem or 'ok'}")
     wrong = [name for name, problem in problems.items() if problem]
     if wrong:
         raise DataError(f"{count_text(len(wrong), 'set')} missing or changed: {', '.join(wrong)}.")

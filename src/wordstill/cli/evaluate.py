@@ -169,7 +169,7 @@ def command(
     finally:
         _show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
-        raise DataError("No set has a score for any table; the cells say why.")
+        raise DataError("No data set could be scored; the table gives the reasons.")
     if form == "table":
         _show_next(evaluation, vectors, written=(reports.out or reports.html) is not None)
 

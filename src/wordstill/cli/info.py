@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +13,7 @@ import typer
 
 from wordstill.cli.open_tables import open_table, tables_inside
 from wordstill.cli.options import AsJson, argument, flag
-from wordstill.cli.printing import count_text, disk_size, groups_text, show_facts, show_json
+from wordstill.cli.printing import count_text, disk_bytes, disk_size, groups_text, show_facts, show_json
 from wordstill.errors import in_one_line
 
 if TYPE_CHECKING:
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 wordstill info vectors
 wordstill info store --verify"""
+
+
+HASH = re.compile("[0-9a-f]{64}")
+"""Shown by its beginning; ``--json`` has all of it."""
 
 
 def command(
@@ -38,38 +44,47 @@ def command(
     else:
         found = {table: _table_facts(table, verify=verify) for table in tables_inside(path) or [path]}
     if as_json:
-        show_json({str(place): facts for place, (_, facts, _) in found.items()})
+        show_json(
+            {str(place): {"kind": each.kind, "size": disk_bytes(place), **each.data} for place, each in found.items()}
+        )
         return
-    for number, (place, (kind, facts, verified)) in enumerate(found.items()):
-        typer.echo(f"{chr(10) if number else ''}{place}: {kind}")
-        show_facts(facts)
-        if verified:
-            typer.echo(verified)
+    for number, (place, each) in enumerate(found.items()):
+        typer.echo(f"{chr(10) if number else ''}{place}: {each.kind}")
+        show_facts(each.shown)
+        if each.verified:
+            typer.echo(each.verified)
 
 
-Facts = tuple[str, dict[str, str], str]
-"""What something is, its facts, and what was verified."""
+@dataclass(frozen=True)
+class _Found:
+    kind: str
+    shown: dict[str, str]
+    """Facts for people."""
+    data: dict[str, Any]
+    """Facts for programs: numbers as numbers, records as they are kept."""
+    verified: str = ""
 
 
-def _meaning_facts(path: Path) -> Facts | None:
+def _meaning_facts(path: Path) -> _Found | None:
     """The facts of what ``wordstill meaning`` makes; None for anything else."""
     try:
         config = json.loads((path / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     if (path / "uses.jsonl").is_file():
-        return "uses of words with their meanings", {"encoder": str(config["encoder"]), "size": disk_size(path)}, ""
+        shown = {"encoder": str(config["encoder"]), "size": disk_size(path)}
+        return _Found("uses of words with their meanings", shown, config)
     if config.get("format") != "wordstill-meaning":
         return None
     facts = {name: _flat(config[name]) for name in ("teacher", "layers", "width", "distiller")}
-    return "an encoder of meanings", facts | {"size": disk_size(path)}, ""
+    return _Found("an encoder of meanings", facts | {"size": disk_size(path)}, config)
 
 
 COUNTED = {"words": "words and marks", "tokens": "runs without spaces", "forms": "distinct runs"}
 """What the counts of a store are, where their names do not say it."""
 
 
-def _store_facts(path: Path, *, verify: bool) -> Facts:
+def _store_facts(path: Path, *, verify: bool) -> _Found:
     from wordstill.corpus import Corpus
 
     corpus = Corpus.open(path, verify=verify)
@@ -82,9 +97,9 @@ def _store_facts(path: Path, *, verify: bool) -> Facts:
         **_origins(corpus),
         "made from": _few(corpus.meta.get("sources", [])),
         "size": disk_size(path),
-        "hash": corpus.hash,
+        "hash": _flat(corpus.hash),
     }
-    return "a prepared text", facts, "All files are as recorded." if verify else ""
+    return _Found("a prepared text", facts, dict(corpus.meta), "All files are as recorded." if verify else "")
 
 
 def _origins(corpus: Corpus) -> dict[str, str]:
@@ -101,7 +116,7 @@ def _origins(corpus: Corpus) -> dict[str, str]:
     }
 
 
-def _table_facts(path: Path, *, verify: bool) -> Facts:
+def _table_facts(path: Path, *, verify: bool) -> _Found:
     from wordstill.formats import recognize
     from wordstill.formats.artifact import ARTIFACT
     from wordstill.formats.record import read_object
@@ -118,9 +133,20 @@ def _table_facts(path: Path, *, verify: bool) -> Facts:
         **_fold_facts(table),
         **_shown_origin(table.provenance),
     }
+    data = {
+        "format": kind.name,
+        "words": len(table),
+        "dimensions": table.dim,
+        "numbers": table.storage,
+        "counts": None if table.counts is None else int(table.counts.sum()),
+        "groups": list(table.folds.groups) if table.folds else [],
+        "provenance": table.provenance,
+    }
     if kind is ARTIFACT:
-        facts["sha256"] = str(read_object(path / "config.json")["sha256"].get("vectors.safetensors"))
-    return "word vectors", facts, _verified(path, table, has_checksums=kind is ARTIFACT) if verify else ""
+        data["sha256"] = read_object(path / "config.json")["sha256"].get("vectors.safetensors")
+        facts["sha256"] = _flat(data["sha256"])
+    verified = _verified(path, table, has_checksums=kind is ARTIFACT) if verify else ""
+    return _Found("word vectors", facts, data, verified)
 
 
 def _fold_facts(table: WordVectors) -> dict[str, str]:
@@ -176,7 +202,7 @@ def _trimmed(change: Any) -> str:
 
 
 def _step(step: Any) -> str:
-    """A transform with its settings, without its learnt state."""
+    """A transform with its settings, without what it learned."""
     if not isinstance(step, Mapping):
         return str(step)
     return _flat({key: value for key, value in step.items() if key not in ("learnt", "objective")})
@@ -191,6 +217,8 @@ def _flat(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, list):
         return ", ".join(map(_flat, value))
+    if isinstance(value, str) and HASH.fullmatch(value):
+        return f"{value[:12]}..."
     if not isinstance(value, Mapping):
         return str(value)
     named = [str(value["name"])] if "name" in value else []

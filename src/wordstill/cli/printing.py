@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from wordstill.core.progress import Profiler
     from wordstill.vectors import WordVectors
 
-SAMPLE_WORDS = 5
-SAMPLE_NEIGHBOURS = 4
-SHORTEST = 4
-"""Letters of a word that is shown: shorter ones are mostly function words."""
+SAMPLE_NEIGHBORS = 4
 PLAIN_WIDTH = 120
 UNLIMITED = 10_000
 
@@ -38,6 +35,8 @@ def show_result(
     purposes: Mapping[str, str] | None = None,
 ) -> None:
     """Print where the vectors are and what for, some neighbors, and the next commands."""
+    from wordstill.formats.card import content_words
+
     places = {label: out if len(tables) == 1 else out / label for label in tables}
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
@@ -53,7 +52,7 @@ def show_result(
     samples = content_words(table)
     if samples:
         typer.echo(f"\nNearest words in {label}:")
-        found = table.neighbors(samples, SAMPLE_NEIGHBOURS)
+        found = table.neighbors(samples, SAMPLE_NEIGHBORS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place, example = places[label], samples[0] if samples else table.words[0]
     more = [("change", place)] if len(table.groups) > 1 else []
@@ -69,15 +68,6 @@ def show_profile(profiler: Profiler, seconds: float) -> None:
     if profiler.notes:
         show_facts(profiler.notes)
         typer.echo()
-
-
-def content_words(table: WordVectors) -> list[str]:
-    """Some frequent words, without the most frequent ones, which are function words in any language."""
-    first = min(200, len(table) // 10)
-    last = min(2000, len(table))
-    candidates = [word for word in table.words[first:last] if word.isalpha() and len(word) >= SHORTEST]
-    step = max(1, len(candidates) // SAMPLE_WORDS)
-    return candidates[::step][:SAMPLE_WORDS]
 
 
 def _warn_of_cut(table: WordVectors) -> None:
@@ -114,9 +104,14 @@ def show_json(content: object) -> None:
 
 
 def disk_size(path: Path) -> str:
-    """The size of a file, or of all files in a folder."""
+    """The size of a file, or of all files in a folder, in its usual unit."""
+    return size_text(disk_bytes(path))
+
+
+def disk_bytes(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return size_text(sum(file.stat().st_size for file in files))
+    return sum(file.stat().st_size for file in files)
 
 
 def size_text(size: float) -> str:

@@ -107,8 +107,8 @@ def path_text(path: Path) -> str:
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Raise if ``path`` exists and the user did not ask to replace it."""
-    if path.exists() and not overwrite:
+    """Raise if ``path`` exists, other than as an empty folder, and the user did not ask to replace it."""
+    if path.exists() and not overwrite and not (path.is_dir() and not any(path.iterdir())):
         raise UsageError(f"{path} exists already. Choose another output, or add --overwrite (overwrite=True).")
 
 

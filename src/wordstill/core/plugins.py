@@ -31,12 +31,21 @@ class Registry(Mapping[str, Row]):
         rows: The built-in rows; one that is costly to import is given as ``module:attribute``.
         base: What the rows of plug-ins must be subclasses of; or instances, with ``instances``.
         instances: Whether rows are instances and not classes.
+        aliases: Other spellings of built-in names, which are not listed.
     """
 
     def __init__(
-        self, kind: str, group: str, rows: Mapping[str, Row | str], base: type[Any] = object, *, instances: bool = False
+        self,
+        kind: str,
+        group: str,
+        rows: Mapping[str, Row | str],
+        base: type[Any] = object,
+        *,
+        instances: bool = False,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.group = kind, group
+        self._aliases = dict(aliases or {})
         self._rows = dict(rows)
         self._base, self._instances = base, instances
 
@@ -74,13 +83,14 @@ class Registry(Mapping[str, Row]):
         return found
 
     def __getitem__(self, name: str) -> Row:
+        name = self._aliases.get(name, name)
         if name not in self._rows:
             return self._load(self.plugins[name])
         row = self._rows[name]
         return cast("Row", pkgutil.resolve_name(row) if isinstance(row, str) else row)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._rows or name in self.plugins
+        return name in self._rows or name in self._aliases or name in self.plugins
 
     def __iter__(self) -> Iterator[str]:
         yield from self._rows

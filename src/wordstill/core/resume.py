@@ -34,7 +34,6 @@ from wordstill.errors import DataError, Interrupted, UsageError
 
 CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lock"
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-ABSENT = "absent"
 CHECKSUM = "sha256"
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
@@ -230,11 +229,16 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for key in {**before, **now}:
-        old, new = before.get(key, ABSENT), now.get(key, ABSENT)
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _changes(old, new, f"{prefix}{key}.")
-        elif old != new:
-            yield f"{prefix}{key} was {old!r}, now {new!r}"
+        # A path says what it is without the settings it is among.
+        name = key if "/" in key else f"{prefix}{key}"
+        if key not in now:
+            yield f"{name} is missing now"
+        elif key not in before:
+            yield f"{name} is new"
+        elif isinstance(old := before[key], Mapping) and isinstance(new := now[key], Mapping):
+            yield from _changes(old, new, f"{name}.")
+        elif old != now[key]:
+            yield f"{name} was {old!r}, now {now[key]!r}"
 
 
 @dataclass

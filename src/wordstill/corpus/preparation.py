@@ -159,7 +159,7 @@ def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str,
         source.name if source.path is None else path_text(source.path.resolve()): source.sha256()
         for source in find_sources(paths)
     }
-    return {"content of": contents, "settings": asdict(config)}
+    return {"files": contents, "settings": asdict(config)}
 
 
 def _refuse_foreign(out: Path) -> None:

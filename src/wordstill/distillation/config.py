@@ -21,7 +21,7 @@ from wordstill.teacher.batches import Place
 
 @dataclass(frozen=True)
 class DistillConfig(Config):
-    """Settings of a whole distillation; each part has the defaults of its room.
+    """Settings of a distillation: methods, teacher, vocabulary, and how text is prepared and read.
 
     Raises:
         UsageError: A setting is wrong, whatever the teacher.

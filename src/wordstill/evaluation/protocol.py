@@ -122,29 +122,29 @@ _OF_WORDS = (*_PAIRED, "categorisation")
 _WITH_TABLE = (*_OF_WORDS, "sts", "classification", "probe", "tagging", "ncrfpp")
 _OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
     "skip": (_OF_WORDS, "Items with a word that is not in the table are skipped."),
-    "mean": (_WITH_TABLE, "A word that is not in the table gets the mean of all its vectors; no item is left out."),
+    "mean": (_WITH_TABLE, "A word that is not in the table gets the mean of all vectors; no item is skipped."),
     "zero": (
         _PAIRED,
-        "An item with a word that is not in the table gets the similarity 0 or counts as wrong; none is left out.",
+        "An item with a word that is not in the table gets a similarity of 0 or counts as wrong; none is skipped.",
     ),
     "backoff": (
         _WITH_TABLE,
-        "A word that is not in the table gets a vector of the table's back-offs, or of words with like "
-        "letters; items for which there is none are left out.",
+        "A word that is not in the table gets a vector from the table's back-offs, or from similarly spelled "
+        "words; items without one are skipped.",
     ),
 }
-"""The kinds of tasks that a rule concerns as it is told here, and how it is told."""
+"""The kinds of tasks that a rule concerns as it is described here, and the description."""
 _OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
-    (("sts",), ("skip", "backoff"), "Of a sentence the words without a vector are left out."),
+    (("sts",), ("skip", "backoff"), "Words without a vector are skipped in sentences."),
     (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
-    (("tagging",), ("skip", "backoff"), "Taggers see zeros, and the letters, of a word without a vector."),
-    (("ncrfpp",), ("skip",), "Taggers see a random vector, and the letters, of a word without a vector."),
-    (("categorisation",), ("zero",), "A word to be clustered that is not in the table is zeros."),
-    (("sts",), ("zero",), "A pair of sentences of which one has no word in the table has the similarity 0."),
+    (("tagging",), ("skip", "backoff"), "For a word without a vector, taggers see zeros and its letters."),
+    (("ncrfpp",), ("skip",), "For a word without a vector, taggers see a random vector and its letters."),
+    (("categorisation",), ("zero",), "In clustering, a word that is not in the table is all zeros."),
+    (("sts",), ("zero",), "A sentence pair gets a similarity of 0 if either sentence has no known word."),
     (
         ("classification", "probe", "tagging", "ncrfpp"),
         ("zero",),
-        "In texts that are learnt from, a word that is not in the table is zeros.",
+        "In training texts, a word that is not in the table is all zeros.",
     ),
 )
 """Kinds of tasks, rules, and what these mean there."""
@@ -230,6 +230,8 @@ def changed_protocol(name: str, rules: Sequence[str]) -> Protocol:
             raise UsageError(f"--rule {rule!r} must be NAME=VALUE, for example oov=backoff.")
         if key not in kinds:
             raise unknown_name("rule", key, kinds)
+        if rule == "oov=teacher":
+            raise UsageError("Vectors from the teacher are asked for with --unknown teacher instead of a rule.")
         changed[key] = kinds[key].read(value, key, none=ALL_WORDS)
     base = resolve(name)
     if not changed:

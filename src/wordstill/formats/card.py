@@ -10,40 +10,62 @@ from wordstill.vectors import WordVectors
 
 FIRST = ("teacher", "corpus", "method")
 FIRST_COLUMNS = ("task", "dataset", "name")
+ORIGIN = (("teacher", "name"), ("corpus", "words"), ("method", "name"))
+SHOWN_WORDS, SHOWN_NEIGHBORS = 5, 5
+SHORTEST = 4
+"""Letters of a word that is shown: shorter ones are mostly function words."""
+MOST_SEARCHED = 200_000
+"""Words of a table up to which saving it also searches for the neighbors that the card shows."""
 
 
 def card(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
     """The card as Markdown; ``provenance`` holds only what JSON can."""
     evaluation = _evaluation_rows(provenance.get("evaluation"))
+    shown = content_words(vectors)
+    near = _neighbors(vectors, shown) if shown and len(vectors) <= MOST_SEARCHED else ""
     parts = [
         "---\nlibrary_name: wordstill\ntags:\n- word-embeddings\n---",
         f"# {_inline(provenance.get('name', 'Word vectors'))}",
-        _summary(vectors),
+        _summary(vectors, provenance),
         "## Use",
-        _usage(vectors),
-        *(["## Made from", _recorded(provenance)] if set(provenance) - {"evaluation", "name"} else []),
+        _usage(shown[0] if shown else None),
+        *(["## Nearest words", near] if near else []),
         *(["## Evaluation", _table(evaluation)] if evaluation else []),
+        *(["## Made from", _recorded(provenance)] if set(provenance) - {"evaluation", "name"} else []),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(vectors: WordVectors) -> str:
+def content_words(table: WordVectors) -> list[str]:
+    """Some frequent words, without the most frequent ones, which are function words in any language."""
+    first, last = min(200, len(table) // 10), min(2000, len(table))
+    candidates = [word for word in table.words[first:last] if word.isalpha() and len(word) >= SHORTEST]
+    return candidates[:: max(1, len(candidates) // SHOWN_WORDS)][:SHOWN_WORDS]
+
+
+def _summary(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
     counts = "with the count of each word" if vectors.counts is not None else "without counts"
-    return (
-        f"One fixed vector per word: {len(vectors):,} words, {vectors.dim} numbers each ({vectors.storage}), {counts}."
-    )
+    size = f"One vector per word: {len(vectors):,} words, {vectors.dim} numbers each ({vectors.storage}), {counts}."
+    try:
+        teacher, words, method = (provenance[part][key] for part, key in ORIGIN)
+        return (
+            f"{size} Distilled from {_inline(teacher)} over {words:,} words of text with the method {_inline(method)}."
+        )
+    except (KeyError, TypeError, ValueError):
+        return size
 
 
-def _usage(vectors: WordVectors) -> str:
-    example = next((word for word in vectors.words if word.isalpha()), None)
-    lines = [
-        "from wordstill.vectors import WordVectors",
-        "",
-        'vectors = WordVectors.load("path/to/this/folder")',
-        f"vectors[{example!r}]",
-        f"vectors.most_similar({example!r}, topn=5)",
-    ]
-    return "\n".join(["```python", *(lines if example else lines[:3]), "```"])
+def _usage(example: str | None) -> str:
+    lines = ["from wordstill import WordVectors", "", 'vectors = WordVectors.load("path/to/this/folder")']
+    if example is not None:
+        lines += [f"vectors[{example!r}]", f"vectors.most_similar({example!r}, topn=5)"]
+    return "\n".join(["```python", *lines, "```"])
+
+
+def _neighbors(vectors: WordVectors, words: Sequence[str]) -> str:
+    found = vectors.neighbors(words, SHOWN_NEIGHBORS)
+    rows = [{"word": word, "nearest": ", ".join(other for other, _ in near)} for word, near in zip(words, found)]
+    return _table([row for row in rows if row["nearest"]])
 
 
 def _recorded(provenance: Mapping[str, Any]) -> str:
@@ -86,6 +108,8 @@ def _inline(value: Any) -> str:
         text = f"{value:.4g}"
     elif isinstance(value, str):
         text = value
+    elif isinstance(value, int) and abs(value) >= 10_000:
+        text = f"{value:,}"
     else:
         text = json.dumps(value, ensure_ascii=False)
     return " ".join(text.split()).replace("|", "\\|")

@@ -52,6 +52,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         )
     },
     Transform,
+    aliases={"center": "centre", "quantize": "quantise"},
 )
 KIND = "wordstill transforms"
 CHAIN = "chain"

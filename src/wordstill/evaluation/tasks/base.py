@@ -136,6 +136,7 @@ TASKS: Registry[type[DatasetTask[Any]]] = Registry(
         "word-cosines": "wordstill.evaluation.tasks.in_context:WordCosinesTask",
     },
     DatasetTask,
+    aliases={"categorization": "categorisation"},
 )
 
 OWN_FILE_KIND = "similarity"
