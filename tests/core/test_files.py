@@ -249,6 +249,8 @@ def test_other_errors_pass_through():
 
 def test_refuse_existing(tmp_path):
     refuse_existing(tmp_path / "not there", overwrite=False)
+    refuse_existing(tmp_path, overwrite=False)  # an empty folder is nothing to lose
+    (tmp_path / "file").touch()
     refuse_existing(tmp_path, overwrite=True)
     with pytest.raises(UsageError, match="exists already"):
         refuse_existing(tmp_path, overwrite=False)
