@@ -1,6 +1,6 @@
 // Questions: analogies, odd one out, an axis, arrows, two tables compared.
 
-import { $, fill, h, link, number, problem, svg, wordLink } from "./dom.js";
+import { $, fill, h, joined, link, number, problem, svg, wordLink } from "./dom.js";
 import { neighborList } from "./map/map-view.js";
 import { get, go } from "./state.js";
 
@@ -16,7 +16,8 @@ const TOOLS = {
     about: "Words between two poles. A pole may be several words.",
     fields: [["low", "One pole", "poor"], ["high", "Other pole", "rich"], ["words", "Words to place", "king, farmer, doctor, village, bank"]],
   },
-  arrows: { title: "Arrows", about: "Pairs in one relation, on the plane of their two principal components.", fields: [["pairs", "Pairs, such as man:woman", "man:woman, king:queen, father:mother, son:daughter, brother:sister, husband:wife"]] },
+  arrows: { title: "Arrows", about: "Pairs in one relation. Arrows that point the same way and are equally long share it. Across: the mean difference of the pairs; up: what else varies most.", fields: [["pairs", "Pairs, such as man:woman", "man:woman, king:queen, father:mother, son:daughter, brother:sister, husband:wife"]] },
+  changed: { title: "Two groups", about: "Which words are used differently in two groups of the text?", fields: [] },
   compare: { title: "Two tables", about: "Which words have other neighbors in the other table?", fields: [] },
 };
 
@@ -30,10 +31,11 @@ export class AskView {
     const tool = TOOLS[state.ask] ? state.ask : "analogy";
     const { title, about, fields } = TOOLS[tool];
     const given = new URLSearchParams(state.more);
+    const choices = this.choices(tool);
     const result = h("div", { id: "answer", "aria-live": "polite" });
     fill(
       $("#ask"),
-      h("nav", { class: "tools", "aria-label": "Questions" }, Object.entries(TOOLS).map(([name, one]) => link({ ask: name, more: "" }, { "aria-current": name === tool ? "true" : null }, one.title))),
+      h("nav", { class: "tools", "aria-label": "Questions" }, Object.entries(TOOLS).filter(([name]) => name !== "changed" || this.groups().length > 1 || tool === name).map(([name, one]) => link({ ask: name, more: "" }, { "aria-current": name === tool ? "true" : null }, one.title))),
       h(
         "section",
         { class: "card tool" },
@@ -42,16 +44,31 @@ export class AskView {
         h(
           "form",
           { onsubmit: (event) => (event.preventDefault(), this.submit(tool, event.target)) },
-          tool === "compare"
-            ? ["first", "second"].map((name, place) => field(name, place ? "with" : "Compare", h("select", { id: `ask-${name}`, name }, this.contents.tables.map((table, number) => h("option", { value: table.name, selected: given.get(name) ? given.get(name) === table.name : number === place }, table.name)))))
+          choices
+            ? choices.names.map((name, place) => field(name, place ? "with" : "Compare", h("select", { id: `ask-${name}`, name }, choices.among.map((one) => h("option", { value: one, selected: one === (given.get(name) ?? choices.chosen[place]) }, one)))))
             : fields.map(([name, label, example]) => field(name, label, h("input", { id: `ask-${name}`, name, value: given.get(name) ?? example, autocomplete: "off", spellcheck: "false" }))),
           h("button", { class: "button strong" }, "Ask"),
         ),
         result,
       ),
     );
-    if (tool === "compare" && this.contents.tables.length < 2) fill(result, h("p", { class: "quiet" }, "One table is loaded. Name two: wordstill explore A B"));
+    if (choices && choices.among.length < 2) fill(result, h("p", { class: "quiet" }, choices.lack));
     else this.answer(tool, Object.fromEntries(given), fields, result);
+  }
+
+  groups() {
+    return this.contents.tables.find(({ name }) => name === get().table)?.groups ?? [];
+  }
+
+  // Two of several tables or groups.
+  choices(tool) {
+    if (tool === "compare") {
+      const among = this.contents.tables.map((table) => table.name);
+      return { names: ["first", "second"], among, chosen: among.slice(0, 2), lack: "One table is loaded. Name two: wordstill explore A B" };
+    }
+    if (tool !== "changed") return null;
+    const among = this.groups();
+    return { names: ["before", "after"], among, chosen: [among[0], among.at(-1)], lack: "This table's text has no groups: wordstill prepare TEXT --group FIELD, then wordstill distill." };
   }
 
   submit(tool, form) {
@@ -61,14 +78,11 @@ export class AskView {
 
   async answer(tool, given, fields, result) {
     const asked = { ...Object.fromEntries(fields.map(([name, , example]) => [name, example])), ...given };
-    if (tool === "compare") {
-      const names = this.contents.tables.map((table) => table.name);
-      asked.first = names.includes(asked.first) ? asked.first : names[0];
-      asked.second = names.includes(asked.second) ? asked.second : names[1];
-    }
+    const choices = this.choices(tool);
+    choices?.names.forEach((name, place) => (asked[name] = choices.among.includes(asked[name]) ? asked[name] : choices.chosen[place]));
     const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
-    fill(result, h("p", { class: "quiet" }, tool === "compare" ? "Comparing the neighbors of some hundred words…" : "Asking…"));
-    if (tool !== "compare" && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
+    fill(result, h("p", { class: "quiet" }, choices ? "Comparing… this takes some seconds." : "Asking…"));
+    if (!choices && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
       fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
       return;
     }
@@ -109,21 +123,47 @@ export class AskView {
     const spots = pairs.flatMap(({ start, end }) => [start, end]);
     const [low, high] = [Math.min, Math.max].map((pick) => [0, 1].map((axis) => pick(...spots.map((spot) => spot[axis]))));
     const place = ([x, y]) => [95 + ((x - low[0]) / (high[0] - low[0] || 1)) * 550, 400 - ((y - low[1]) / (high[1] - low[1] || 1)) * 350];
-    const marks = pairs.flatMap(({ first, second, start, end }) => {
+    const taken = [];
+    // A label moves down until it covers no other one.
+    const label = (x, y, anchor, text) => {
+      const wide = 8.5 * text.length;
+      const left = anchor === "end" ? x - wide : x;
+      while (taken.some((box) => Math.abs(box.y - y) < 17 && left < box.left + box.wide && box.left < left + wide)) y += 6;
+      taken.push({ left, wide, y });
+      return svg("text", { x, y, "text-anchor": anchor }, text);
+    };
+    const lines = [];
+    const words = [];
+    for (const { first, second, start, end } of pairs) {
       const [[x1, y1], [x2, y2]] = [place(start), place(end)];
       const side = x2 >= x1 ? 1 : -1;
-      const anchors = side > 0 ? ["end", "start"] : ["start", "end"];
-      return [
-        svg("line", { x1, y1, x2, y2, class: "arrow", "marker-end": "url(#head)" }),
-        svg("circle", { cx: x1, cy: y1, r: 4 }),
-        svg("text", { x: x1 - 9 * side, y: y1 + 5, "text-anchor": anchors[0] }, first),
-        svg("text", { x: x2 + 6 * side, y: y2 + 5, "text-anchor": anchors[1] }, second),
-      ];
-    });
+      lines.push(svg("line", { x1, y1, x2, y2, class: "arrow", "marker-end": "url(#head)" }), svg("circle", { cx: x1, cy: y1, r: 4 }));
+      words.push(label(x1 - 9 * side, y1 + 5, side > 0 ? "end" : "start", first), label(x2 + 6 * side, y2 + 5, side > 0 ? "start" : "end", second));
+    }
     const head = svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0 8 4 0 8z" })));
     return [
-      svg("svg", { viewBox: "0 0 740 440", class: "arrows", role: "img", "aria-label": pairs.map(({ first, second }) => `${first} to ${second}`).join(", ") }, head, marks),
+      svg("svg", { viewBox: "0 0 740 440", class: "arrows", role: "img", "aria-label": pairs.map(({ first, second }) => `${first} to ${second}`).join(", ") }, head, words, lines),
       missing.length ? h("p", { class: "quiet" }, `Not in this table: ${missing.join(", ")}`) : null,
+    ];
+  }
+
+  changed({ before, after, words, compared, note }) {
+    const reach = Math.max(...words.map(({ high }) => high), 0.01);
+    const at = (value) => `${(100 * Math.max(0, value)) / reach}%`;
+    const only = (mine, theirs) => mine.filter((word) => !theirs.includes(word)).slice(0, 4);
+    const list = (some) => joined(some.map((word) => wordLink(word)));
+    const doubtful = words.filter(({ rate }) => rate !== null && rate >= 0.05).length;
+    return [
+      h("p", { class: "sentence" }, words.length ? ["Most different: ", h("strong", {}, wordLink(words[0].word))] : "No word is frequent enough in both groups.", " ", h("span", { class: "quiet" }, `${number(compared)} words compared; the line is what the distance could be in other texts of this size`)),
+      words.length
+        ? h(
+            "table",
+            { class: "changed" },
+            h("thead", {}, h("tr", {}, ["word", "distance", `nearest only in ${before}`, `nearest only in ${after}`].map((text) => h("th", { scope: "col" }, text)))),
+            h("tbody", {}, words.map((one) => h("tr", { class: one.rate === null || one.rate < 0.05 ? "" : "doubtful" }, h("td", {}, wordLink(one.word)), h("td", { title: `${one.low.toFixed(2)} to ${one.high.toFixed(2)}; ${one.counts.map(number).join(" and ")} occurrences${one.rate === null ? "" : `; false discovery rate ${one.rate.toFixed(3)}`}` }, h("span", { class: "reach" }, h("i", { style: { width: at(one.distance) } }), h("b", { style: { left: at(one.low), right: `calc(100% - ${at(one.high)})` } })), h("small", {}, one.distance.toFixed(2))), h("td", { "data-group": before }, list(only(one.before, one.after))), h("td", { "data-group": after }, list(only(one.after, one.before)))))),
+          )
+        : null,
+      h("p", { class: "quiet" }, note ? `${note[0].toUpperCase()}${note.slice(1)}.` : doubtful ? "Pale words could be chance: their false discovery rate is 5 % or more." : null),
     ];
   }
 

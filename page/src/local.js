@@ -181,9 +181,24 @@ export class LocalTables {
     return { ...reply, together: own.filter(([sentence]) => others.has(sentence)).map(line) };
   }
 
+  // Senses and groups were computed for the most frequent words only.
+  senses({ word, table }) {
+    return this.meanings[this.table(table).name].senses[word] ?? { word, senses: [], note: null };
+  }
+
+  timeline({ word, table }) {
+    return this.meanings[this.table(table).name].timelines[word] ?? { word, groups: [], note: "This file has the groups of the most frequent words only; wordstill explore has those of all." };
+  }
+
+  changed({ before, after, table }) {
+    const { changed } = this.meanings[this.table(table).name];
+    if (changed.before !== before || changed.after !== after) throw new Error(`This file compares ${changed.before} with ${changed.after} only; wordstill explore compares any two groups.`);
+    return changed;
+  }
+
   analogy({ a, b, c, table, topn = 10 }) {
     const chosen = this.table(table);
-    const [first, second, third] = [a, b, c].map((part) => chosen.listed(part));
+    const [first, second, third] = [chosen.listed(a), chosen.listed(b), [chosen.row(c)]];
     const [from, to, start] = [first, second, third].map((rows) => chosen.mean(rows));
     const target = normalized(to.map((value, place) => value - from[place] + start[place]));
     return { answers: chosen.best(chosen.cosines(target), Math.min(+topn, MOST), [...first, ...second, ...third]) };
@@ -232,8 +247,7 @@ export class LocalTables {
       }
     }));
     if (known.length < 3) throw new Error(`Arrows need three pairs whose words the table has; missing: ${missing.join(", ") || "none"}.`);
-    const rows = known.flat().map((word) => chosen.unit(chosen.row(word)));
-    const places = twoComponents(rows);
+    const places = alongRelation(known.flat().map((word) => chosen.unit(chosen.row(word))));
     return { missing, pairs: known.map(([first, second], pair) => ({ first, second, start: places[2 * pair], end: places[2 * pair + 1] })) };
   }
 
@@ -246,26 +260,22 @@ export class LocalTables {
   }
 }
 
-// The first two principal components of a few rows, by power iteration on their products.
-function twoComponents(rows) {
+// Pairs on their mean difference, and on the first component of the rest by power iteration on products of rows.
+function alongRelation(rows) {
+  const difference = rows[0].map((_, place) => rows.reduce((sum, row, number) => sum + (number % 2 ? row[place] : -row[place]), 0));
+  const direction = normalized(difference);
   const mean = rows[0].map((_, place) => rows.reduce((sum, row) => sum + row[place], 0) / rows.length);
   const centered = rows.map((row) => row.map((value, place) => value - mean[place]));
-  const products = centered.map((one) => centered.map((other) => dot(one, other)));
-  const axes = [];
-  for (let axis = 0; axis < 2; axis++) {
-    let vector = normalized(centered.map((_, place) => Math.sin(1 + place * (axis + 1.7))));
-    let size = 0;
-    for (let step = 0; step < 300; step++) {
-      let next = products.map((row) => dot(row, vector));
-      for (const done of axes) {
-        const along = dot(next, done.vector);
-        next = next.map((value, place) => value - along * done.vector[place]);
-      }
-      size = Math.sqrt(dot(next, next));
-      vector = normalized(next);
-    }
-    const largest = vector.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best), 0);
-    axes.push({ vector: largest < 0 ? vector.map((value) => -value) : vector, size });
+  const across = centered.map((row) => dot(row, direction));
+  const rest = centered.map((row, number) => row.map((value, place) => value - across[number] * direction[place]));
+  const products = rest.map((one) => rest.map((other) => dot(one, other)));
+  let up = normalized(rest.map((_, place) => Math.sin(1 + place * 1.7)));
+  let size = 0;
+  for (let step = 0; step < 500; step++) {
+    const next = products.map((row) => dot(row, up));
+    size = Math.sqrt(dot(next, next));
+    up = normalized(next);
   }
-  return rows.map((_, place) => axes.map(({ vector, size }) => vector[place] * Math.sqrt(size)));
+  const largest = up.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best), 0);
+  return across.map((place, row) => [place, Math.sign(largest || 1) * up[row] * Math.sqrt(size)]);
 }

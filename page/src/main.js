@@ -22,7 +22,7 @@ async function start() {
     return;
   }
   const names = contents.tables.map((table) => table.name);
-  if (!names.includes(get().table)) note({ table: names.length > 1 && names.includes("still") ? "still" : names[0] });
+  if (!names.includes(get().table)) note({ table: names[0] });
   if (!contents.layouts.includes(get().layout)) note({ layout: contents.layouts[0] });
   showTables(contents);
   showChoices(contents);

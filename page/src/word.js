@@ -2,6 +2,7 @@
 
 import { $, fill, h, link, number, problem, say } from "./dom.js";
 import { neighborList } from "./map/map-view.js";
+import { senseCard, timelineCard } from "./meanings.js";
 import { get } from "./state.js";
 
 const PAGE = 12;
@@ -38,11 +39,26 @@ export class WordView {
         h("p", { class: "quiet" }, [own.count === null ? "" : `${number(own.count)} times in the text · `, `row ${number(own.rank)}`].join("")),
         link({ view: "map", at: "" }, { class: "button" }, "Show on the map"),
       ),
-      h("div", { class: Object.keys(report.tables).length > 1 ? "columns several" : "columns" }, this.tables(report, other), this.sentenceBox()),
+      h("div", { class: Object.keys(report.tables).length > 1 ? "columns several" : "columns" }, this.tables(report, other), h("div", { class: "stack" }, this.sentenceBox(), h("div", { id: "senses-box" }), h("div", { id: "groups-box" }))),
     );
     say(`${own.word}, ${Object.keys(report.tables).length} tables`);
     this.showSentences(own.word, other, table, 0);
     this.showSure(report, other);
+    if (report.tables[table]) this.showMeanings(own.word, table);
+  }
+
+  // Senses and groups, where the table has them.
+  async showMeanings(word, table) {
+    const card = this.contents.tables.find(({ name }) => name === table);
+    const shows = [card.has_senses && ["senses", "#senses-box", senseCard], card.groups.length > 1 && ["timeline", "#groups-box", timelineCard]].filter(Boolean);
+    for (const [question, box, made] of shows) {
+      try {
+        const found = made(await this.api.ask(question, { word, table }));
+        if (get().view === "word" && get().word.toLowerCase() === word.toLowerCase() && get().table === table) fill($(box), found);
+      } catch (error) {
+        fill($(box), problem(error));
+      }
+    }
   }
 
   // How sure the neighbors are takes a moment: it comes after them.
@@ -77,16 +93,23 @@ export class WordView {
             ? neighborList(standing.neighbors, {
                 href: (near) => ({ view: "word", word: near.word, other: "" }),
                 extra: (near) => [
-                  several && report.shared[near.word] === 1 ? h("span", { class: "only", title: "Only in this table" }, "only here") : null,
+                  several && report.shared[near.word] === 1 ? h("span", { class: "only", role: "img", "aria-label": "only in this table", title: "Only in this table" }) : null,
                   this.contents.has_text ? link({ view: "word", other: near.word, table: name }, { class: `why${near.word === other ? " on" : ""}`, "aria-label": `Sentences behind ${standing.word} and ${near.word}`, title: "The sentences behind this pair" }, "why?") : null,
                 ],
               })
             : h("p", { class: "quiet" }, "This table does not have the word."),
           standing?.sureNote ? h("p", { class: "quiet" }, standing.sureNote) : null,
-          standing?.neighbors.some(({ share }) => typeof share === "number") ? h("p", { class: "quiet" }, "The line is where the cosine could lie in another text of this size; the percentage is how often the word is among the nearest when the text is resampled. Words in too few folds have neither.") : null,
         ),
       ),
+      this.tablesKey(Object.values(report.tables).flatMap((standing) => standing?.neighbors ?? []), several && report.shared),
     );
+  }
+
+  tablesKey(neighbors, shared) {
+    return [
+      shared && neighbors.some(({ word }) => shared[word] === 1) ? h("p", { class: "quiet" }, h("span", { class: "only" }), " among the nearest in this table only") : null,
+      neighbors.some(({ low }) => typeof low === "number") ? h("p", { class: "quiet" }, "The line is where the cosine could lie in another text of this size. A percentage marks doubt: how often the word is among the nearest when the text is resampled, where that is below 95 %. Words in too few folds have neither.") : null,
+    ];
   }
 
   sentenceBox() {
@@ -144,4 +167,5 @@ export class WordView {
 
 const pick = (near) => (near ? { low: near.low, high: near.high, share: near.share } : {});
 const marked = ({ before, word, after }) => [before, h("mark", {}, word), after];
-const kwic = ({ before, word, after }) => h("li", {}, h("span", { class: "before" }, h("bdi", {}, before.trimEnd())), h("span", { class: "after" }, h("mark", {}, word), after));
+const kwic = ({ before, word, after }) =>
+  h("li", {}, h("button", { "aria-expanded": "false", title: "Show the whole sentence", onclick: ({ currentTarget: line }) => line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") === "false")) }, h("span", { class: "before" }, h("bdi", {}, before.trimEnd())), " ", h("span", { class: "after" }, h("mark", {}, word), after)));

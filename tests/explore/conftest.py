@@ -14,6 +14,7 @@ from wordstill import WordVectors
 from wordstill.corpus import Corpus, prepare
 from wordstill.explore.library import Library
 from wordstill.vectors.folds import Folds
+from wordstill.vectors.occurrences import Occurrences
 
 TEXT = (
     "The old river runs past the town. People cross the river by boat.\n"
@@ -65,6 +66,29 @@ def add_folds(table: WordVectors) -> WordVectors:
     return table
 
 
+def add_occurrences(table: WordVectors, corpus: Corpus) -> WordVectors:
+    """Uses of all words but ``river`` and ``lake``; half of those of ``castle`` are about kings, half about dogs."""
+    random, uses = np.random.default_rng(6), 24
+    words = [word for word in table.words if word not in ("river", "lake")]
+    states = {word: table[word] + 0.3 * random.normal(size=(uses, table.dim)) for word in words}
+    states["castle"][::2] += 2 * (table["king"] - table["castle"])
+    states["castle"][1::2] += 2 * (table["dog"] - table["castle"])
+    # "A dog chased the cat around the castle." is the last sentence.
+    places = np.repeat([7 if word == "castle" else 0 for word in words], uses)
+    table.occurrences = Occurrences(
+        words,
+        np.full(len(words), 2 * uses),
+        np.arange(len(words) + 1) * uses,
+        np.concatenate([*states.values()]).astype(np.float16),
+        places.astype(np.int64),
+        places.astype(np.int32),
+        np.ones(len(places), dtype=np.uint8),
+        layer=1,
+    )
+    table.provenance["corpus"] = {"hash": corpus.hash}
+    return table
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The prepared text."""
@@ -74,9 +98,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def tables() -> dict[str, WordVectors]:
-    """Two tables of the same words, the first with folds."""
-    return {"first": add_folds(make_table(0)), "second": make_table(1)}
+def tables(corpus: Corpus) -> dict[str, WordVectors]:
+    """Two tables of the same words, the first with folds and occurrences."""
+    return {"first": add_occurrences(add_folds(make_table(0)), corpus), "second": make_table(1)}
 
 
 @pytest.fixture(scope="session")

@@ -60,51 +60,6 @@ def test_search_gives_the_word_then_beginnings_then_parts(answers):
     assert answers.search("   ").words == []
 
 
-def test_the_odd_one_out_and_analogies_are_those_of_the_table(answers, tables):
-    assert answers.odd("river, lake, sea, dog").odd == "dog"
-    expected = tables["first"].analogy("man", "woman", "son", topn=3)
-    assert [near.word for near in answers.analogy("man", "woman", "son", topn=3).answers] == [w for w, _ in expected]
-    with pytest.raises(UsageError, match="three words or more, got 2"):
-        answers.odd("river, lake")
-
-
-def test_poles_lie_at_the_ends_of_their_axis(answers):
-    axis = answers.axis("river, lake", "king, queen", "sea, castle")
-    assert [near.word for near in axis.words] == ["sea", "castle"]
-    assert axis.low_end[0].score < axis.words[0].score < 0 < axis.words[1].score <= axis.high_end[0].score
-    with pytest.raises(UsageError, match="same vector"):
-        answers.axis("river", "river")
-
-
-def test_tables_compared(answers):
-    found = answers.compare("first", "second", topn=3)
-    assert found.shared_words == 40
-    assert [one.overlap for one in found.moved] == sorted(one.overlap for one in found.moved)
-    with pytest.raises(UsageError, match="twice"):
-        answers.compare("first", "first")
-
-
-def test_arrows_and_what_is_missing(answers):
-    found = answers.arrows("man:woman, son:daughter, father:mother, lord:lady")
-    assert (found.pairs[0].first, found.pairs[0].second) == ("man", "woman")
-    assert found.missing == ["lord", "lady"]
-    with pytest.raises(UsageError, match="man:woman,king:queen"):
-        answers.arrows("man woman")
-
-
-def test_scores_come_with_the_rows_of_papers(answers):
-    found = answers.scores()
-    assert found.titles == {"wordsim353": "WordSim-353"}
-    assert found.published
-    assert all(set(row.scores) == {"wordsim353"} for row in found.published)
-
-
-def test_without_text_and_scores_the_reply_says_what_is_needed(tables):
-    bare = Answers(Library({"first": tables["first"]}, method="pca"))
-    assert "--text STORE" in (bare.sentences("river").note or "")
-    assert "wordstill evaluate" in (bare.scores().note or "")
-
-
 def test_the_map_has_an_entry_for_each_word(answers, tables):
     found = answers.map("first")
     assert found.words == list(tables["first"].words)
@@ -121,3 +76,20 @@ def test_bad_libraries_are_refused(tmp_path):
     assert find_scores([tmp_path / "vectors" / "still"]) == tmp_path / "evaluation.json"
     with pytest.raises(DataError, match="is not an evaluation"):
         read_scores(tmp_path / "evaluation.json")
+
+
+def test_without_text_the_reply_says_what_sentences_need(tables):
+    bare = Answers(Library({"first": tables["first"]}, method="pca"))
+    assert "--text STORE" in (bare.sentences("river").note or "")
+
+
+def test_the_page_opens_with_the_table_of_the_default_method(tables):
+    library = Library({"ase": tables["first"], "still": tables["second"]}, method="pca")
+    assert [card.name for card in Answers(library).tables().tables] == ["still", "ase"]
+    assert library.table("").name == "still"
+
+
+def test_examples_are_words_of_the_table(answers, tables):
+    examples = answers.tables().examples
+    assert examples
+    assert set(examples) <= {word for word in tables["first"].words if word.isalpha()}

@@ -140,8 +140,7 @@ def test_colors_by_group_and_how_sure_neighbors_are(tab, address):
     page = tab.open(f"{address}/#/map?table=first&color=group")
     page.locator("#legend").get_by_text("rivers (8)").wait_for()
     page = tab.open(f"{address}/#/word?word=river&table=first")
-    page.locator(".neighbors .sure").first.wait_for()
-    assert page.locator(".neighbors .range").count() > 5
+    page.locator(".neighbors .range").nth(5).wait_for(state="attached")
     page = tab.open(f"{address}/#/map?table=second&color=group")
     assert page.locator("#color-group").is_hidden()
 
@@ -187,6 +186,18 @@ def test_a_word_shows_its_tables_and_sentences(tab, address):
     page.get_by_label("Sentences behind river and lake").first.click()
     page.get_by_role("heading", name="Most alike sentences").wait_for()
     assert "People cross the lake by boat in summer." in page.locator(".pairs").inner_text()
+
+
+def test_a_word_shows_its_senses_and_groups(tab, address):
+    page = tab.open(f"{address}/#/word?word=castle&table=first")
+    page.get_by_role("heading", name="2 senses").wait_for()
+    assert "A dog chased the cat around the castle." in page.locator(".senses .use").first.inner_text()
+    page.get_by_role("heading", name="In each group").wait_for()
+    assert page.locator(".timeline .groups > li").count() == 2
+    assert page.locator(".distances .whisker").count() == 1
+    page.goto(f"{address}/#/ask?ask=changed&table=first")
+    page.locator(".changed tbody tr").nth(20).wait_for()
+    assert page.get_by_text("too small for a p-value").is_visible()
 
 
 def test_questions_and_two_tables_compared(tab, address):
@@ -258,6 +269,7 @@ def test_the_file_works_from_disk_without_a_network(browser, library, address, t
     assert page.locator(".neighbors").first.locator(".word").all_inner_texts() == expected
     page.locator(".kwic li").first.wait_for()
     views = {"map?color=group&table=first": "#legend i", "ask?ask=compare": ".moved li", "ask?ask=arrows": ".arrow"}
+    views |= {"word?word=castle&table=first": ".senses .use", "ask?ask=changed&table=first": ".changed tbody tr"}
     for view, shown in (*views.items(), ("scores", ".set")):
         page.goto((tmp_path / "page.html").as_uri() + f"#/{view}")
         page.locator(shown).first.wait_for(state="attached")
@@ -267,7 +279,8 @@ def test_the_file_works_from_disk_without_a_network(browser, library, address, t
 
 VIEWS = {
     "map?word=river": "#map-panel h2",
-    "word?word=river": ".kwic li",
+    "word?word=castle": ".timeline .groups li",
+    "ask?ask=changed": ".changed tbody tr",
     "ask?ask=analogy": ".neighbors li",
     "ask?ask=compare": ".moved-word h2",
     "scores": ".set",

@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from experiments.speed.hostile import hostile_request, send
-from wordstill.explore.answers import Answers
 from wordstill.explore.server import POLICY, bind, describe
 
 
@@ -91,7 +90,7 @@ def test_answers_are_json_and_errors_are_one_line(address):
 
 def test_the_api_describes_itself(address, library):
     about = json.loads(get(address, "/api")[1])
-    assert about == json.loads(json.dumps(describe(Answers(library))))
+    assert about == json.loads(json.dumps(describe(library)))
     assert {endpoint["reply"] for endpoint in about["endpoints"]} <= set(about["replies"])
     assert about["replies"]["Near"] == {"word": "str", "score": "float", "count": "int | null"}
 
@@ -107,6 +106,6 @@ def test_hostile_requests_leave_it_up(address):
 def test_the_documents_name_every_address(library):
     page = (Path(__file__).parents[2] / "docs" / "explore.md").read_text()
     rows = dict(re.findall(r"^\| `(/api/\w+)` \|([^|]*)\|", page, flags=re.MULTILINE))
-    for endpoint in describe(Answers(library))["endpoints"]:
+    for endpoint in describe(library)["endpoints"]:
         assert re.findall(r"`(\w+)`", rows.pop(endpoint["address"])) == list(endpoint["parameters"])
     assert not rows

@@ -15,6 +15,7 @@ const NEAR_FONT = '600 13.5px "Iowan Old Style", "Palatino Linotype", Palatino, 
 const NEIGHBORS = 20;
 const LISTED = 300;
 const COMMON = 150;
+const SURE = 0.95;
 
 export class MapView {
   constructor(api, contents) {
@@ -139,7 +140,7 @@ export class MapView {
     this.draw();
     const panel = $("#map-panel");
     if (!word) {
-      panel.hidden = true;
+      this.showStart();
       return;
     }
     try {
@@ -153,12 +154,35 @@ export class MapView {
       if (move && this.selected >= 0) this.flyTo(this.selected);
     } catch (error) {
       panel.hidden = false;
+      this.started = true;
       fill(panel, this.closer(() => go({ word: "" })), problem(error));
     }
     this.draw();
   }
 
+  // What one may do here, until one does it.
+  showStart() {
+    const panel = $("#map-panel");
+    const { examples } = this.contents;
+    panel.hidden = this.started || !examples.length;
+    if (panel.hidden) return;
+    fill(
+      panel,
+      this.closer(() => this.leaveStart()),
+      h("h2", {}, "Every word is a point"),
+      h("p", {}, "Words that are used alike lie close together. Click one to see its nearest words, or look one up:"),
+      h("p", { class: "chips" }, examples.map((word) => h("a", { class: "word chip", href: linkOf({ word, at: "" }) }, word))),
+      h("p", { class: "quiet" }, "Drag to move, scroll to zoom, draw around words with the lasso."),
+    );
+  }
+
+  leaveStart() {
+    this.started = true;
+    if (!get().word && !this.chosen) $("#map-panel").hidden = true;
+  }
+
   showWord(found) {
+    this.started = true;
     const panel = $("#map-panel");
     panel.hidden = false;
     const off = this.selected < 0 ? h("p", { class: "quiet" }, "This word is in the table but not on the map, which shows the most frequent ones.") : null;
@@ -404,6 +428,7 @@ export class MapView {
 
   listen() {
     const { stage, camera } = this;
+    stage.addEventListener("pointerdown", () => this.leaveStart());
     const pointers = new Map();
     let moved = 0;
     const place = (event) => {
@@ -517,7 +542,7 @@ export function neighborList(neighbors, { href, enter, leave, extra }) {
         range(near, top),
         h("a", { class: "word", href: linkOf(href(near)), onfocus: () => enter?.(near), onblur: () => leave?.(near) }, near.word),
         extra?.(near),
-        typeof near.share !== "number" ? null : h("span", { class: `sure${near.share < 0.5 ? " doubtful" : ""}`, title: "Of resamples of the text in which it is among the nearest" }, `${Math.round(near.share * 100)} %`),
+        typeof near.share !== "number" || near.share >= SURE ? null : h("span", { class: `sure${near.share < 0.5 ? " doubtful" : ""}`, title: "Of resamples of the text in which it is among the nearest" }, `${Math.round(near.share * 100)} %`),
         h("span", { class: "cosine", title: cosineTitle(near) }, near.score.toFixed(2)),
       ),
     ),

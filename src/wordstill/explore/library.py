@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wordstill.analysis.concordance import Concordance
+from wordstill.analysis.senses import Senses
 from wordstill.corpus import Corpus
 from wordstill.errors import DataError, UsageError, WordstillError, unknown_name
 from wordstill.evaluation.result import FILE_NAME
 from wordstill.explore.layout import LayoutMethod, MapMaker, available_methods, check_method
+from wordstill.explore.replies import Near
+from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.table import WordVectors
 
+MOST_ANSWERS = 200
+MOST_WORDS = 200
+FIRST_SHOWN = "still"
+"""Of several tables the one that the page opens with: that of the default method."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class LoadedTable:
     """A table with the name that the page gives it, its file if it has one, and its maps."""
 
@@ -26,6 +38,49 @@ class LoadedTable:
     vectors: WordVectors
     path: Path | None
     maps: MapMaker
+
+    @cached_property
+    def senses(self) -> Senses | None:
+        """The senses of its words, if occurrences were kept."""
+        return None if self.vectors.occurrences is None else Senses(self.vectors)
+
+    @cached_property
+    def frequent(self) -> NDArray[np.int64]:
+        """The rows of the words on the map, the most frequent first."""
+        rows, counts = self.maps.rows, self.vectors.counts
+        return rows if counts is None else rows[np.argsort(-counts[rows], kind="stable")]
+
+    def row(self, word: str) -> int:
+        """The row of a word, in another case if need be."""
+        word = word.strip()
+        for form in (word, word.lower(), word.capitalize(), word.upper()):
+            found = self.vectors.find([form])[0]
+            if isinstance(found, int):
+                return found
+        raise UnknownWord(word, self.vectors.words)
+
+    def spelled(self, word: str) -> str:
+        """A word as the table writes it."""
+        return self.vectors.words[self.row(word)]
+
+    def listed(self, text: str) -> list[str]:
+        """The words of a list with commas between, as the table writes them."""
+        words = [part.strip() for part in text.split(",") if part.strip()]
+        if not words or len(words) > MOST_WORDS:
+            raise UsageError(f"Expected 1 to {MOST_WORDS} words with commas between, got {len(words)}.")
+        return [self.spelled(word) for word in words]
+
+    def count(self, row: int) -> int | None:
+        """How often a word occurs in the text, if the table knows."""
+        return None if self.vectors.counts is None else int(self.vectors.counts[row])
+
+    def near(self, row: int, score: float) -> Near:
+        """A word of a reply."""
+        return Near(self.vectors.words[row], round(score, 4), self.count(row))
+
+    def scored(self, words: Iterable[tuple[str, float]]) -> list[Near]:
+        """Words of a reply."""
+        return [self.near(self.vectors.index(word), score) for word, score in words]
 
 
 class Library:
@@ -57,7 +112,7 @@ class Library:
         if empty := [name for name, vectors in tables.items() if not len(vectors)]:
             raise DataError(f"The table {empty[0]!r} has no words, so there is nothing to look at.")
         self.tables: dict[str, LoadedTable] = {}
-        for name, vectors in tables.items():
+        for name, vectors in sorted(tables.items(), key=lambda item: item[0] != FIRST_SHOWN):
             path = (paths or {}).get(name)
             self.tables[name] = LoadedTable(name, vectors, path, MapMaker(vectors, path, seed))
         self.corpus = corpus
@@ -86,13 +141,24 @@ class Library:
             return self._concordances[name]
 
     def warm_up(self) -> None:
-        """Make ahead what the first questions need; what fails is told to whoever asks for it."""
-        for table in self.tables.values():
+        """Make ahead what the first questions need; whoever asks for it hears what fails."""
+        for number, table in enumerate(self.tables.values()):
             with suppress(WordstillError):
-                table.maps.look(self.method)
+                # Maps of several tables at once would all be late.
+                if not number:
+                    table.maps.look(self.method)
                 _ = table.vectors.unit
                 if (found := self.concordance(table.name)) is not None:
                     found.count(table.vectors.words[0])
+                if table.senses is not None:
+                    _ = table.senses.map
+
+
+def bounded(number: int, most: int) -> int:
+    """A number of answers, at most so many."""
+    if number < 1:
+        raise UsageError(f"Expected a number from 1 to {most}, got {number}.")
+    return min(number, most)
 
 
 def read_scores(path: Path) -> dict[str, Any]:

@@ -23,7 +23,11 @@ from wordstill.errors import DataError, WordstillError
 from wordstill.explore.answers import Answers
 from wordstill.explore.layout import WordMap
 from wordstill.explore.library import Library, LoadedTable
+from wordstill.explore.meanings import Meanings
+from wordstill.explore.questions import Questions
+from wordstill.explore.score_answers import ScoreAnswers
 from wordstill.vectors.compressed import quantize
+from wordstill.vectors.folds import with_folds
 from wordstill.vectors.table import WordVectors
 
 MOST_BYTES = 20_000_000
@@ -36,6 +40,8 @@ LINES_PER_WORD = 8
 BLOCKS = 64
 FEWEST_WORDS = 100
 ITEM_ERRORS = 12
+MEANING_WORDS = 1_000
+"""Words of each table whose senses and groups are in the file: the most frequent ones."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,12 @@ def make_page(library: Library, most_bytes: int = MOST_BYTES) -> tuple[bytes, Wr
     """The page as bytes."""
     maps = {name: table.maps.compute(library.method) for name, table in library.tables.items()}
     lines = _sentences(library)
-    packed_lines = len(_packed(lines))
-    room = most_bytes - SPARE_BYTES - packed_lines
+    meanings = {name: _meanings(library, table) for name, table in library.tables.items()}
+    room = most_bytes - SPARE_BYTES - len(_packed(lines)) - len(_packed(meanings))
     per_word = sum(4 * (table.vectors.dim + 4) / 3 + OTHER_BYTES_PER_WORD for table in library.tables.values())
     kept = max(FEWEST_WORDS, int(room / per_word))
     while True:
-        page = _page(library, maps, lines, kept)
+        page = _page(library, maps, {"lines": lines, "meanings": meanings}, kept)
         if len(page) <= most_bytes:
             break
         if kept <= FEWEST_WORDS:
@@ -86,13 +92,10 @@ def _notes(library: Library, kept: int) -> list[str]:
 
 def _rows(table: LoadedTable, kept: int) -> NDArray[np.int64]:
     """The rows that the file holds: the most frequent of those on the map, in the order of the table."""
-    rows, counts = table.maps.rows, table.vectors.counts
-    if counts is not None:
-        rows = rows[np.argsort(-counts[rows], kind="stable")]
-    return np.sort(rows[:kept])
+    return np.sort(table.frequent[:kept])
 
 
-def _page(library: Library, maps: dict[str, WordMap], lines: dict[str, Any] | None, kept: int) -> bytes:
+def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kept: int) -> bytes:
     answers = Answers(library)
     contents = answers.tables()
     notes = _notes(library, kept)
@@ -104,11 +107,11 @@ def _page(library: Library, maps: dict[str, WordMap], lines: dict[str, Any] | No
     content = {
         "contents": about,
         "loaded": [_words(answers, table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
-        "lines": lines,
+        **texts,
         "sentences_note": answers_note(library),
-        "comparisons": [asdict(answers.compare(*pair)) for pair in permutations(library.tables, 2)],
-        "score_reply": asdict(answers.scores()),
-        "item_errors": dict(_item_errors(answers)),
+        "comparisons": [asdict(Questions(library).compare(*pair)) for pair in permutations(library.tables, 2)],
+        "score_reply": asdict(ScoreAnswers(library).scores()),
+        "item_errors": dict(_item_errors(library)),
     }
     vectors = [_vectors(table, _rows(table, kept)) for table in library.tables.values()]
     return _assembled(json.dumps({"content": _packed(content), "vectors": vectors}))
@@ -149,17 +152,33 @@ def _vectors(table: LoadedTable, rows: NDArray[np.int64]) -> dict[str, str]:
     return {"numbers": _text(made.vectors.tobytes()), "scales": _text(made.scales.astype("<f4").tobytes())}
 
 
-def _item_errors(answers: Answers) -> Iterator[tuple[str, Any]]:
-    evaluation = answers.library.scores
+def _item_errors(library: Library) -> Iterator[tuple[str, Any]]:
+    evaluation = library.scores
     if evaluation is None:
         return
-    for name in answers.library.tables:
+    for name in library.tables:
         scored = evaluation["tables"].get(name, {"scores": []})["scores"]
         for dataset in [score["dataset"] for score in scored if score.get("task") == "similarity"]:
             try:
-                yield f"{dataset}|{name}", asdict(answers.errors(dataset, name, ITEM_ERRORS))
+                yield f"{dataset}|{name}", asdict(ScoreAnswers(library).errors(dataset, name, ITEM_ERRORS))
             except WordstillError:
                 continue
+
+
+def _meanings(library: Library, table: LoadedTable) -> dict[str, Any]:
+    """Senses and groups of the most frequent words that have them, and the words that changed most."""
+    asked, vectors = Meanings(library), table.vectors
+    replies: dict[str, Any] = {"senses": {}, "timelines": {}, "changed": None}
+    frequent = [vectors.words[row] for row in table.frequent.tolist()]
+    words = [word for word in frequent if any(map(str.isalpha, word))]
+    if table.senses is not None:
+        known = [word for word in words if table.senses.find(word) is not None][:MEANING_WORDS]
+        replies["senses"] = {word: asdict(asked.senses(word, table.name)) for word in known}
+    if len(vectors.groups) > 1:
+        tracked = [word for word in words if vectors.index(word) in with_folds(vectors)][:MEANING_WORDS]
+        replies["timelines"] = {word: asdict(asked.timeline(word, table.name)) for word in tracked}
+        replies["changed"] = asdict(asked.changed(table=table.name))
+    return replies
 
 
 def _sentences(library: Library) -> dict[str, Any] | None:

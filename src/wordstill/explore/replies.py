@@ -1,4 +1,4 @@
-"""What the page is told: one frozen dataclass per reply of `wordstill.explore.answers`, as it is sent in JSON."""
+"""The replies of the page's server: one frozen dataclass each, as it is sent in JSON."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class TableCard:
     corpus_words: int | None
     has_folds: bool
     """Whether it can be said how sure its neighbors are."""
+    has_senses: bool
+    """Whether occurrences were kept to find senses in."""
     groups: list[str]
     """Of its text, where it was distilled by group."""
 
@@ -40,6 +42,8 @@ class Contents:
     text_words: int | None
     has_scores: bool
     seed: int
+    examples: list[str]
+    """Words to begin with."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,103 @@ class Sentences:
 
 
 @dataclass(frozen=True)
+class Use:
+    """A word in a sentence."""
+
+    before: str
+    word: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One sense of a word."""
+
+    label: str
+    """``bank|river``, by a near word; the word itself if it has one sense."""
+    share: float
+    """Of the kept uses."""
+    neighbors: list[Near]
+    uses: list[Use]
+    """The most typical sentences."""
+    by_group: list[int]
+    """Kept uses in each group of the text."""
+
+
+@dataclass(frozen=True)
+class WordSenses:
+    """The senses of a word, the most frequent first."""
+
+    table: str
+    word: str
+    kept: int
+    """Uses that the senses were found in."""
+    total: int
+    """Occurrences in the text."""
+    strength: float
+    """Prediction strength of the first split in two: how well half of the uses predict the senses of the others."""
+    groups: list[str]
+    senses: list[Sense]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class InGroup:
+    """A word in one group of the text."""
+
+    group: str
+    count: int
+    per_million: float
+    """Occurrences in a million words of the group."""
+    distance: float | None
+    """From the first group; 0 is no change. None for the first, and where the word is too rare."""
+    low: float | None
+    high: float | None
+    neighbors: list[Near]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A word in all groups of the text, in their order."""
+
+    table: str
+    word: str
+    groups: list[InGroup]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class ChangedWord:
+    """How far a word moved between two groups of the text."""
+
+    word: str
+    distance: float
+    low: float
+    high: float
+    rate: float | None
+    """False discovery rate (q), where the groups have enough folds."""
+    counts: list[int]
+    """In both groups."""
+    before: list[str]
+    """Its nearest words in the first group."""
+    after: list[str]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Words by how far they moved between two groups of the text."""
+
+    table: str
+    before: str
+    after: str
+    compared: int
+    too_rare: int
+    words: list[ChangedWord]
+    note: str | None
+    """Why there are no false discovery rates."""
+
+
+@dataclass(frozen=True)
 class Ranked:
     """Answers, best first."""
 
@@ -210,7 +311,7 @@ class TablesCompared:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A pair of words on the plane of their two principal components."""
+    """A pair of words on a plane: across along the mean difference of all pairs, up along what else varies most."""
 
     first: str
     second: str

@@ -15,6 +15,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 from wordstill.errors import MissingExtra, UsageError, WordstillError
 from wordstill.explore.answers import Answers
 from wordstill.explore.library import Library
+from wordstill.explore.meanings import Meanings
+from wordstill.explore.questions import Questions
+from wordstill.explore.score_answers import ScoreAnswers
 from wordstill.vectors.oov import UnknownWord, near_in_spelling
 
 try:
@@ -52,6 +55,8 @@ STATIC = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/notices.txt": ("notices.txt", "text/plain; charset=utf-8"),
 }
+ANSWERS = (Answers, Meanings, Questions, ScoreAnswers)
+"""Every public method of these is an endpoint under ``/api``."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -67,13 +72,15 @@ class Endpoint:
     parameters: dict[str, inspect.Parameter]
 
     @classmethod
-    def all_of(cls, answers: Answers) -> list[Endpoint]:
-        """Every public method, in the order of the class."""
-        names = [name for name, made in vars(Answers).items() if inspect.isfunction(made) and name[0] != "_"]
-        return [
-            cls(name, getattr(answers, name), dict(inspect.signature(getattr(answers, name), eval_str=True).parameters))
-            for name in names
+    def all_of(cls, library: Library) -> list[Endpoint]:
+        """All of a library, in the order of the classes."""
+        asks = [
+            (name, getattr(kind(library), name))
+            for kind in ANSWERS
+            for name, made in vars(kind).items()
+            if inspect.isfunction(made) and name[0] != "_"
         ]
+        return [cls(name, ask, dict(inspect.signature(ask, eval_str=True).parameters)) for name, ask in asks]
 
     def arguments(self, given: dict[str, str]) -> dict[str, Any]:
         """The parameters of an address as arguments, of their types."""
@@ -106,9 +113,9 @@ class Endpoint:
         }
 
 
-def describe(answers: Answers) -> dict[str, Any]:
+def describe(library: Library) -> dict[str, Any]:
     """The whole API: its endpoints, and the fields of every kind of reply."""
-    endpoints = Endpoint.all_of(answers)
+    endpoints = Endpoint.all_of(library)
     shapes: dict[str, dict[str, str]] = {}
     for endpoint in endpoints:
         for kind in _kinds(inspect.signature(endpoint.ask, eval_str=True).return_annotation):
@@ -119,11 +126,10 @@ def describe(answers: Answers) -> dict[str, Any]:
 
 def make_app(library: Library, hosts: set[str]) -> App:
     """The application; it answers only requests whose Host header is one of ``hosts``."""
-    answers = Answers(library)
-    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.all_of(answers)}
+    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.all_of(library)}
     folder = files("wordstill.explore") / "static"
     content = {path: (folder.joinpath(name).read_bytes(), kind) for path, (name, kind) in STATIC.items()}
-    about = describe(answers)
+    about = describe(library)
 
     async def static(request: Request) -> Response:
         body, kind = content[request.url.path]
