@@ -65,7 +65,7 @@ class Meanings:
             note = f"{word!r} has no rows by group: it is too rare (--enough of wordstill distill), or was not tracked."
             return Timeline(loaded.name, word, [], note)
         counts, _ = folds.of_word(row)
-        distances = {group: there for group, _, there in timeline(vectors, word)}
+        distances = {point.group: point.distance for point in timeline(vectors, word, seed=self.library.seed)}
         groups = []
         for number, name in enumerate(folds.groups):
             own = folds.group_of_fold == number
@@ -101,6 +101,6 @@ class Meanings:
 
 def _changed(loaded: LoadedTable, moved: Moved, pair: tuple[str, str]) -> ChangedWord:
     near = [[word for word, _ in neighbors_in(loaded.vectors, moved.word, group, NEIGHBORS)] for group in pair]
-    there = moved.interval
-    distance, low, high = (round(number, 4) for number in (moved.distance, there.low, there.high))
+    there = moved.distance
+    distance, low, high = (round(number, 4) for number in (there.value, there.low, there.high))
     return ChangedWord(moved.word, distance, low, high, moved.q, list(moved.counts), *near)

@@ -80,7 +80,7 @@ class Questions:
             )
         rows = np.stack([loaded.vectors.unit[loaded.row(word)] for pair in known for word in pair])
         places = along_relation(rows.astype(np.float64)).round(4).tolist()
-        made = [Arrow(*pair, *places[2 * number : 2 * number + 2]) for number, pair in enumerate(known)]
+        made = [Arrow(a, b, places[2 * number], places[2 * number + 1]) for number, (a, b) in enumerate(known)]
         return Arrows(made, missing)
 
     def compare(self, first: str, second: str, topn: int = 10) -> TablesCompared:
