@@ -135,9 +135,9 @@ def ours(work: Path, methods: Sequence[str], planted: dict[str, float]) -> Found
                 f"{label}, {measure}",
                 {
                     each.word: {
-                        "distance": getattr(each, measure).value,
-                        "low": getattr(each, measure).low,
-                        "high": getattr(each, measure).high,
+                        "distance": each.by(measure).value,
+                        "low": each.by(measure).low,
+                        "high": each.by(measure).high,
                         "p": float(each.p or 0.0),
                         "q": float(each.q or 0.0),
                     }

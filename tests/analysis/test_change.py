@@ -114,7 +114,7 @@ def test_words_are_ranked_by_how_far_they_moved(table: WordVectors):
     assert later.distance is not None
     assert later.distance.value == pytest.approx(moved.distance.value)
     assert later.distance.low == pytest.approx(moved.distance.low, abs=0.05)
-    assert [each.word for each in change(table, "a", "b", by="pairwise").words][:2] == ["moved", "half"]
+    assert [each.word for each in change(table, "a", "b", by="distance").words][:2] == ["moved", "half"]
     before, after = nearer_in(table, "moved", "a", "b", 1)
     assert (before[0][0], after[0][0]) == ("still", "north")
 

@@ -50,6 +50,10 @@ class Moved:
     q: float | None
     """False discovery rate: if all words with so small a p are called changed, this share of them is not."""
 
+    def by(self, measure: Measure) -> Estimate:
+        """One of the two measures."""
+        return self.distance if measure == "distance" else self.pairwise
+
 
 @dataclass(frozen=True)
 class Change:
@@ -87,7 +91,7 @@ def change(
     words: Sequence[str] | None = None,
     *,
     least: int = LEAST_COUNT,
-    by: Measure = "distance",
+    by: Measure = "pairwise",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Change:
@@ -142,7 +146,7 @@ def change(
     if reason is None:
         rates = false_discovery_rates([each.p or 0.0 for each in moved])
         moved = [replace(each, q=rate) for each, rate in zip(moved, rates)]
-    ranked = sorted(moved, key=lambda each: -getattr(each, by).value)
+    ranked = sorted(moved, key=lambda each: -each.by(by).value)
     unstable = len(measured) - len(moved)
     return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason)
 

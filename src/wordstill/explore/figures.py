@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordstill.analysis.change import Moved
+from wordstill.analysis.change import Measure, Moved
 from wordstill.core.files import atomic_file
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.comparison import agreement
@@ -107,14 +107,14 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
     return plots.bars(bars, [plots.color(0)])
 
 
-def moved_figure(moved: Sequence[Moved]) -> str:
-    """How far words moved between two groups, in hundredths, as bars with intervals."""
+def moved_figure(moved: Sequence[Moved], measure: Measure = "pairwise") -> str:
+    """How far words moved between two groups by one of the measures, in hundredths, as bars with intervals."""
     if not moved:
         raise DataError("No word is left to draw.")
 
     bars = [
         Bar(each.word, _hundredths(there.value), _hundredths(there.low), _hundredths(there.high))
-        for each, there in ((each, each.distance) for each in moved)
+        for each, there in ((each, each.by(measure)) for each in moved)
     ]
     return plots.bars(bars, [plots.color(0)])
 

@@ -44,9 +44,8 @@ def command(
     topn: Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)] = 20,
     neighbors: Annotated[int, option("N", "Neighbors to show for each, before and after.", min=0)] = 4,
     by: Annotated[
-        str,
-        option("MEASURE", "Rank by distance (of mean uses) or pairwise (of single uses, different groups less same)."),
-    ] = "distance",
+        str, option("MEASURE", "Rank by pairwise (how far apart uses of different groups are) or distance (of means).")
+    ] = "pairwise",
     sure: Annotated[bool, flag("Only words with a false discovery rate below --rate.", "--sure")] = False,
     rate: Annotated[float, option("Q", "False discovery rate for --sure.", min=0, max=1)] = 0.05,
     least: Annotated[int, option("N", "Minimum occurrences of a word in each group.", min=1)] = 10,
@@ -79,7 +78,7 @@ def command(
     if text is not None:
         _add_text(table, text, entries, pair, seed)
     if plot is not None:
-        figures.save_figure(figures.moved_figure(shown), plot)
+        figures.save_figure(figures.moved_figure(shown, measure), plot)
         typer.echo(f"Written: {plot}", err=True)
     if as_json:
         show_json(_facts(found, rate) | {"words": entries})
@@ -139,7 +138,8 @@ def _entry(table: WordVectors, moved: Moved, pair: tuple[str, str], neighbors: i
 
     entry: dict[str, Any] = {
         "word": moved.word,
-        **{name: _rounded(getattr(moved, name)) for name in ("distance", "pairwise")},
+        "pairwise": _rounded(moved.pairwise),
+        "distance": _rounded(moved.distance),
         "p": moved.p,
         "q": moved.q,
         "counts": dict(zip(pair, moved.counts)),
@@ -190,7 +190,7 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
     width = max((len(printable(each.word)) for each in shown), default=4)
     typer.echo(f"{by:>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}  nearer in {before} | {after}")
     for each, entry in zip(shown, entries):
-        moved: Estimate = getattr(each, by)
+        moved = each.by(by)
         there = f"{moved.low:.3f} to {moved.high:.3f}"
         near = " | ".join(", ".join(map(printable, words)) for words in entry["nearer"].values())
         chances = "  ".join(f"{'-' if value is None else _chance(value):>7}" for value in (each.p, each.q))
