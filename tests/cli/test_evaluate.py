@@ -243,12 +243,10 @@ def reviews(tmp_path):
 
 
 def test_the_parent_row_is_of_the_teacher_that_is_named(cli, vectors, reviews, tmp_path, monkeypatch):
-    from wordstill.evaluation.trained.finetuned import FinetunedTask
+    def load(name):
+        raise TeacherError(f"asked for {name}")
 
-    def predict(task, teacher, *rest):
-        raise TeacherError(f"asked for {teacher}")
-
-    monkeypatch.setattr(FinetunedTask, "_predict", predict)
+    monkeypatch.setattr("wordstill.evaluation.trained.finetuned.load_model_and_tokenizer", load)
     WordVectors(["film", "good"], np.eye(2, dtype=np.float32)).save(tmp_path / "nobody.vec")
     given = ("evaluate", vectors / "ase", tmp_path / "nobody.vec", "--set", f"parent:{reviews}")
     done = cli(*given, "--teacher", "some-model", "--markdown")

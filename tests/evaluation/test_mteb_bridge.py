@@ -8,7 +8,7 @@ from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs
 from wordstill.evaluation.mteb_bridge import StaticEncoder
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.sts import StsTask
+from wordstill.evaluation.tasks.similarity import StsTask
 
 WORDS = [f"w{number}" for number in range(30)]
 

@@ -12,7 +12,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.sts import SentenceVectors
+from wordstill.evaluation.tasks.similarity import SentenceVectors
 from wordstill.vectors import WordVectors
 from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 

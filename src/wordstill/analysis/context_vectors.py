@@ -23,7 +23,7 @@ from wordstill.analysis.resampling import refuse_untracked
 from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, UsageError, unknown_name
-from wordstill.evaluation.data.own_files import guess_delimiter
+from wordstill.evaluation.data.fields import guess_delimiter
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.folds import with_folds

@@ -21,8 +21,16 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_file, refuse_existing
 from wordstill.core.guard import reading
 from wordstill.errors import DataError, MissingExtra, UsageError
-from wordstill.evaluation.data.fields import finite_number, own_lines, split_fields
-from wordstill.evaluation.data.own_files import MISSING, Role, guess_delimiter, own_rows, split_columns
+from wordstill.evaluation.data.fields import (
+    MISSING,
+    Role,
+    finite_number,
+    guess_delimiter,
+    own_lines,
+    own_rows,
+    split_columns,
+    split_fields,
+)
 from wordstill.evaluation.lookup import rows_of, unit
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wordstill.errors import MissingExtra
 from wordstill.evaluation.lookup import unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.tasks.sts import SentenceVectors
+from wordstill.evaluation.tasks.similarity import SentenceVectors
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

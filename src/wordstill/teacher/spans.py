@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal, Protocol
 
 import numpy as np
@@ -65,6 +65,17 @@ class Spans:
         counts = np.fromiter(map(len, spans), dtype=np.int64, count=len(spans))
         flat = np.array([span for of_text in spans for span in of_text], dtype=np.int64).reshape(-1, 2)
         return cls(owners(counts), flat[:, 0], flat[:, 1])
+
+    @classmethod
+    def of_words(cls, sentences: Sequence[Sequence[str]]) -> Spans:
+        """Those of the words of sentences that are joined by single spaces."""
+        ends = ([*accumulate(len(word) + 1 for word in sentence)] for sentence in sentences)
+        return cls.of(
+            [
+                [(end - 1 - len(word), end - 1) for word, end in zip(sentence, of_words)]
+                for sentence, of_words in zip(sentences, ends)
+            ]
+        )
 
     def __len__(self) -> int:
         return len(self.text)

@@ -8,7 +8,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation.data.analogy_sets import read_relations
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.relation import RelationTask
+from wordstill.evaluation.tasks.analogy import RelationTask
 
 
 def write(folder, name, prototypes, ratings, answers, part="test"):

@@ -8,7 +8,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import SentencePairs, StsReader, read_own_sentences
 from wordstill.evaluation.protocol import Protocol
-from wordstill.evaluation.tasks.sts import SIF_WEIGHT, SentenceVectors, StsTask
+from wordstill.evaluation.tasks.similarity import SIF_WEIGHT, SentenceVectors, StsTask
 from wordstill.vectors import WordVectors
 from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wordstill.evaluation.trained.config import TaggerConfig
-from wordstill.evaluation.trained.contextual_tagging import StatesTask, word_states
+from wordstill.evaluation.trained.tagging import StatesTask, word_states
 from wordstill.vectors import WordVectors
 
 SENTENCES = [("the", "old", "house"), ("still", "stands", "by", "the", "river")]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ from wordstill.evaluation import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluation.data.examples import Examples, Published  # noqa: E402
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig  # noqa: E402
 from wordstill.evaluation.trained.fitting import Choice, _NoBar, fit, seeded  # noqa: E402
-from wordstill.evaluation.trained.tagging import NcrfppTask, TaggingLearner, TaggingTask, _BestEpoch, spelled  # noqa: E402
+from wordstill.evaluation.trained.tagging import BestEpoch, NcrfppTask, TaggingLearner, TaggingTask, spelled  # noqa: E402
 from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences, WordTable  # noqa: E402
 
@@ -169,7 +168,7 @@ def test_patience_begins_when_something_is_found():
     coder = SimpleNamespace(
         decode=lambda tags: tags, counts=lambda gold, found: np.array([[int(100 * scores.pop(0)), 100]])
     )
-    search = _BestEpoch(learner, coder, None, (), patience=2)
+    search = BestEpoch(learner, coder, None, (), patience=2)
     model = torch.nn.Linear(1, 1)
     going_on = [search._look(epoch, model) for epoch in range(1, 9)]
     assert going_on == [True] * 7 + [False]
@@ -207,7 +206,7 @@ def test_evaluate_shows_the_progress_of_training(span_set, polar_vectors, tmp_pa
         for words, tags in zip(train.sentences, train.targets)
     )
     (tmp_path / "spans.txt").write_text("\n".join(lines))
-    monkeypatch.setattr(sys.modules[TaggingTask.__module__], "TaggerConfig", lambda: QUICK)
+    monkeypatch.setattr(TaggingTask, "usual", QUICK)
     sets = [f"tagging:{tmp_path / 'spans.txt'}"]
     (score,) = evaluate(polar_vectors, sets, progress=True).scores["vectors"].values()
     assert score.value > 90

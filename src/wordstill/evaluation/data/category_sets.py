@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import filled_lines, split_fields
-from wordstill.evaluation.data.own_files import CATEGORIES as WORD_AND_CLASS
-from wordstill.evaluation.data.own_files import own_rows
+from wordstill.evaluation.data.fields import CATEGORIES as WORD_AND_CLASS
+from wordstill.evaluation.data.fields import filled_lines, own_rows, split_fields
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 

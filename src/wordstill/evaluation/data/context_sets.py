@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number
+from wordstill.evaluation.data.fields import exactly, filled_lines, required_number
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
+RATING = "the rating"
 STRONG = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 BOLD = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
 
@@ -84,7 +85,7 @@ def read_usim(path: Path) -> ContextParts:
         if first[2] != second[2]:
             raise DataError(f"{place}: the two lines of a pair have the ratings {first[2]} and {second[2]}.")
         one, other = (_numbered(fields[0], fields[1], place) for fields in (first, second))
-        pairs.append(ContextPair(one, other, _gold(first[2], place), first[3].split()[0]))
+        pairs.append(ContextPair(one, other, required_number(first[2], RATING, place), first[3].split()[0]))
     return ContextParts({"all": tuple(pairs)})
 
 
@@ -101,7 +102,7 @@ def read_cosimlex(path: Path) -> ContextParts:
         ):
             first, second = _both(context, forms, place)
             target = f"{fields[0]} {fields[1]}"
-            parts[part].append(ContextPair(first, second, _gold(score, place), target))
+            parts[part].append(ContextPair(first, second, required_number(score, RATING, place), target))
     return ContextParts({name: tuple(pairs) for name, pairs in parts.items()})
 
 
@@ -111,7 +112,7 @@ def read_scws(path: Path) -> ContextParts:
     for place, line in filled_lines(path):
         fields = exactly(line.split("\t"), 18, "18 fields", place)
         first, second = (_marked(fields[column], BOLD, place)[0] for column in (5, 6))
-        pairs.append(ContextPair(first, second, _gold(fields[7], place), f"{fields[1]} {fields[3]}"))
+        pairs.append(ContextPair(first, second, required_number(fields[7], RATING, place), f"{fields[1]} {fields[3]}"))
     return ContextParts({"all": tuple(pairs)})
 
 
@@ -153,13 +154,6 @@ def _marked(context: str, mark: re.Pattern[str], place: str) -> list[WordInConte
     if not spans:
         raise DataError(f"{place}: no word is marked in {context[:60]!r}.")
     return [WordInContext(text, start, end) for start, end in spans]
-
-
-def _gold(text: str, place: str) -> float:
-    value = finite_number(text)
-    if value is None:
-        raise DataError(f"{place}: expected a finite number as the rating but got {text!r}.")
-    return value
 
 
 Lexicon = dict[str, tuple[str, ...]]

@@ -14,7 +14,7 @@ from wordstill.core.gensim_files import gensim_folder
 from wordstill.core.guard import reading
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
-from wordstill.evaluation.data.own_files import split_columns
+from wordstill.evaluation.data.fields import split_columns
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
 from wordstill.evaluation.data.text_sets import OF_FOLDERS, own_parts

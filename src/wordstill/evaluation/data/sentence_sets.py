@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number
-from wordstill.evaluation.data.own_files import SENTENCES as SENTENCES_AND_SCORE
-from wordstill.evaluation.data.own_files import own_rows
+from wordstill.evaluation.data.fields import SENTENCES as SENTENCES_AND_SCORE
+from wordstill.evaluation.data.fields import exactly, filled_lines, own_rows, required_number
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 OWN_CORPUS = "all"
+SCORE = "the score of the pair"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def read_own_sentences(path: Path) -> SentencePairs:
     """A user's own file: ``sentence1 TAB sentence2 TAB score``, the STS benchmark as published, or chosen columns."""
     rows = []
     for place, (first, second, score) in own_rows(path, SENTENCES_AND_SCORE, blanks=False):
-        rows.append((first, second, _score(score, place), 0))
+        rows.append((first, second, required_number(score, SCORE, place), 0))
     return _collect(rows, (OWN_CORPUS,), path)
 
 
@@ -101,19 +101,14 @@ def _corpus(folder: Path, corpus: str) -> list[tuple[str, str, float]]:
         # Some years carry the sources of the sentences in further columns.
         if len(fields) < 2:
             raise DataError(f"{place}: expected two sentences between tabs but got {line!r}.")
-        rows.append((fields[0], fields[1], _score(score, f"{folder / f'STS.gs.{corpus}.txt'}:{number}")))
+        rows.append(
+            (fields[0], fields[1], required_number(score, SCORE, f"{folder / f'STS.gs.{corpus}.txt'}:{number}"))
+        )
     return rows
 
 
 def _whole(path: Path) -> list[str]:
     return [line for _, line in numbered_lines(path)]
-
-
-def _score(text: str, place: str) -> float:
-    value = finite_number(text)
-    if value is None:
-        raise DataError(f"{place}: expected a finite number as the score of the pair but got {text!r}.")
-    return value
 
 
 def _collect(rows: list[tuple[str, str, float, int]], corpora: tuple[str, ...], path: Path) -> SentencePairs:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.fields import finite_number, split_fields
-from wordstill.evaluation.data.own_files import PAIRS, own_rows
+from wordstill.evaluation.data.fields import PAIRS, own_rows, required_number, split_fields
 from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
@@ -82,10 +81,7 @@ def _pair(fields: list[str], columns: tuple[int, int, int], place: str) -> tuple
     first, second, score = (fields[column] for column in columns)
     if not first or not second:
         raise DataError(f"{place}: a word of the pair is empty: {fields!r}.")
-    value = finite_number(score)
-    if value is None:
-        raise DataError(f"{place}: expected a finite number as the score of the pair but got {score!r}.")
-    return first, second, value
+    return first, second, required_number(score, "the score of the pair", place)
 
 
 def _lemma(word: str, place: str) -> str:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.errors import MissingExtra, TrainingError
-from wordstill.evaluation.data.examples import LABELS, Published, class_problem, divide_by_class
-from wordstill.evaluation.data.locate import LoadedDataset
+from wordstill.errors import MissingExtra
+from wordstill.evaluation.data.examples import LABELS, Splits, divide_by_class
 from wordstill.evaluation.data.text_sets import read_own_labelled
-from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.trained.base import LabelTargets, Predicted, Ready, TrainedTask, table_problem
 from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig, require_training
-from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TrainedScore
 from wordstill.evaluation.trained.word_table import Ids, Scale, Sentences, WordTable, distinct_words
 
 if TYPE_CHECKING:
@@ -82,80 +79,51 @@ def _fitted(features: Floats, labels: Ids, strength: float, config: ProbeConfig)
         return model.fit(features, labels)
 
 
-Matrix = NDArray[np.float32]
+OfSentences = TypeVar("OfSentences", CnnConfig, ProbeConfig)
 
 
-class _SentenceTask(Task[Published[str]]):
-    """What both classifiers share: the parts, the vectors, the score."""
+class _SentenceTask(TrainedTask[OfSentences]):
+    """What both classifiers share: the parts and the vectors."""
 
-    metric = "accuracy"
     needs = (LABELS,)
     own_reader = staticmethod(read_own_labelled)
-    trains = True
-    config: CnnConfig | ProbeConfig
 
-    def words(self) -> tuple[str, ...]:
-        """Every different word of the set."""
-        return distinct_words(self.dataset.content.sentences())
+    def _splits(self) -> Splits[str]:
+        split_seed = self.config.split_seed
+        return divide_by_class(self.dataset.content, split_seed).thinned(self.config.limit, split_seed)
 
-    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
-        """Score a table; the seed is the first of training and that of the bootstrap."""
-        rules, split_seed = resolve(protocol), self.config.split_seed
-        splits = divide_by_class(self.dataset.content, split_seed).thinned(self.config.limit, split_seed)
+    def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[str], seed: int) -> Ready:
         sentences = [sentence for part in splits for sentence in part.sentences]
         table = WordTable.of(distinct_words(sentences), vectors, rules, leave_out=True, scale=self._scale())
-        frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
-        if problem := class_problem(splits) or frame.coverage_problem():
-            return frame.without_score(problem)
-        targets = LabelTargets.of(splits)
-        parts = [table.encode(part.sentences) for part in splits]
-        try:
-            predicted, settings = self._predict(table.matrix, parts, targets, seed)
-        except TrainingError as error:
-            return frame.without_score(str(error))
-        return targets.score(frame, predicted, settings, seed)
+        coverage = table.coverage(sentences)
+
+        def predict(targets: LabelTargets) -> Predicted:
+            parts = [table.encode(part.sentences) for part in splits]
+            return self._predict(table.matrix, parts, targets, seed)
+
+        return Ready(coverage, table_problem(coverage), predict)
 
     @abstractmethod
     def _scale(self) -> Scale: ...
 
     @abstractmethod
-    def _predict(
-        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
-    ) -> tuple[list[Ids], dict[str, Any]]:
-        """What each seed predicts for the test part, and the settings that were chosen."""
+    def _predict(self, matrix: Floats, parts: list[Sentences], targets: LabelTargets, seed: int) -> Predicted: ...
 
 
-class ClassificationTask(_SentenceTask):
+class ClassificationTask(_SentenceTask[CnnConfig]):
     """Accuracy of the X2Static paper's convolutional classifier, with macro-F1 beside it.
 
     The number of epochs and the learning rate are chosen on the development part with the first seed; then
-    each seed trains on both parts and is scored on the test part.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file with ``label sentence`` on each
-            line, or a set that was read already.
-        config: Settings of the classifier.
-        progress: Show a bar with the rate and the time left.
+    each seed trains on both parts and is scored on the test part. An own file has ``label sentence`` on each line.
     """
 
     kind = "classification"
-
-    def __init__(
-        self,
-        dataset: str | Path | LoadedDataset[Published[str]],
-        config: CnnConfig | None = None,
-        *,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(dataset, progress=progress)
-        self.config: CnnConfig = config or CnnConfig()
+    usual = CnnConfig()
 
     def _scale(self) -> Scale:
         return self.config.scale
 
-    def _predict(
-        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
-    ) -> tuple[list[Ids], dict[str, Any]]:
+    def _predict(self, matrix: Floats, parts: list[Sentences], targets: LabelTargets, seed: int) -> Predicted:
         require_training("The convolutional classifier")
         from wordstill.evaluation.trained.cnn import ConvolutionLearner
         from wordstill.evaluation.trained.fitting import ClassifiedRows, search_and_retrain
@@ -168,34 +136,19 @@ class ClassificationTask(_SentenceTask):
         return predicted, asdict(choice)
 
 
-class ProbeTask(_SentenceTask):
+class ProbeTask(_SentenceTask[ProbeConfig]):
     """Accuracy of logistic regression on the mean vector of a sentence: seconds instead of minutes.
 
-    Nothing is drawn in training, so there is one score and no deviation.
-
-    Args:
-        dataset: As for ``ClassificationTask``, and divided in the same way.
-        config: Settings of the probe.
+    Nothing is drawn in training, so there is one score and no deviation. Sets are divided as for `ClassificationTask`.
     """
 
     kind = "probe"
-
-    def __init__(
-        self,
-        dataset: str | Path | LoadedDataset[Published[str]],
-        config: ProbeConfig | None = None,
-        *,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(dataset, progress=progress)
-        self.config: ProbeConfig = config or ProbeConfig()
+    usual = ProbeConfig()
 
     def _scale(self) -> Scale:
         return "unit"
 
-    def _predict(
-        self, matrix: Matrix, parts: list[Sentences], targets: LabelTargets, seed: int
-    ) -> tuple[list[Ids], dict[str, Any]]:
+    def _predict(self, matrix: Floats, parts: list[Sentences], targets: LabelTargets, seed: int) -> Predicted:
         train, dev, test = (mean_vectors(matrix, part) for part in parts)
         labels = targets.numbers
         predicted, settings = probe((train, labels[0]), (dev, labels[1]), test, self.config)

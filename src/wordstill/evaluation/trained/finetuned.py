@@ -5,36 +5,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wordstill.errors import TeacherError, TrainingError
-from wordstill.evaluation.data.examples import (
-    LABELS,
-    TAGS,
-    Published,
-    Splits,
-    Words,
-    class_problem,
-    divide_by_class,
-    divide_in_order,
-    tag_problem,
-)
+from wordstill.core.settings import Config
+from wordstill.evaluation.data.examples import LABELS, TAGS, Published, Splits, Words, divide_by_class, divide_in_order
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.text_sets import read_own_labelled
-from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import Coverage
-from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.trained.base import NO_TEACHER, Predicted, Ready, Targets, TrainedTask, running_words
 from wordstill.evaluation.trained.config import FROZEN, FinetunedConfig, require_training
-from wordstill.evaluation.trained.fitting import ClassifiedRows, Classifier, on_device, on_gpu
-from wordstill.evaluation.trained.tags import are_spans
-from wordstill.evaluation.trained.trained_score import Frame, LabelTargets, TagTargets, Targets, TrainedScore
-from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words
+from wordstill.evaluation.trained.fitting import ClassifiedRows, Classifier, on_device, on_gpu, search_and_retrain
+from wordstill.evaluation.trained.word_table import Ids, Sentences
 from wordstill.teacher import (
     SubwordTokenizer,
     load_model_and_tokenizer,
@@ -112,7 +99,7 @@ class FinetunedLearner(Classifier):
         ]
         if not of_words:
             return ClassifiedRows(Sentences.of(rows), targets)
-        words = Spans.of([_word_spans(sentence) for sentence in sentences])
+        words = Spans.of_words(sentences)
         start, end = encoded.align(words.text, words.start, words.end)
         first = start - encoded.offsets[words.text]
         # A word that was dropped or cut off is read at the beginning.
@@ -153,14 +140,10 @@ class FinetunedLearner(Classifier):
         return scores
 
 
-def _word_spans(sentence: Words) -> list[tuple[int, int]]:
-    """Where each word stands when all are joined by single spaces."""
-    ends = list(accumulate(len(word) + 1 for word in sentence))
-    return [(end - 1 - len(word), end - 1) for word, end in zip(sentence, ends)]
-
-
-class FinetunedTask(Task[Published[Any]]):
+class FinetunedTask(TrainedTask[FinetunedConfig]):
     """Accuracy (of spans: F1) of the language model that vectors were distilled from.
+
+    Of the table itself only the provenance is looked at.
 
     Args:
         dataset: As for ``ClassificationTask`` and ``TaggingTask``.
@@ -174,7 +157,7 @@ class FinetunedTask(Task[Published[Any]]):
     needs = (LABELS, TAGS)
     # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
     own_reader = staticmethod(read_own_labelled)
-    trains = True
+    usual: ClassVar[Config] = FinetunedConfig()
 
     def __init__(
         self,
@@ -184,51 +167,26 @@ class FinetunedTask(Task[Published[Any]]):
         teacher: str | None = None,
         progress: bool = False,
     ) -> None:
-        super().__init__(dataset, progress=progress)
-        self.config = config or FinetunedConfig()
+        super().__init__(dataset, config, progress=progress)
         self.teacher = teacher
 
-    @property
-    def tagged(self) -> bool:
-        """Whether words have the targets, not sentences."""
-        return self.dataset.holds == TAGS
-
-    @property
-    def metric(self) -> str:
-        """``accuracy`` or ``span_f1``."""
-        spans = self.tagged and are_spans(self.dataset.content.train.targets)
-        return "span_f1" if spans else "accuracy"
-
-    def words(self) -> tuple[str, ...]:
-        """Every different word of the set."""
-        return distinct_words(self.dataset.content.sentences())
-
-    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
-        """Score the parent of a table; of the table itself only the provenance is looked at."""
+    def _splits(self) -> Splits[Any]:
         config, published = self.config, self.dataset.content
         divided = divide_in_order(published) if self.tagged else divide_by_class(published, config.split_seed)
         splits: Splits[Any] = divided.thinned(config.limit, config.split_seed)
-        words = sum(len(sentence) for part in splits for sentence in part.sentences)
-        frame = Frame(self.kind, self.metric, self.dataset, resolve(protocol), Coverage(words, words))
+        return splits
+
+    def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Any], seed: int) -> Ready:
         teacher = self.teacher or recorded_teacher(vectors, "--teacher")
-        problem = tag_problem(splits) if self.tagged else class_problem(splits)
-        if problem is None and teacher is None:
-            problem = "the table does not name the model that it was distilled from; give one (--teacher)"
-        if problem is not None or teacher is None:
-            return frame.without_score(str(problem))
-        targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
-        try:
-            predicted, settings = self._predict(teacher, splits, targets, seed)
-        except (TeacherError, TrainingError) as error:
-            return frame.without_score(str(error))
-        return targets.score(frame, predicted, settings, seed)
 
-    def _predict(
-        self, teacher: str, splits: Splits[Any], targets: Targets, seed: int
-    ) -> tuple[list[Ids], dict[str, Any]]:
+        def predict(targets: Targets) -> Predicted:
+            assert teacher is not None, "a problem says that there is none"
+            return self._predict(teacher, splits, targets, seed)
+
+        return Ready(running_words(splits), None if teacher else NO_TEACHER, predict)
+
+    def _predict(self, teacher: str, splits: Splits[Any], targets: Targets, seed: int) -> Predicted:
         require_training("Training the parent model further")
-        from wordstill.evaluation.trained.fitting import search_and_retrain
-
         model, tokenizer = load_model_and_tokenizer(teacher)
         learner = FinetunedLearner(
             model, tokenizer, teacher, targets.classes, self.config, choose_device(self.config.device)
@@ -245,13 +203,4 @@ class FrozenTask(FinetunedTask):
     """The same with a model that stays as it is, under a linear layer."""
 
     kind = "frozen"
-
-    def __init__(
-        self,
-        dataset: str | Path | LoadedDataset[Published[str]] | LoadedDataset[Published[Words]],
-        config: FinetunedConfig | None = None,
-        *,
-        teacher: str | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(dataset, config or FROZEN, teacher=teacher, progress=progress)
+    usual = FROZEN

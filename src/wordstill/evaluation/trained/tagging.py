@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -16,19 +17,28 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.core.patience import Patience
-from wordstill.errors import TrainingError
-from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, divide_in_order, tag_problem
+from wordstill.core.settings import Config
+from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, divide_in_order
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.text_sets import read_own_tagged
-from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.trained.base import (
+    NO_TEACHER,
+    Predicted,
+    Ready,
+    TagTargets,
+    TrainedTask,
+    running_words,
+    table_problem,
+)
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
 from wordstill.evaluation.trained.fitting import Bar, Choice, Learner, fit, on_device, on_gpu, progress_bar
-from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, are_spans, score_of
-from wordstill.evaluation.trained.trained_score import Frame, TrainedScore
+from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, score_of
 from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, WordTable, distinct_words, length_sorted
+from wordstill.teacher import Teacher, TeacherConfig, recorded_teacher
 from wordstill.teacher.device import choose_device
+from wordstill.teacher.spans import Spans, StateReader
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -165,47 +175,6 @@ class TaggingLearner(Learner[TaggedRows]):
         return words, torch.from_numpy(sentences.lengths[places])
 
 
-def tag_test_part(
-    splits: Splits[Words],
-    coder: TagCoder,
-    surfaces: Surfaces,
-    numbers: Sequence[Sequence[Sequence[int]]],
-    matrix: NDArray[np.float32],
-    config: TaggerConfig,
-    seed: int,
-    title: str,
-    *,
-    progress: bool,
-) -> tuple[list[list[Words]], dict[str, Any]]:
-    """The tags that each seed gives the test part, with the epochs that were kept.
-
-    Args:
-        splits: The three parts.
-        coder: The tags.
-        surfaces: The words.
-        numbers: Those of the surfaces of each sentence of each part.
-        matrix: Their vectors, (rows, dim).
-        config: Settings.
-        seed: The first one.
-        title: What the bar says.
-        progress: Whether it is shown.
-    """
-    learner = TaggingLearner(matrix, surfaces, len(coder.tags), config, choose_device(config.device))
-    train, dev, test = (
-        TaggedRows(Sentences.of(of_part), coder.numbers(part)) for part, of_part in zip(splits, numbers, strict=True)
-    )
-    predicted, epochs, scores = [], [], []
-    with progress_bar(title, config.seeds * config.epochs * len(splits.train), show=progress) as bar:
-        for offset in range(config.seeds):
-            search = _BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
-            model = search.train(train, Choice(config.learning_rate, config.epochs, 0.0), seed + offset, bar)
-            bar.total -= (config.epochs - search.stopping.step) * len(splits.train)
-            predicted.append(coder.decode(learner.predict(model, test)))
-            epochs.append(search.stopping.best_step)
-            scores.append(search.stopping.best)
-    return predicted, {"epochs": epochs, "dev": scores}
-
-
 DIGIT = re.compile(r"\d")
 
 
@@ -214,7 +183,7 @@ def spelled(word: str, config: TaggerConfig) -> str:
     return DIGIT.sub("0", word) if config.digits_to_zero else word
 
 
-class _BestEpoch:
+class BestEpoch:
     """Early stopping on the development part, which keeps the weights of the best epoch."""
 
     def __init__(
@@ -240,84 +209,137 @@ class _BestEpoch:
         return not self.stopping.should_stop
 
 
-class TaggingTask(Task[Published[Words]]):
+class TaggerInput(NamedTuple):
+    """Words as the tagger sees them."""
+
+    surfaces: Surfaces
+    numbers: list[list[list[int]]]
+    """Those of the surfaces of each sentence of each part."""
+    matrix: NDArray[np.float32]
+    """Their vectors, (rows, dim)."""
+
+
+class TaggingTask(TrainedTask[TaggerConfig]):
     """F1 of spans, or the accuracy of tags where they are no spans, of a BiLSTM with a CRF.
 
     Spans are learnt as BIOES. Each seed is trained on the training part, and its epoch that is best on the
     development part is scored. Words that the table lacks are still read by their characters; under the rule
-    ``skip`` they have a vector of zeros, since every word must get a tag.
-
-    Args:
-        dataset: The name of a set of the registry, the path of an own file with a word and its tag on each
-            line and a blank line between sentences, or a set that was read already.
-        config: Settings of the tagger.
-        progress: Show a bar with the rate and the time left.
+    ``skip`` they have a vector of zeros, since every word must get a tag. An own file has a word and its tag on each
+    line, and a blank line between sentences.
     """
 
     kind = "tagging"
     needs = (TAGS,)
     own_reader = staticmethod(read_own_tagged)
-    trains = True
+    usual: ClassVar[Config] = TaggerConfig()
 
-    def __init__(
-        self,
-        dataset: str | Path | LoadedDataset[Published[Words]],
-        config: TaggerConfig | None = None,
-        *,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(dataset, progress=progress)
-        self.config = config or TaggerConfig()
+    def _splits(self) -> Splits[Words]:
+        return divide_in_order(self.dataset.content).thinned(self.config.limit, seed=0)
 
-    @property
-    def metric(self) -> str:
-        """``span_f1`` or ``accuracy``, by the tags of the set."""
-        return "span_f1" if are_spans(self.dataset.content.train.targets) else "accuracy"
-
-    def words(self) -> tuple[str, ...]:
-        """Every different word of the set."""
-        return distinct_words(self.dataset.content.sentences())
-
-    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
-        """Score a table; the seed is the first of training and that of the bootstrap."""
-        rules, config = resolve(protocol), self.config
-        splits = divide_in_order(self.dataset.content).thinned(config.limit, seed=0)
-        sentences = [sentence for part in splits for sentence in part.sentences]
+    def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Words], seed: int) -> Ready:
+        config, sentences = self.config, [sentence for part in splits for sentence in part.sentences]
         words = distinct_words(sentences)
         forms = [spelled(word, config) for word in words]
         table = WordTable.of(words, vectors, rules, leave_out=False, scale=config.scale, forms=forms)
         if config.absent == "random" and rules.oov == "skip":
             table = table.with_random_absent(seed)
-        frame = Frame(self.kind, self.metric, self.dataset, rules, table.coverage(sentences))
-        if problem := tag_problem(splits) or frame.coverage_problem():
-            return frame.without_score(problem)
-        require_training("The tagger")
+        coverage = table.coverage(sentences)
 
-        coder = TagCoder.of(splits.train)
-        number = {word: place for place, word in enumerate(words, start=1)}
-        numbers = [[[number[word] for word in sentence] for sentence in part.sentences] for part in splits]
-        seen = {spelled(word, config) for row in splits.train.sentences for word in row}
-        surfaces = Surfaces.of(forms, [table.rows[word] for word in words], seen)
-        try:
-            predicted, settings = tag_test_part(
-                splits, coder, surfaces, numbers, table.matrix, config, seed, self.name, progress=self.progress
-            )
-        except TrainingError as error:
-            return frame.without_score(str(error))
-        counts = np.stack([coder.counts(splits.test.targets, tags) for tags in predicted])
-        return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)
+        def predict(targets: TagTargets) -> Predicted:
+            number = {word: place for place, word in enumerate(words, start=1)}
+            numbers = [[[number[word] for word in sentence] for sentence in part.sentences] for part in splits]
+            surfaces = Surfaces.of(forms, [table.rows[word] for word in words], _seen(splits, config))
+            return self._predict(splits, targets.coder, TaggerInput(surfaces, numbers, table.matrix), seed)
+
+        return Ready(coverage, table_problem(coverage), predict)
+
+    def _predict(self, splits: Splits[Words], coder: TagCoder, given: TaggerInput, seed: int) -> Predicted:
+        """The numbers of the tags that each seed gives the test part, with the epochs that were kept."""
+        require_training("The tagger")
+        config, size = self.config, len(splits.train)
+        learner = TaggingLearner(given.matrix, given.surfaces, len(coder.tags), config, choose_device(config.device))
+        train, dev, test = (
+            TaggedRows(Sentences.of(of_part), coder.numbers(part))
+            for part, of_part in zip(splits, given.numbers, strict=True)
+        )
+        predicted, epochs, scores = [], [], []
+        with progress_bar(self.name, config.seeds * config.epochs * size, show=self.progress) as bar:
+            for offset in range(config.seeds):
+                search = BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
+                model = search.train(train, Choice(config.learning_rate, config.epochs, 0.0), seed + offset, bar)
+                bar.total -= (config.epochs - search.stopping.step) * size
+                predicted.append(learner.predict(model, test).rows)
+                epochs.append(search.stopping.best_step)
+                scores.append(search.stopping.best)
+        return predicted, {"epochs": epochs, "dev": scores}
 
 
 class NcrfppTask(TaggingTask):
     """The same with every setting of NCRF++, which the papers used: 100 epochs of small steps, vectors trained too."""
 
     kind = "ncrfpp"
+    usual = NCRFPP
+
+
+class StatesTask(TaggingTask):
+    """The tagger over the last states of the model that vectors were distilled from, which stays as it is.
+
+    A word is the mean state of its subwords in its sentence (the rows BERT and GPT-2 of the papers' tables of
+    tagging); one that the tokenizer drops has zeros. Of the table only the provenance is looked at. Everything else is
+    as in `TaggingTask`. Memory: a vector for every running word of the set.
+
+    Args:
+        dataset: As for `TaggingTask`.
+        config: Settings of the tagger.
+        teacher: A folder, a name on the Hub, or the embedded model; None takes what the table's provenance names.
+        progress: Show a bar with the rate and the time left.
+    """
+
+    kind = "states"
 
     def __init__(
         self,
         dataset: str | Path | LoadedDataset[Published[Words]],
         config: TaggerConfig | None = None,
         *,
+        teacher: str | None = None,
         progress: bool = False,
     ) -> None:
-        super().__init__(dataset, config or NCRFPP, progress=progress)
+        super().__init__(dataset, config, progress=progress)
+        self.teacher = teacher
+
+    def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Words], seed: int) -> Ready:
+        teacher = self.teacher or recorded_teacher(vectors, "--teacher")
+
+        def predict(targets: TagTargets) -> Predicted:
+            assert teacher is not None, "a problem says that there is none"
+            given = _running_input(splits, self.config, teacher)
+            predicted, settings = self._predict(splits, targets.coder, given, seed)
+            return predicted, {"teacher": teacher, **settings}
+
+        return Ready(running_words(splits), None if teacher else NO_TEACHER, predict)
+
+
+def word_states(teacher: str, sentences: Sequence[Words], device: str = "auto") -> NDArray[np.float32]:
+    """[words + 1, width] states of the running words of sentences after a row of zeros; their mean square is 1."""
+    model = Teacher.from_config(TeacherConfig(teacher, device))
+    reader = StateReader(model, str(model.depth))
+    matrix = np.zeros((1 + sum(map(len, sentences)), model.width), dtype=np.float32)
+    for numbers, states in reader.read([" ".join(sentence) for sentence in sentences], Spans.of_words(sentences)):
+        matrix[1 + numbers] = states[:, 0].float().cpu().numpy()
+    size = float(np.sqrt(np.mean(np.square(matrix[1:]))))
+    return matrix / size if size > 0 else matrix
+
+
+def _running_input(splits: Splits[Words], config: TaggerConfig, teacher: str) -> TaggerInput:
+    """Every running word is a surface of its own, since its vector is."""
+    sentences = [sentence for part in splits for sentence in part.sentences]
+    words = [spelled(word, config) for sentence in sentences for word in sentence]
+    surfaces = Surfaces.of(words, range(1, len(words) + 1), _seen(splits, config))
+    count = itertools.count(1)
+    numbers = [[[next(count) for _ in sentence] for sentence in part.sentences] for part in splits]
+    return TaggerInput(surfaces, numbers, word_states(teacher, sentences, config.device))
+
+
+def _seen(splits: Splits[Words], config: TaggerConfig) -> set[str]:
+    return {spelled(word, config) for sentence in splits.train.sentences for word in sentence}

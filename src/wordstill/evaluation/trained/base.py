@@ -1,21 +1,34 @@
-"""The score of a task that trains: the mean over seeds, its deviation, and the settings that were chosen."""
+"""What tasks that train share: three parts of a set, and a score over seeds with the settings that were chosen."""
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from wordstill.evaluation.data.examples import Published, Splits, Words
+from wordstill.core.settings import Config
+from wordstill.errors import TeacherError, TrainingError
+from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, class_problem, tag_problem
 from wordstill.evaluation.data.locate import LoadedDataset
-from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import POINTS, Coverage, ItemScores, Part, Score
 from wordstill.evaluation.statistics import Interval
-from wordstill.evaluation.trained.tags import TagCoder, accuracy, as_sums, macro_f1, score_of
-from wordstill.evaluation.trained.word_table import Ids, Sentences
+from wordstill.evaluation.tasks.base import Task
+from wordstill.evaluation.trained.tags import TagCoder, accuracy, are_spans, as_sums, macro_f1, score_of
+from wordstill.evaluation.trained.word_table import Ids, Sentences, distinct_words
+
+if TYPE_CHECKING:
+    from wordstill.vectors import WordVectors
+
+Settings = TypeVar("Settings", bound=Config)
+Predicted = tuple[list[Ids], dict[str, Any]]
+"""What each seed predicts for the targets of the test part, and the settings that were chosen."""
+NO_TEACHER = "the table does not name the model that it was distilled from; give one (--teacher)"
 
 
 @dataclass(frozen=True)
@@ -34,11 +47,6 @@ class Frame:
     dataset: LoadedDataset[Published[str]] | LoadedDataset[Published[Words]]
     protocol: Protocol
     coverage: Coverage
-
-    def coverage_problem(self) -> str | None:
-        """Why there can be no score: a table that knows nothing does not have the score of chance."""
-        used, total = self.coverage
-        return None if used else f"none of the {total} running words is in the table"
 
     def without_score(self, problem: str) -> TrainedScore:
         """A score that says why there is no score."""
@@ -186,3 +194,86 @@ class TagTargets:
             [self.coder.counts(self.gold, self.coder.decode(Sentences(tags, starts))) for tags in predicted]
         )
         return frame.of_counts(counts, int(counts[0, :, 1].sum()), settings, seed)
+
+
+class Ready(NamedTuple):
+    """What is left to do once the words of a set were looked up."""
+
+    coverage: Coverage
+    problem: str | None
+    """Why there can be no score."""
+    predict: Callable[[Any], Predicted]
+    """Trains, given the `Targets`."""
+
+
+class TrainedTask(Task[Published[Any]], Generic[Settings]):
+    """Trains on one part of a set, chooses settings on another, and is scored on the third.
+
+    Args:
+        dataset: The name of a set of the registry, the path of an own file, or a set that was read already.
+        config: Settings; None takes the usual ones.
+        progress: Show a bar with the rate and the time left.
+    """
+
+    trains = True
+    usual: ClassVar[Config]
+    """The settings if none are given."""
+    config: Settings
+
+    def __init__(
+        self,
+        dataset: str | Path | LoadedDataset[Published[str]] | LoadedDataset[Published[Words]],
+        config: Settings | None = None,
+        *,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(dataset, progress=progress)
+        self.config = type(self).usual if config is None else config  # type: ignore[assignment]
+
+    @property
+    def tagged(self) -> bool:
+        """Whether words have the targets, not sentences."""
+        return self.dataset.holds == TAGS
+
+    @property
+    def metric(self) -> str:
+        """``accuracy``, or ``span_f1`` where tags mark spans."""
+        return "span_f1" if self.tagged and are_spans(self.dataset.content.train.targets) else "accuracy"
+
+    def words(self) -> tuple[str, ...]:
+        """Every different word of the set."""
+        return distinct_words(self.dataset.content.sentences())
+
+    def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
+        """Score a table; the seed is the first of training and that of the bootstrap."""
+        rules, splits = resolve(protocol), self._splits()
+        ready = self._ready(vectors, rules, splits, seed)
+        frame = Frame(self.kind, self.metric, self.dataset, rules, ready.coverage)
+        problem = tag_problem(splits) if self.tagged else class_problem(splits)
+        if problem := problem or ready.problem:
+            return frame.without_score(problem)
+        targets: Targets = TagTargets.of(splits) if self.tagged else LabelTargets.of(splits)
+        try:
+            predicted, settings = ready.predict(targets)
+        except (TeacherError, TrainingError) as error:
+            return frame.without_score(str(error))
+        return targets.score(frame, predicted, settings, seed)
+
+    @abstractmethod
+    def _splits(self) -> Splits[Any]:
+        """The three parts."""
+
+    @abstractmethod
+    def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Any], seed: int) -> Ready:
+        """Look the words up, if a table is scored, and say how to train."""
+
+
+def running_words(splits: Splits[Any]) -> Coverage:
+    """All words of the parts: a model that reads text lacks none of them."""
+    words = sum(len(sentence) for part in splits for sentence in part.sentences)
+    return Coverage(words, words)
+
+
+def table_problem(coverage: Coverage) -> str | None:
+    """Why there can be no score: a table that knows nothing does not have the score of chance."""
+    return None if coverage.used else f"none of the {coverage.total} running words is in the table"
