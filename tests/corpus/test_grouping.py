@@ -95,6 +95,28 @@ def test_files_are_documents_and_their_folder_or_name_is_the_group(tmp_path: Pat
         assert np.array_equal(documents, np.repeat([0, 1, 2], 30))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("block", [1, 30, 77, 1 << 20])
+def test_empty_lines_separate_documents_of_plain_text(tmp_path: Path, block: int, end: str) -> None:
+    lines = ["", "One.", "One still.", " \t", "", "Two.", "", "Three.", "\u00a0", "Three still.", "Three again."]
+    (tmp_path / "a.txt").write_bytes(end.join(lines).encode())
+    (tmp_path / "b.txt").write_bytes(end.join(lines[:3]).encode())
+
+    def documents(**settings: bool) -> list[int] | None:
+        config = PrepareConfig(**settings)
+        corpus = prepare([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "store", config, workers=1,
+                         block_bytes=block, overwrite=True)  # fmt: skip
+        hashes.add((corpus.hash, config.sentences_per_line))
+        return None if corpus.documents is None else corpus.documents.tolist()
+
+    hashes: set[tuple[str, bool]] = set()
+    assert documents(documents=True) == [0, 0, 1, 2, 2, 2, 3, 3]
+    assert documents() is None
+    assert len(hashes) == 1
+    # Here an empty line ends a paragraph.
+    assert documents(documents=True, sentences_per_line=True) == [0, 0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("value", "bins", "label"),
     [

@@ -60,7 +60,8 @@ class PrepareConfig(Config):
     """Groups are dates, put into bins: ``month``, ``year``, ``decade``, ``century`` or a number of years."""
 
     documents: bool = False
-    """Whether the store keeps which document each paragraph is from; it always does with ``group``."""
+    """Whether the store keeps which document each paragraph is from; it always does with ``group``. A document is a
+    row, a page, or what stands between empty lines of plain text (with ``sentences_per_line`` the whole file)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

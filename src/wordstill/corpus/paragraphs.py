@@ -36,6 +36,8 @@ class Part:
     payload: bytes
     consumed: int = 0
     """Bytes of input, as stored and over all files, read up to the end of this part."""
+    document: int = 0
+    """Of plain text: the number of the last empty line before this part, which tells its first document from others."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
 
 
 class Document(NamedTuple):
-    """A file of plain text or a part of it, a row, or a page."""
+    """What stands between empty lines of plain text or a part of that, a row, or a page."""
 
     number: int
     """The same for all parts of a document, and for no two that follow each other."""
@@ -107,7 +109,7 @@ def read_documents(block: Block, config: PrepareConfig) -> Iterator[Document]:
 def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
     held: Paragraph = []
     for line in lines:
-        empty = not line.strip(ASCII_BLANKS)
+        empty = is_empty(line)
         if not empty:
             held.append(line)
         if held and (empty or len(held) == MAX_PARAGRAPH_LINES):
@@ -122,7 +124,29 @@ _Text = tuple[int, Any, Iterable[str]]
 
 
 def _text_lines(part: Part, config: PrepareConfig) -> Iterator[_Text]:
-    yield 0, None, (line for _, line in _decoded_lines(part, config))
+    if config.sentences_per_line or not config.keeps_documents:
+        yield 0, None, (line for _, line in _decoded_lines(part, config))
+        return
+    document, held = part.document, []
+    for number, line in _decoded_lines(part, config):
+        if is_empty(line):
+            yield document, None, held
+            document, held = number, []
+        else:
+            held.append(line)
+    yield document, None, held
+
+
+def last_empty_line(payload: bytes, first_line: int) -> int | None:
+    """The number of the last empty line of some whole lines."""
+    lines = payload.removesuffix(b"\n").split(b"\n")
+    found = (number for number in reversed(range(len(lines))) if is_empty(lines[number]))
+    return next((first_line + number for number in found), None)
+
+
+def is_empty(line: str | bytes) -> bool:
+    """Whether a line has nothing but spaces; a space that is no ASCII character counts as text."""
+    return not (line.strip(ASCII_BLANKS) if isinstance(line, str) else line.strip(ASCII_BLANKS.encode()))
 
 
 def _jsonl_texts(part: Part, config: PrepareConfig) -> Iterator[_Text]:

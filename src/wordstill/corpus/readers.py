@@ -18,7 +18,7 @@ from wordstill.corpus.conllu import conllu_texts
 from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
 from wordstill.corpus.csv_rows import column_texts, text_lines
 from wordstill.corpus.mediawiki import read_pages
-from wordstill.corpus.paragraphs import ASCII_BLANKS, MAX_PARAGRAPH_LINES, Part, PartKind
+from wordstill.corpus.paragraphs import MAX_PARAGRAPH_LINES, Part, PartKind, is_empty, last_empty_line
 from wordstill.corpus.sources import Source, Stream
 from wordstill.errors import DataError, MissingExtra
 
@@ -52,7 +52,7 @@ def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int
                     part = next(parts, None)
                 if part is None:
                     break
-                yield Part(part.kind, part.source, part.first_line, part.payload, before + stream.consumed)
+                yield replace(part, consumed=before + stream.consumed)
         before += source.size or 0
 
 
@@ -94,20 +94,22 @@ def _read_lines(kind: PartKind, stream: Stream, config: PrepareConfig, part_byte
     if config.format == "auto":
         _refuse_binary(stream, config)
     cut = _paragraph_cut if kind == "text" and config.sentences_per_line else _line_cut
-    line, held = 1, b""
+    line, document, held = 1, 0, b""
     for chunk in _utf8_chunks(stream, config, part_bytes):
         held += chunk
         if len(held) < part_bytes:
             continue
         end = cut(held)
         if end:
-            yield Part(kind, stream.source.name, line, held[:end])
+            yield Part(kind, stream.source.name, line, held[:end], document=document)
+            if config.keeps_documents:
+                document = last_empty_line(held[:end], line) or document
             line += held.count(b"\n", 0, end)
             held = held[end:]
         elif b"\n" not in held:
             stream.limits.refuse("line_bytes", len(held), f"{stream.source.name}:{line}: the line has")
     if held:
-        yield Part(kind, stream.source.name, line, held)
+        yield Part(kind, stream.source.name, line, held, document=document)
 
 
 def _read_parquet(stream: Stream, config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
@@ -199,7 +201,7 @@ def _paragraph_cut(held: bytes) -> int:
     end = held.rfind(b"\n")
     while end >= 0:
         start = held.rfind(b"\n", 0, end)
-        if not held[start + 1 : end].strip(ASCII_BLANKS.encode()):
+        if is_empty(held[start + 1 : end]):
             return end + 1
         end = start
     whole_lines = held.count(b"\n") // MAX_PARAGRAPH_LINES * MAX_PARAGRAPH_LINES
