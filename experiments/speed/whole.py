@@ -1,27 +1,31 @@
 """From raw text to vectors: the seconds of every stage of `wordstill distill`, on a CPU or a GPU.
 
-One process runs the command as a user does, with `--profile`; its start is counted too. Rates of the stages that grow
-with the text are carried over to the words of the whole English Wikipedia; fixed costs are counted once. Peers work on
-the same input in the same run: sentence-transformers' `encode` on the first paragraphs, and for a dump gensim's
+The command runs as a user gives it, with `--profile`; the start of Python is counted too. It runs again over half of
+the paragraphs, so that what a stage takes whatever the text is can be told from what grows with it: finishing and the
+vocabulary grow with the rows of the table, all else with the words of the text. The sum for 1.28 billion words, those
+of a dump of the English Wikipedia, follows from both; its rows are estimated by Heaps' law from those of the two runs.
+Peers work on the same input: sentence-transformers' `encode` on the first paragraphs, and for a dump gensim's
 `segment_wiki`, which only extracts text.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import subprocess
 import sys
 import time
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
-from experiments.speed.common import Row, read_paragraphs, save, show
-from wordstill.corpus import Corpus, prepare
+from experiments.speed.common import Row, save, show
+from wordstill import WordVectors
+from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.corpus.readers import detect_kind
 from wordstill.corpus.sources import embedded_text, find_sources
 from wordstill.teacher.loading import NAME, embedded_teacher
@@ -30,13 +34,28 @@ BENCHMARK = "whole"
 TITLE = "From raw text to vectors"
 WIKIPEDIA = 1.28e9
 """Words of the dump that X2Static was trained on."""
-FIXED = ("loading the teacher", "all else", "starting Python")
-"""Stages that do not grow with the text."""
+PREPARING, LOADING, FINISHING, STARTING = "preparing the text", "loading the teacher", "finishing", "starting Python"
+BY_ROWS = (FINISHING, "vocabulary and subwords")
+"""Stages whose work is that of distinct words."""
+HALF = 0.5
 STAGE = re.compile(r"^  (.+?) {2,}(\d+\.\d+) s +\d+\.\d%$", re.MULTILINE)
 NOTE = re.compile(r"^  precision +(.+)$", re.MULTILINE)
 PREPARED = re.compile(r"^  text +prepared in (\d+\.\d+) s", re.MULTILINE)
 PEER_WORDS = 200_000
 """About so many words are given to sentence-transformers on a GPU, and a tenth on a CPU."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the command over so many words."""
+
+    words: int
+    rows: int
+    seconds: float
+    stages: dict[str, float]
+    preparing: float
+    """Seconds of preparing the text, of which the run waited for only those after the teacher was loaded."""
+    precision: str
 
 
 def main() -> None:
@@ -49,53 +68,77 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Run the command, then the peers."""
+    """Run the command over the text and over half of it, then the peers."""
     text = options.text or embedded_text()
-    start = time.perf_counter()
-    told = _wordstill(
-        *("distill", text, "--out", folder / "vectors", "--teacher", options.teacher, "--device", options.device),
-        *("--profile", "--no-progress", "--method", "still", "--method", "ase"),
-    )
-    seconds = time.perf_counter() - start
-    stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
-    stages["starting Python"] = max(0.0, seconds - sum(stages.values()))
     corpus = prepare([text], folder / "store")
-    note, prepared = NOTE.search(told), PREPARED.search(told)
-    preparing = float(prepared.group(1)) if prepared else stages.get("preparing the text", 0.0)
+    half = prepare([text], folder / "half", PrepareConfig(share=HALF))
+    whole = run(text, corpus, options, folder / "vectors")
+    smaller = run(half.path, half, options, folder / "half-vectors")
     on_gpu = options.device != "cpu" and torch.cuda.is_available()
     return {
         "text": Path(text).name,
         "megabytes": round(Path(text).stat().st_size / 1e6, 1),
         "teacher": options.teacher,
         **({"gpu": torch.cuda.get_device_name()} if on_gpu else {}),
-        "precision": note.group(1) if note else "",
-        "words": corpus.n_words,
-        "seconds": seconds,
-        "stages": stages,
-        "preparing_seconds": preparing,
-        "wikipedia_seconds": wikipedia_seconds(stages, preparing, corpus.n_words),
+        "precision": whole.precision,
+        "words": whole.words,
+        "rows": whole.rows,
+        "seconds": whole.seconds,
+        "stages": whole.stages,
+        "half": {"words": smaller.words, "rows": smaller.rows, "stages": smaller.stages},
+        "preparing_seconds": whole.preparing,
+        "wikipedia_rows": wikipedia_rows(smaller, whole),
+        "wikipedia_seconds": wikipedia_seconds(smaller, whole),
         "peers": peers(text, corpus, options, on_gpu=on_gpu),
     }
 
 
-def wikipedia_seconds(stages: dict[str, float], preparing: float, words: int) -> float:
-    """All stages for the words of the Wikipedia: those that grow with the text at the rate that was measured.
+def run(text: Path, corpus: Corpus, options: argparse.Namespace, out: Path) -> Run:
+    """Run the command over a text or the store of it."""
+    start = time.perf_counter()
+    told = _wordstill(
+        *("distill", text, "--out", out, "--teacher", options.teacher, "--device", options.device),
+        *("--profile", "--no-progress", "--method", "still", "--method", "ase"),
+    )
+    seconds = time.perf_counter() - start
+    stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
+    stages[STARTING] = max(0.0, seconds - sum(stages.values()))
+    note, prepared = NOTE.search(told), PREPARED.search(told)
+    preparing = float(prepared.group(1)) if prepared else stages.get(PREPARING, 0.0)
+    table = WordVectors.load(out / "still")
+    return Run(corpus.n_words, len(table), seconds, stages, preparing, note.group(1) if note else "")
 
-    The text is prepared while the teacher is loaded, so its stage is only the time that the run waited for it.
+
+def wikipedia_rows(half: Run, whole: Run) -> float:
+    """Rows of the table of the Wikipedia, if they go on to grow as a power of the words of the text."""
+    exponent = math.log(whole.rows / half.rows) / math.log(whole.words / half.words)
+    return float(whole.rows * (WIKIPEDIA / whole.words) ** min(max(exponent, 0.0), 1.0))
+
+
+def wikipedia_seconds(half: Run, whole: Run) -> dict[str, float]:
+    """Every stage for the words of the Wikipedia, by the line through both runs; preparing grows with the words.
+
+    The text is prepared while the teacher is loaded, so the run waits for the rest of it only.
     """
-    scale = WIKIPEDIA / words
-    others = {name: spent for name, spent in stages.items() if name != "preparing the text"}
-    waiting = max(0.0, preparing * scale - stages.get("loading the teacher", 0.0))
-    return waiting + sum(spent if name in FIXED else spent * scale for name, spent in others.items())
+    found = {}
+    for name, spent in whole.stages.items():
+        by_rows = name in BY_ROWS
+        size, other = (whole.rows, half.rows) if by_rows else (whole.words, half.words)
+        wanted = wikipedia_rows(half, whole) if by_rows else WIKIPEDIA
+        slope = (spent - half.stages.get(name, spent)) / max(size - other, 1)
+        # No stage has a negative part, and starting and loading do not grow, whatever the noise says.
+        slope = 0.0 if name in (STARTING, LOADING) else min(max(slope, 0.0), spent / size)
+        found[name] = spent + slope * (wanted - size)
+    found[PREPARING] = max(0.0, whole.preparing * WIKIPEDIA / whole.words - whole.stages.get(LOADING, 0.0))
+    return found
 
 
 def peers(text: Path, corpus: Corpus, options: argparse.Namespace, *, on_gpu: bool) -> dict[str, float]:
     """Words per second of each peer."""
     from sentence_transformers import SentenceTransformer
 
-    wanted = PEER_WORDS if on_gpu else PEER_WORDS // 10
-    with TemporaryDirectory(prefix="wordstill-") as folder:
-        paragraphs = list(islice(read_paragraphs(text, Path(folder) / "store"), wanted // 80))
+    wanted = (PEER_WORDS if on_gpu else PEER_WORDS // 10) // 80
+    paragraphs = [corpus.text(number) for number in range(min(wanted, len(corpus)))]
     source = str(embedded_teacher()) if options.teacher == NAME else options.teacher
     model = SentenceTransformer(source, device="cuda" if on_gpu else "cpu")
     model.max_seq_length = 512
@@ -122,19 +165,22 @@ def _segment_wiki(dump: Path) -> float:
 
 def rows(result: dict[str, Any]) -> list[Row]:
     """The table."""
-    table: list[Row] = [("stage", "seconds", "share")]
+    large, total = result["wikipedia_seconds"], result["seconds"]
+    table: list[Row] = [("stage", "seconds", "share", "1.28 billion words, minutes")]
     for name, spent in result["stages"].items():
-        table.append((name, f"{spent:.2f}", f"{spent / result['seconds']:.1%}"))
-    return [*table, ("in all", f"{result['seconds']:.2f}", "100.0%")]
+        table.append((name, f"{spent:.2f}", f"{spent / total:.1%}", f"{large[name] / 60:,.1f}"))
+    return [*table, ("in all", f"{total:.2f}", "100.0%", f"{sum(large.values()) / 60:,.1f}")]
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
     """What stands below it."""
     rate = result["words"] / result["seconds"]
+    text = result["words"] / max(result["preparing_seconds"], 1e-9)
     lines = [
-        f"{result['words']:,} words of {result['text']} ({result['megabytes']} MB), {result['teacher']}, still, ase: "
-        f"{rate:,.0f} words/s, all stages counted. Precision: {result['precision']}.",
-        f"1.28 billion words at these rates: {result['wikipedia_seconds'] / 60:,.1f} minutes.",
+        f"{result['words']:,} words of {result['text']} ({result['megabytes']} MB), {result['rows']:,} rows, "
+        f"{result['teacher']}, still, ase: {rate:,.0f} words/s, all stages counted. Preparing alone: "
+        f"{text:,.0f} words/s. Precision: {result['precision']}.",
+        f"The table of 1.28 billion words would have about {result['wikipedia_rows'] / 1e6:,.1f} million rows.",
     ]
     return lines + [f"{name}: {words:,.0f} words/s." for name, words in result["peers"].items()]
 
