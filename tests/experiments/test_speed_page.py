@@ -59,8 +59,8 @@ def test_seconds_of_a_larger_text_follow_from_two_runs():
 
     half, whole = run(5e5, 5e3 / 2**0.5), run(1e6, 5e3)
     expected = run(WIKIPEDIA, rows := 5e3 * (WIKIPEDIA / 1e6) ** 0.5)
-    assert wikipedia_rows(half, whole) == pytest.approx(rows, rel=1e-3)
+    assert wikipedia_rows(half, whole) == pytest.approx(rows, rel=1e-2)
     found = wikipedia_seconds(half, whole)
     assert found.pop("preparing the text") == pytest.approx(WIKIPEDIA / 1e5 - 5)
     del expected.stages["preparing the text"]
-    assert found == pytest.approx(expected.stages, rel=1e-3)
+    assert found == pytest.approx(expected.stages, rel=1e-2)

@@ -127,7 +127,8 @@ def _text_lines(part: Part, config: PrepareConfig) -> Iterator[_Text]:
     if config.sentences_per_line or not config.keeps_documents:
         yield 0, None, (line for _, line in _decoded_lines(part, config))
         return
-    document, held = part.document, []
+    document = part.document
+    held: list[str] = []
     for number, line in _decoded_lines(part, config):
         if is_empty(line):
             yield document, None, held
