@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 project = "wordstill"
 version = release = wordstill.__version__
 author = copyright = "the wordstill authors"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon", "sphinx_copybutton"]
 # What tutorials write when they run is no page.
 exclude_patterns = ["_build", "**.ipynb_checkpoints", "tutorials/*/**"]
 html_theme = "furo"

@@ -23,6 +23,7 @@ FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 LETTER = 6.6
 """About how wide a letter is."""
 WIDE_LETTER = 8.0
+LABEL_ROUNDS = 4
 """How wide a letter is in a wide font."""
 LINE = 15.0
 """How high a label is."""
@@ -259,19 +260,23 @@ def group_map(
 
 
 def _labels(words: Sequence[str], placed: Sequence[tuple[float, float]]) -> list[str]:
-    """Labels to the right of their points or, where others are in the way, left, above or below."""
+    """Labels to the right of their points or, where others are in the way, on another side or at a corner."""
     edge = (-math.inf, -math.inf, 4.0, math.inf)
-    taken = [edge, *((x - 5, y - 5, x + 5, y + 5) for x, y in placed)]
-    texts = []
-    for word, (x, y) in zip(words, placed):
-        wide = len(word) * WIDE_LETTER
-        choices = ((x + 7, y + 4, 0.0), (x - 7, y + 4, 1.0), (x, y - 8, 0.5), (x, y + 16, 0.5))
-        boxes = [(left - part * wide, base - 10, left + (1 - part) * wide, base + 2) for left, base, part in choices]
-        free = [sum(_overlap(box, other) for other in taken) for box in boxes]
-        best = free.index(min(free))
-        taken.append(boxes[best])
-        texts.append(_text(boxes[best][0], boxes[best][3] - 2, word, halo=True))
-    return texts
+    fixed = [edge, *((x - 5, y - 5, x + 5, y + 5) for x, y in placed)]
+    choices = [_label_boxes(x, y, len(word) * WIDE_LETTER) for word, (x, y) in zip(words, placed)]
+    chosen = [boxes[0] for boxes in choices]
+    for _ in range(LABEL_ROUNDS):
+        for number, boxes in enumerate(choices):
+            taken = fixed + chosen[:number] + chosen[number + 1 :]
+            chosen[number] = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken))
+    return [_text(box[0], box[3] - 2, word, halo=True) for word, box in zip(words, chosen)]
+
+
+def _label_boxes(x: float, y: float, wide: float) -> list[tuple[float, ...]]:
+    """Where the label of a point may stand, the best place first: left, top, right and bottom of each."""
+    sides = ((x + 7, y + 4, 0.0), (x - 7, y + 4, 1.0), (x, y - 8, 0.5), (x, y + 16, 0.5))
+    corners = ((x + 4, y - 6, 0.0), (x - 4, y - 6, 1.0), (x + 4, y + 14, 0.0), (x - 4, y + 14, 1.0))
+    return [(at - part * wide, base - 10, at + (1 - part) * wide, base + 2) for at, base, part in sides + corners]
 
 
 def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
