@@ -48,15 +48,38 @@ def bars() -> Iterator[None]:
     BARS_ANYWHERE.reset(token)
 
 
-@pytest.fixture(scope="session")
-def tiny_teachers() -> ModuleType:
-    """The module that makes them, loaded only where it is wanted: it needs torch and transformers."""
-    spec = spec_from_file_location("tiny_teachers", Path(__file__).parent / "teacher" / "tiny_teachers.py")
+def _loaded(path: str) -> ModuleType:
+    """A module beside the tests, loaded only where it is wanted: those of models need torch and transformers."""
+    spec = spec_from_file_location(Path(path).stem, Path(__file__).parent / path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def tiny_teachers() -> ModuleType:
+    """Makes models and tokenizers of every kind."""
+    return _loaded("teacher/tiny_teachers.py")
+
+
+@pytest.fixture(scope="session")
+def tiny_models() -> ModuleType:
+    """Makes masked and translating models."""
+    return _loaded("meaning/tiny_models.py")
+
+
+@pytest.fixture(scope="session")
+def saved_masked_model(
+    tmp_path_factory: pytest.TempPathFactory, tiny_models: ModuleType, tiny_tokenizer: Callable[[str], Any]
+) -> Path:
+    """The folder of a saved masked language model of random weights; do not change it."""
+    folder = tmp_path_factory.mktemp("saved") / "masked"
+    tokenizer = tiny_models.with_mask(tiny_tokenizer("bert-uncased"))
+    tiny_models.masked_bert(tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +109,19 @@ def saved_teacher(
     tiny_model("bert-cased").save_pretrained(folder)
     tiny_tokenizer("bert-cased").save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def masking_teacher(tiny_model: Callable[[str], Any], tiny_tokenizer: Callable[[str], Any]) -> Teacher:
+    """A teacher whose tokenizer has a token for masked words; do not change it."""
+    from transformers import PreTrainedTokenizerFast
+
+    from wordstill.teacher import Teacher, TeacherConfig
+
+    plain = tiny_tokenizer("bert-uncased")
+    names = {name: getattr(plain, name) for name in ("pad_token", "unk_token", "cls_token", "sep_token")}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain.backend_tokenizer, mask_token="[UNK]", **names)
+    return Teacher(tiny_model("bert-uncased"), tokenizer, TeacherConfig("tiny", "cpu", "float32"))
 
 
 @pytest.fixture(scope="session")

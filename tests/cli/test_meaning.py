@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import shutil
 import sys
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,15 +29,10 @@ COMMANDS = ("pairs", "train", "encode", "similar", "table", "evaluate")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, tiny_tokenizer):
+def world(tmp_path_factory, saved_masked_model):
     """A masked model, static vectors, a file of paraphrases and a text."""
-    spec = spec_from_file_location("tiny_models", Path(__file__).parents[1] / "meaning" / "tiny_models.py")
-    tiny_models = module_from_spec(spec)
-    spec.loader.exec_module(tiny_models)
     folder = tmp_path_factory.mktemp("world")
-    tokenizer = tiny_models.with_mask(tiny_tokenizer("bert-uncased"))
-    tiny_models.masked_bert(tokenizer).save_pretrained(folder / "masked")
-    tokenizer.save_pretrained(folder / "masked")
+    shutil.copytree(saved_masked_model, folder / "masked")
     generator = np.random.default_rng(0)
     WordVectors(WORDS, generator.normal(size=(len(WORDS), 4)).astype(np.float32)).save(folder / "vectors")
     lines = [" ".join(generator.permutation(WORDS)[:8]) for _ in range(120)]

@@ -7,14 +7,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-import transformers
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.engine import Engine
 from wordstill.distillation.estimate import estimate
-from wordstill.teacher import Teacher, TeacherConfig
 
 CONFIG = DistillConfig(
     methods=("x2static:masked=2,subsample=0", "ase", "x2static:subsample=0"),
@@ -27,11 +25,8 @@ MASKED, ASE, PLAIN = "x2static-subsample-0.0-masked-2", "ase", "x2static-subsamp
 
 
 @pytest.fixture(scope="module")
-def teacher(tiny_model, tiny_tokenizer) -> Teacher:
-    backend = tiny_tokenizer("bert-uncased").backend_tokenizer
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="[UNK]", **names)
-    return Teacher(tiny_model("bert-uncased"), tokenizer, TeacherConfig("tiny", "cpu", "float32"))
+def teacher(masking_teacher):
+    return masking_teacher
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
 """The script that measures meanings: from a text through a file of targets to figures, with tiny models."""
 
 import json
+import shutil
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from wordstill.evaluation.score import Coverage
 from wordstill.evaluation.statistics import Interval
 from wordstill.vectors import WordVectors
 
-ROOT = Path(__file__).parents[2]
 WORDS = (
     "river", "house", "still", "old", "small", "knows", "nobody", "grey", "turned", "stands", "why", "words",
     "newspapers", "wrote", "about", "moved",
@@ -28,15 +26,10 @@ WORDS = (
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, tiny_tokenizer):
+def world(tmp_path_factory, saved_masked_model):
     """A masked model, static vectors and a text in a store."""
-    spec = spec_from_file_location("tiny_models", ROOT / "tests" / "meaning" / "tiny_models.py")
-    tiny_models = module_from_spec(spec)
-    spec.loader.exec_module(tiny_models)
     folder = tmp_path_factory.mktemp("world")
-    tokenizer = tiny_models.with_mask(tiny_tokenizer("bert-uncased"))
-    tiny_models.masked_bert(tokenizer).save_pretrained(folder / "masked")
-    tokenizer.save_pretrained(folder / "masked")
+    shutil.copytree(saved_masked_model, folder / "masked")
     generator = np.random.default_rng(0)
     WordVectors(WORDS, generator.normal(size=(len(WORDS), 4)).astype(np.float32)).save(folder / "vectors")
     lines = [" ".join(generator.permutation(WORDS)).capitalize() for _ in range(80)]

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 import torch
@@ -34,17 +30,6 @@ def toy_states():
         return torch.from_numpy(states + 0.01 * generator.normal(size=states.shape)).float()
 
     return make
-
-
-@pytest.fixture(scope="session")
-def tiny_models() -> ModuleType:
-    """Makes masked and translating models."""
-    spec = spec_from_file_location("tiny_models", Path(__file__).parent / "tiny_models.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-import transformers
 
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.errors import UsageError
 from wordstill.methods.x2static import sentence_contexts
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
+from wordstill.teacher import BatchConfig, TextBatches, subword_source
 from wordstill.teacher.batches import Masking
 
 PARAGRAPHS = (
@@ -23,11 +22,8 @@ PARAGRAPHS = (
 
 
 @pytest.fixture(scope="module")
-def teacher(tiny_model, tiny_tokenizer) -> Teacher:
-    backend = tiny_tokenizer("bert-uncased").backend_tokenizer
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="[UNK]", **names)
-    return Teacher(tiny_model("bert-uncased"), tokenizer, TeacherConfig("tiny", "cpu", "float32"))
+def teacher(masking_teacher):
+    return masking_teacher
 
 
 @pytest.fixture(scope="module")

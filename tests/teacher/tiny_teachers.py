@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -62,6 +65,26 @@ def _trained(backend: Tokenizer, trainer: Any) -> Tokenizer:
     return backend
 
 
+def _pieces(backend: Tokenizer, inside: str = "") -> dict[str, int]:
+    """Parts of the words of the lines and how often they occur: characters, short words, then what covers most text.
+
+    The trainers of WordPiece and Unigram break ties by chance, another way in every process.
+    """
+    counts: Counter[str] = Counter()
+    short = set()
+    for line in LINES:
+        for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(line)):
+            short |= {word} if len(word) <= 6 else set()
+            for start, end in itertools.combinations(range(len(word) + 1), 2):
+                counts[(inside if start else "") + word[start:end]] += 1
+
+    def rank(piece: str) -> tuple[bool, bool, int, str]:
+        length = len(piece.removeprefix(inside))
+        return length > 1, piece not in short, (1 - counts[piece]) * length, piece
+
+    return {piece: counts[piece] for piece in sorted(counts, key=rank)}
+
+
 def _around(backend: Tokenizer, template: str) -> processors.TemplateProcessing:
     names = [name for name in template.split() if name != "$A"]
     return processors.TemplateProcessing(
@@ -74,8 +97,9 @@ def _bert(lowercase: bool) -> tuple[Tokenizer, dict[str, str]]:
     backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=500, special_tokens=[*specials.values()], show_progress=False)
-    _trained(backend, trainer)
+    vocabulary = [*specials.values(), *_pieces(backend, "##")][:500]
+    backend.model = models.WordPiece({piece: number for number, piece in enumerate(vocabulary)}, unk_token="[UNK]")
+    backend.add_special_tokens([*specials.values()])
     backend.post_processor = _around(backend, "[CLS] $A [SEP]")
     return backend, specials
 
@@ -153,8 +177,12 @@ def _unigram(specials: list[str], normalizer: Any, pre_tokenizer: Any, template:
     backend = Tokenizer(models.Unigram())
     backend.normalizer = normalizer
     backend.pre_tokenizer = pre_tokenizer
-    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=specials, unk_token="<unk>", show_progress=False)
-    _trained(backend, trainer)
+    pieces = _pieces(backend)
+    total = sum(pieces.values())
+    scored = [(piece, math.log(count / total)) for piece, count in pieces.items()]
+    vocabulary = [*((name, 0.0) for name in specials), *scored][:400]
+    backend.model = models.Unigram(vocabulary, specials.index("<unk>"), False)
+    backend.add_special_tokens(specials)
     backend.post_processor = _around(backend, template)
     return backend
 
