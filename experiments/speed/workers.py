@@ -54,7 +54,7 @@ def _rate(corpus: Corpus, config: DistillConfig, shard_words: int, workers: int,
     plan = make_plan(teacher, corpus, config)
     todo = make_shards(plan, shard_words, text_only=True)[: shards * workers]
     folder.mkdir()
-    job = Job(corpus.path, config, teacher.choice.name, plan.recipe.to_json())
+    job = Job(str(corpus.path), config, teacher.choice.name, plan.recipe.to_json())
     pool = ProcessPool(job, workers, LocalFolder(folder), cores=workers)
     try:
         while len(pool.idle()) < workers:

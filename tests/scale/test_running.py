@@ -153,7 +153,7 @@ def test_what_cannot_be_read_in_shards_is_refused(folder, store, config, short_t
 
 
 def test_workers_of_another_version_or_model_are_refused_by_name(store, config):
-    job = Job(store, config, "float32", "{}", version="0.0")
+    job = Job(str(store), config, "float32", "{}", version="0.0")
     with pytest.raises(DataError, match=r"run was started with 0\.0"):
         ShardReader(job)
     teacher = Teacher.from_config(config.teacher)

@@ -11,6 +11,7 @@ import typer
 from wordstill.cli.analysis.synonym_export import SYNONYMS, SynonymOptions
 from wordstill.cli.options import Overwrite, ShowProgress, argument, flag, option, shows_bar
 from wordstill.cli.printing import disk_size, show_facts, show_next, time_text
+from wordstill.core.object_stores import shown
 
 if TYPE_CHECKING:
     from wordstill.formats.base import Format
@@ -91,7 +92,9 @@ def command(
 def _report(table: WordVectors, target: Path, writes: Format, seconds: float) -> None:
     from wordstill.vectors.sentences import has_sentence_lengths
 
-    facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}", "size": disk_size(target)}
+    facts = {"format": writes.name, "words": f"{len(table):,} x {table.dim}"}
+    if target.exists():
+        facts["size"] = disk_size(target)
     if lost := _lost(table, writes):
         facts["not kept"] = ", ".join(lost)
     weighted = has_sentence_lengths(table)
@@ -99,9 +102,9 @@ def _report(table: WordVectors, target: Path, writes: Format, seconds: float) ->
         facts["lengths"] = "kept, but not recorded as sentence weights: encode with --weighting mean"
     elif not weighted and writes.keeps_tokenizer:
         facts["lengths"] = "no sentence weights; for better means, first transform --chain sentence-weights"
-    typer.echo(f"Converted to {target} in {time_text(seconds)}.")
+    typer.echo(f"Converted to {shown(target)} in {time_text(seconds)}.")
     show_facts(facts)
-    show_next(("info", target))
+    show_next(("info", shown(target)))
 
 
 def _lost(table: WordVectors, writes: Format) -> list[str]:

@@ -35,8 +35,10 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Show what a file or folder contains and how it was made."""
+    from wordstill.core.object_stores import local_copy
     from wordstill.corpus import is_store
 
+    path = local_copy(path)
     if is_store(path):
         found = {path: _store_facts(path, verify=verify)}
     elif (meanings := _meaning_facts(path)) is not None:

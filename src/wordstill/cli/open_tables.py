@@ -14,6 +14,7 @@ import typer
 from wordstill.cli.failures import warn
 from wordstill.cli.options import option
 from wordstill.core.guard import ByUser
+from wordstill.core.object_stores import local_copy
 from wordstill.errors import UsageError, unknown_name
 from wordstill.vectors.oov import UnknownWord
 
@@ -47,6 +48,7 @@ def open_table(path: Path) -> WordVectors:
     from wordstill.corpus import is_store
     from wordstill.vectors import WordVectors
 
+    path = local_copy(path)
     inner = tables_inside(path)
     if inner:
         names = ", ".join(str(table) for table in inner)
@@ -66,7 +68,7 @@ def open_tables(paths: Sequence[Path]) -> dict[str, WordVectors]:
 
 def table_paths(paths: Sequence[Path]) -> list[Path]:
     """The path of each table that `open_tables` opens, in its order."""
-    return [table for path in paths for table in tables_inside(path) or [path]]
+    return [table for path in map(local_copy, paths) for table in tables_inside(path) or [path]]
 
 
 def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, WordVectors]:

@@ -11,6 +11,7 @@ import typer
 from wordstill.cli import options
 from wordstill.cli.options import option
 from wordstill.cli.printing import count_text, groups_text, show_facts, show_next, time_text
+from wordstill.core.object_stores import shown
 
 if TYPE_CHECKING:
     from wordstill.corpus import Corpus
@@ -51,7 +52,7 @@ def command(
 
 def _report(corpus: Corpus, out: Path, seconds: float) -> None:
     counts = corpus.meta["counts"]
-    typer.echo(f"Prepared {out} in {time_text(seconds)}.")
+    typer.echo(f"Prepared {shown(out)} in {time_text(seconds)}.")
     facts = {
         "paragraphs": f"{counts['paragraphs']:,}",
         "sentences": f"{counts['sentences']:,}",
@@ -69,4 +70,4 @@ def _report(corpus: Corpus, out: Path, seconds: float) -> None:
         if dropped := counts[f"dropped_by_{rule}"]:
             facts[f"dropped by {rule}"] = count_text(dropped, "paragraph")
     show_facts(facts)
-    show_next(("distill", out, "--out", "vectors"), ("info", out))
+    show_next(("distill", shown(out), "--out", "vectors"), ("info", shown(out)))

@@ -13,6 +13,7 @@ import typer
 
 from wordstill.cli.failures import warn
 from wordstill.core.guard import printable
+from wordstill.core.object_stores import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,7 @@ def show_result(
     """Print where the vectors are and what for, some neighbors, and the next commands."""
     from wordstill.formats.card import content_words
 
-    places = {label: out if len(tables) == 1 else out / label for label in tables}
+    places = {label: shown(out if len(tables) == 1 else out / label) for label in tables}
     typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
     show_facts(
         {
@@ -56,7 +57,7 @@ def show_result(
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place, example = places[label], samples[0] if samples else table.words[0]
     more = [("change", place)] if len(table.groups) > 1 else []
-    show_next(("similar", place, example), *more, ("evaluate", out), ("info", place))
+    show_next(("similar", place, example), *more, ("evaluate", shown(out)), ("info", place))
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wordstill.core.files import disk_errors, path_text, remove, replace_folder
+from wordstill.core.object_stores import Output, local_input
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
@@ -63,7 +64,7 @@ def prepare(
 
     Args:
         inputs: Files, folders, glob patterns, or ``-`` for the standard input.
-        out: Folder of the store.
+        out: Folder of the store, or its address in an object store.
         config: What the input is and what is kept of it; None takes the defaults.
         splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
             are sentences.
@@ -79,7 +80,8 @@ def prepare(
         DataError: Input is missing, broken or without any text that is kept; a stopped run had other
             settings; the disk is full.
     """
-    out = Path(out)
+    output = Output.at(out, overwrite=overwrite)
+    out = output.path
     refuse_output(out, overwrite=overwrite)
     _refuse_foreign(out)
     if (block_bytes is not None and block_bytes < 1) or (workers is not None and workers < 1):
@@ -104,7 +106,8 @@ def prepare(
         _check_text(sum(tallies, Tally()), sources, folder, config.share)
         store = _write_store(folder, tallies, segmenter, settings, sources, workers, config)
         replace_folder(store, out)
-    corpus = Corpus.open(out)
+        place = output.publish()
+    corpus = Corpus.open(place)
     warn_if_unspaced(corpus)
     return corpus
 
@@ -135,8 +138,8 @@ def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path) ->
 
 
 def as_list(inputs: Inputs) -> list[str | Path]:
-    """One input or several, as a list."""
-    return [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    """One input or several, as a list; prepared texts of object stores are copied here."""
+    return [local_input(place) for place in ([inputs] if isinstance(inputs, str | Path) else inputs)]
 
 
 def is_one_store(paths: Sequence[str | Path]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from wordstill.core.files import refuse_foreign
+from wordstill.core.object_stores import Output
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import (
     CHECKPOINT,
@@ -82,7 +83,7 @@ def distill(
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with
+        out: Folder or address for the result; None keeps it in memory. With one method it is the artifact itself, with
             several, or with snapshots, it has a folder for each table. Until it is complete, the work is in
             ``OUT.partial``, and a run that was stopped continues from there.
         methods: What to make, by default ``still``.
@@ -150,7 +151,8 @@ def distill(
         seed=seed,
         occurrences=OccurrenceConfig(occurrences) if isinstance(occurrences, int) else occurrences,
     )
-    target = None if out is None else Path(out)
+    output = None if out is None else Output.at(out, overwrite=overwrite)
+    target = None if output is None else output.path
     if target is not None:
         refuse_foreign(target, REPLACEABLE)
         restart = overwrite and not resume
@@ -165,12 +167,13 @@ def distill(
         )
         plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
         tables = plan.run(resume=True, progress=progress)
-        if target is not None:
+        if output is not None and target is not None:
             attention = {label: to_arrays(method.attention()) for label, method in plan.engine.methods.items()}
             write_artifacts(tables, target, attention, overwrite=work.overwrite)
+            result = output.publish()
             for label in tables if settings.snapshots else ():
                 # Those taken on the way were read from the folder of the work.
-                tables[label] = WordVectors.load(place_of(label, tables, target), ARTIFACT.name)
+                tables[label] = WordVectors.load(place_of(label, tables, result), ARTIFACT.name)
     return tables
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from wordstill.core.files import disk_errors, refuse_existing
 from wordstill.core.guard import reading
+from wordstill.core.object_stores import Output, local_copy
 from wordstill.core.plugins import Registry
 from wordstill.core.text_io import without_suffix
 from wordstill.errors import FormatError, UsageError, unknown_name
@@ -68,7 +69,7 @@ def read(
     """Read a table of vectors.
 
     Args:
-        path: A file or folder.
+        path: A file or folder, or its address in an object store.
         format: The name of a format, or None to recognize it by its content.
         repair: Leave out what is wrong and warn of it, instead of raising an error: words that come again,
             rows with NaN or infinity or another length, what is missing at the end, a header that lies.
@@ -76,7 +77,7 @@ def read(
         first: Stop after so many rows, in formats without counts that are read from start to end; others
             are read whole, since the most frequent words may stand anywhere.
     """
-    path = Path(path)
+    path = local_copy(os.fspath(path))
     options = ReadOptions(repair=repair, progress=progress, first=first)
     with reading(path, FormatError):
         chosen = by_name(format) if format is not None else recognize(path)
@@ -99,27 +100,29 @@ def write(
 
     Args:
         vectors: The table.
-        path: A file or folder to make; the file of a streamed format is compressed if its name ends in
-            .gz, .xz, .zst or .bz2.
+        path: A file or folder to make, or its address in an object store; the file of a streamed format is
+            compressed if its name ends in .gz, .xz, .zst or .bz2.
         format: The name of a format, or None to choose it by the suffix of ``path`` (none: our own folder).
         overwrite: Replace what is there.
         dtype: How numbers are written, a name of `DTYPES`; None keeps float32 and, where the format can,
             float16.
     """
-    path = Path(path)
-    chosen = check_target(path, format, overwrite=overwrite, dtype=dtype)
+    output = Output.at(os.fspath(path), overwrite=overwrite)
+    chosen = check_target(output.path, format, overwrite=overwrite, dtype=dtype)
     writer = _writer(chosen, dtype)
     vectors.check_finite()
     if dtype in FLOATS:
         vectors = as_type(vectors, FLOATS[dtype])
-    with disk_errors(path):
-        writer(vectors, path)
+    with disk_errors(output.path):
+        writer(vectors, output.path)
+    output.publish()
 
 
 def check_target(path: Path, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None) -> Format:
     """The format that `write` would use with these arguments, or the error that it would raise."""
     chosen = by_name(format) if format is not None else by_suffix(path)
     _writer(chosen, dtype)
+    path = Output.at(path, overwrite=overwrite).path
     refuse_existing(path, overwrite=overwrite)
     if path.is_dir() and not chosen.folder:
         raise UsageError(f"{path} is a folder, and {chosen.name} writes a file. Choose another output.")

@@ -18,7 +18,6 @@ from wordstill.scale.pools import Event, Pool
 from wordstill.scale.totals import Totals
 
 POLL_SECONDS = 0.2
-REFRESH_SECONDS = 2.0
 
 
 @dataclass(eq=False)
@@ -35,6 +34,8 @@ class Driver:
     totals: Totals | None = None
     claims: dict[int, Claim] = field(default_factory=dict)
     """What the workers of this process hold."""
+    _nothing_left: bool = False
+    """Whether all shards were held by somebody when this process looked for the last time."""
 
     def run(self, *, show_progress: bool = False) -> Totals | None:
         """Read until every shard is finished; the totals, or None if another process adds them up.
@@ -58,10 +59,11 @@ class Driver:
 
     def _loop(self, bar: Any, stop: threading.Event) -> None:
         renewed = refreshed = time.monotonic()
+        self.totals = self.open_totals()
         while not self._finished():
             if stop.is_set():
                 raise Interrupted("reading", 0, 0, "words")
-            if len(self.ledger.done) < len(self.shards):
+            if len(self.ledger.done) < len(self.shards) and not self._nothing_left:
                 self._assign()
             for event in self.pool.poll(POLL_SECONDS):
                 self._take(event, bar)
@@ -70,19 +72,23 @@ class Driver:
                 renewed = now
                 for claim in self.claims.values():
                     self.ledger.renew(claim)
-            if now - refreshed > REFRESH_SECONDS:
-                refreshed = now
+            if now - refreshed > self.ledger.folder.pause:
+                refreshed, self._nothing_left = now, False
                 self.ledger.refresh()
-                if self.totals is None and self.ledger.is_gone():
-                    return
+                if self.totals is None:
+                    if self.ledger.is_gone():
+                        return
+                    self.totals = self.open_totals()
 
     def _finished(self) -> bool:
-        if self.totals is None:
+        all_read = len(self.ledger.done) == len(self.shards)
+        if self.totals is None and all_read:
+            # The process that was adding up may have died.
             self.totals = self.open_totals()
-        if self.totals is not None:
-            self.totals.fold()
-            return self.totals.complete
-        return len(self.ledger.done) == len(self.shards)
+        if self.totals is None:
+            return all_read
+        self.totals.fold()
+        return self.totals.complete
 
     def _assign(self) -> None:
         idle = self.pool.idle()
@@ -100,6 +106,7 @@ class Driver:
                 worker = idle.pop(0)
                 self.claims[worker] = claim
                 self.pool.start(worker, shard, claim)
+        self._nothing_left = True
 
     def _take(self, event: Event, bar: Any) -> None:
         bar.update(event.words)
@@ -110,6 +117,7 @@ class Driver:
             self.ledger.commit(self.claims.pop(event.worker), event.part)
         elif event.failed is not None:
             self.ledger.fail(self.claims.pop(event.worker), event.failed)
+            self._nothing_left = False
 
     def _refuse_bad(self, shard: Shard, failures: list[str]) -> None:
         if len(failures) < MOST_FAILURES:

@@ -16,6 +16,9 @@ import json
 import os
 import secrets
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,8 @@ from wordstill.scale.shared_folder import SharedFolder
 LEASE_SECONDS = 120.0
 RENEW_SECONDS = 20.0
 MOST_FAILURES = 3
+ADDING_UP = -1
+"""Held like a shard by the process that adds up, where there is no lock."""
 PLAN, HELD, FAILED, DONE, PARTS = "plan.json", "held", "failed", "done", "parts"
 
 
@@ -117,13 +122,36 @@ class Ledger:
         self.refresh()
         return None
 
+    @contextmanager
+    def adding_up(self) -> Iterator[bool]:
+        """Hold the right to add up, as others hold shards; False in the block if another process has it."""
+        claim = self.claim(ADDING_UP, self.held())
+        if claim is None:
+            yield False
+            return
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(RENEW_SECONDS):
+                with suppress(DataError):
+                    self.renew(claim)
+
+        threading.Thread(target=renew, daemon=True).start()
+        try:
+            yield True
+        finally:
+            ended.set()
+            self.folder.remove(f"{HELD}/{claim.name}")
+
     def renew(self, claim: Claim) -> None:
         """Show that the holder lives."""
         self.folder.touch(f"{HELD}/{claim.name}")
 
     def commit(self, claim: Claim, part: str) -> bool:
         """Let a part count, unless another one of the same shard does already; then it is removed."""
-        counts = self._finish(claim.shard, {"part": part, "by": self.me})
+        self._finish(claim.shard, {"part": part, "by": self.me})
+        # An object store may have made the record and yet said that it was there: what it says counts.
+        counts = self.done.get(claim.shard) == part
         if not counts:
             self.folder.remove(part)
         self.folder.remove(f"{HELD}/{claim.name}")
@@ -184,10 +212,9 @@ class Ledger:
         record = json.dumps({"by": self.me, "reason": reason}).encode()
         self.folder.create(f"{FAILED}/{shard}.{secrets.token_hex(8)}", record)
 
-    def _finish(self, shard: int, record: dict[str, Any]) -> bool:
-        first = self.folder.create(f"{DONE}/{shard}", json.dumps(record).encode())
+    def _finish(self, shard: int, record: dict[str, Any]) -> None:
+        self.folder.create(f"{DONE}/{shard}", json.dumps(record).encode())
         self.refresh()
-        return first
 
     def _given_up(self, claim: Claim) -> bool:
         age = self.folder.age(f"{HELD}/{claim.name}")

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from wordstill import __version__
-from wordstill.core.files import disk_errors, refuse_foreign, remove
+from wordstill.core.files import disk_errors, refuse_foreign
+from wordstill.core.object_stores import Output, address_of, is_made
 from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, working_folder
 from wordstill.core.settings import Config, Range
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
@@ -25,7 +26,7 @@ from wordstill.scale.ledger import Ledger
 from wordstill.scale.partition import Shard, make_shards, shard_records, with_shard_words
 from wordstill.scale.pools import InlinePool, Pool, ProcessPool, refuse_too_many, usable_cores
 from wordstill.scale.shard_reader import Job, ShardReader
-from wordstill.scale.shared_folder import LocalFolder
+from wordstill.scale.shared_folder import LocalFolder, ObjectFolder, SharedFolder
 from wordstill.scale.totals import Totals
 from wordstill.vectors import WordVectors
 
@@ -72,7 +73,8 @@ def distill_in_shards(
 
     Args:
         inputs: As for `distill`.
-        out: Folder for the result; the work is in ``OUT.partial``, and a run that was stopped continues from there.
+        out: Folder or address for the result; the work is in ``OUT.partial``, and a run that was stopped continues
+            from there.
         config: All settings of the run.
         scale: Who does the work.
         overwrite: Replace an existing result, and throw away a stopped run.
@@ -86,40 +88,39 @@ def distill_in_shards(
         UsageError: As for `distill`, or a method learns step by step.
         DataError: As for `distill`, or a shard failed three times.
     """
-    target = Path(out)
     refuse_learners(config)
     if scale.workers is not None and scale.ray is None:
         refuse_too_many(scale.workers, usable_cores())
     config = replace(with_shard_words(config, scale.shard_words), folds=0)
-    refuse_foreign(target, REPLACEABLE)
     if scale.join:
-        if target.exists() and not overwrite:
-            return None
         _refuse_joining(inputs, overwrite)
-    place = _joined if scale.join else _alone
-    # The lock of those who join is held until the folder is gone: only one of them adds up.
-    with ExitStack() as locks, place(target, overwrite, resume) as work:
+        if is_made(out):
+            return None
+    place = _joined(out) if scale.join else _alone(out, overwrite, resume)
+    # The right of those who join to add up is held until the folder is gone: only one of them has it.
+    with ExitStack() as locks, place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         if corpus.groups is not None:
             warnings.warn("Groups of the text are not kept apart in a run in shards.", stacklevel=2)
         plan = make_plan(teacher, corpus, config)
-        totals = run_shards(plan, config, scale, work.path, locks, progress=progress)
+        totals = run_shards(plan, config, scale, work.path, locks, folder, _address(inputs), progress=progress)
         if totals is None:
             return None
         left_out = totals.ledger.left_out()
         kept = _sums_of(plan, totals, left_out) if scale.keep_sums else {}
-        with TemporaryDirectory(dir=work.path) as folder:
+        with TemporaryDirectory(dir=work.path) as spare:
             for label, sums in kept.items():
-                sums.write(Path(folder) / label)
+                sums.write(Path(spare) / label)
             tables = _finished(plan, totals, left_out)
 
             def beside(label: str, place: Path) -> None:
                 if label in kept:
-                    (Path(folder) / label).rename(place / SUMS)
+                    (Path(spare) / label).rename(place / SUMS)
 
-            write_artifacts(tables, target, overwrite=work.overwrite, beside=beside)
+            write_artifacts(tables, output.path, overwrite=work.overwrite, beside=beside)
+            output.publish()
         if scale.join:
-            remove(work.path)
+            folder.remove_all()
         return tables
 
 
@@ -129,28 +130,39 @@ def run_shards(
     scale: ScaleConfig,
     work: Path,
     locks: ExitStack,
+    folder: SharedFolder | None = None,
+    store: str | None = None,
     *,
     text_only: bool = False,
     progress: bool = False,
 ) -> Totals | None:
-    """Read all shards of a run, or those of running text only; None if another process adds them up."""
+    """Read all shards of a run, or those of running text only; None if another process adds them up.
+
+    Args:
+        plan: The run.
+        config: Its settings.
+        scale: Who does the work.
+        work: Folder of this process.
+        locks: Where the right to add up is kept.
+        folder: Where the ledger is; None takes one in ``work``.
+        store: Address of the prepared text, if workers of other machines find it there.
+        text_only: Leave out isolated words.
+        progress: Show a progress bar.
+    """
     shards = make_shards(plan, scale.shard_words, text_only=text_only)
-    ledger = Ledger(LocalFolder(work / LEDGER))
-    (work / LEDGER).mkdir(exist_ok=True)
+    ledger = Ledger(folder or LocalFolder(work / LEDGER))
     ledger.open_plan(_description(plan, shards))
 
     def open_totals() -> Totals | None:
         if scale.join:
-            try:
-                locks.enter_context(locked(work, work))
-            except (UsageError, DataError):
-                # Another process adds up, or has done so and removed the folder.
+            local = isinstance(ledger.folder, LocalFolder)
+            if not locks.enter_context(_locked(work) if local else ledger.adding_up()):
                 return None
         return Totals(plan, shards, ledger, work)
 
     if not scale.join:
         ledger.forget_attempts()
-    pool = _pool(plan, config, scale, ledger)
+    pool = _pool(plan, config, scale, ledger, store or str(plan.corpus.path.resolve()))
     driver = Driver(plan, shards, ledger, pool, open_totals, skip_bad=scale.skip_bad)
     try:
         return driver.run(show_progress=progress)
@@ -183,9 +195,16 @@ def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
         raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
 
 
-def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger) -> Pool:
+def _address(inputs: Inputs) -> str | None:
+    """The address of a prepared text; None if it is on this machine, or prepared here."""
+    (only, *more) = [inputs] if isinstance(inputs, str | Path) else inputs
+    address = None if more else address_of(only)
+    return address if address is not None and is_made(address) else None
+
+
+def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger, store: str) -> Pool:
     teacher = plan.engine.teacher
-    job = Job(plan.corpus.path.resolve(), config, teacher.choice.name, plan.recipe.to_json())
+    job = Job(store, config, teacher.choice.name, plan.recipe.to_json())
     if scale.ray is not None:
         from wordstill.scale.cluster import ClusterPool
 
@@ -218,18 +237,46 @@ def _finished(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, Word
     return tables
 
 
-@contextmanager
-def _alone(target: Path, overwrite: bool, resume: bool) -> Iterator[WorkingFolder]:
-    restart = overwrite and not resume
-    with working_folder(target, COMMAND, overwrite=overwrite, restart=restart, worth=f"{LEDGER}/done/*") as work:
-        yield work
+Place = tuple[Output, WorkingFolder, SharedFolder]
+"""Where the result goes, where this process works, and where the ledger is."""
 
 
 @contextmanager
-def _joined(target: Path, overwrite: bool, resume: bool) -> Iterator[WorkingFolder]:
-    """The working folder of a run that several processes share; whoever adds up removes it."""
-    folder = target.with_name(f"{target.name}.partial")
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    keep_record(folder / SETTINGS, {"command": COMMAND})
-    yield WorkingFolder(folder, overwrite)
+def _alone(out: str | Path, overwrite: bool, resume: bool) -> Iterator[Place]:
+    output, restart = Output.at(out, overwrite=overwrite), overwrite and not resume
+    refuse_foreign(output.path, REPLACEABLE)
+    done = f"{LEDGER}/done/*"
+    with working_folder(output.path, COMMAND, overwrite=overwrite, restart=restart, worth=done) as work:
+        yield output, work, LocalFolder(work.path / LEDGER)
+
+
+@contextmanager
+def _joined(out: str | Path) -> Iterator[Place]:
+    """The places of a run that several processes share; whoever adds up removes its ledger."""
+    address = address_of(out)
+    if address is not None:
+        folder = ObjectFolder(f"{address.rstrip('/')}.partial/{LEDGER}")
+        folder.refuse_unable()
+        with TemporaryDirectory(prefix="wordstill-") as own:
+            name = address.rstrip("/").rpartition("/")[2]
+            yield Output(Path(own) / "result" / name, address), WorkingFolder(Path(own), overwrite=False), folder
+        return
+    target = Path(out)
+    refuse_foreign(target, REPLACEABLE)
+    shared = target.with_name(f"{target.name}.partial")
+    with disk_errors(shared):
+        shared.mkdir(parents=True, exist_ok=True)
+    keep_record(shared / SETTINGS, {"command": COMMAND})
+    yield Output(target), WorkingFolder(shared, overwrite=False), LocalFolder(shared / LEDGER)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold a folder; False in the block if another process does, or has removed it."""
+    with ExitStack() as lock:
+        try:
+            lock.enter_context(locked(folder, folder))
+            held = True
+        except (UsageError, DataError):
+            held = False
+        yield held

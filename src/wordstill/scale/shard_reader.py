@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from wordstill import __version__
+from wordstill.core.object_stores import local_copy
 from wordstill.core.resume import differences
 from wordstill.corpus import Corpus
 from wordstill.distillation import DistillConfig
@@ -30,7 +30,8 @@ Report = Callable[[int], None]
 class Job:
     """All that a worker must know of a run, fit for sending."""
 
-    store: Path
+    store: str
+    """Path or address of the prepared text; one at an address is copied into the cache of the worker's machine."""
     config: DistillConfig
     precision: str
     """What the teacher was found to run best in, where that was left to a trial."""
@@ -65,7 +66,7 @@ class ShardReader:
             )
         if cores is not None:
             torch.set_num_threads(max(1, min(cores, MOST_READERS)))
-        corpus = Corpus.open(job.store)
+        corpus = Corpus.open(local_copy(job.store))
         teacher = Teacher.from_config(job.config.teacher, job.precision)
         self.plan = make_plan(teacher, corpus, job.config)
         refuse_other_recipe(job.recipe, self.plan)

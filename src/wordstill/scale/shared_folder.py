@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from wordstill.core.files import disk_errors, remove
+from wordstill.core.object_stores import download, open_store, send, store_errors
+from wordstill.errors import UsageError
 
 CLOCK = "clock"
 
 
 class SharedFolder(ABC):
-    """Files by name, such as ``done/42``, that several processes create, read and remove at the same time."""
+    """Files by name, such as ``done/42``, that several processes create, read and remove at the same time.
+
+    Attributes:
+        pause: Seconds between two looks at what others have done.
+    """
+
+    pause: float = 2.0
 
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:
@@ -40,6 +49,10 @@ class SharedFolder(ABC):
     @abstractmethod
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
+
+    @abstractmethod
+    def remove_all(self) -> None:
+        """Delete everything, when the run is finished."""
 
     @abstractmethod
     def store(self, name: str, write: Callable[[Path], None]) -> None:
@@ -111,6 +124,11 @@ class LocalFolder(SharedFolder):
         with disk_errors(self.path / name):
             remove(self.path / name)
 
+    def remove_all(self) -> None:
+        """Delete the working folder that it is a part of."""
+        with disk_errors(self.path.parent):
+            remove(self.path.parent)
+
     def store(self, name: str, write: Callable[[Path], None]) -> None:
         """Write it in its place."""
         write(self.path / name)
@@ -118,3 +136,105 @@ class LocalFolder(SharedFolder):
     def fetch(self, name: str, cache: Path) -> Path:
         """The file itself."""
         return self.path / name
+
+
+class ObjectFolder(SharedFolder):
+    """A folder of an object store that can refuse to write an object twice, such as S3 and Google Cloud Storage.
+
+    Args:
+        address: Of the folder, such as ``s3://bucket/vectors.partial/shards``.
+    """
+
+    pause = 10.0
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._store, self._path = open_store(address)
+
+    def __str__(self) -> str:
+        return self.address
+
+    def refuse_unable(self) -> None:
+        """Refuse a store that would let two processes take the same shard.
+
+        Raises:
+            UsageError: It writes an object over another one when asked not to.
+        """
+        name = f"trial-{secrets.token_hex(8)}"
+        try:
+            once = self.create(name, b"1") and not self.create(name, b"2")
+        except (NotImplementedError, TypeError, ValueError):
+            once = False
+        finally:
+            self.remove(name)
+        if not once:
+            raise UsageError(
+                f"--join needs a store that can refuse to write an object twice, and that of {self.address} cannot. "
+                "Use a shared folder, s3:// or gs://, or --workers, which uploads the result at the end."
+            )
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Ask the store to write only if there is no such object."""
+        with store_errors(self.address, "written"):
+            try:
+                self._store.pipe_file(f"{self._path}/{name}", data, mode="create")
+            except FileExistsError:
+                return False
+        return True
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes."""
+        with store_errors(self.address, "read"), suppress(FileNotFoundError):
+            return bytes(self._store.cat_file(f"{self._path}/{name}"))
+        return None
+
+    def names(self, folder: str) -> list[str]:
+        """An object is there as a whole or not at all."""
+        with store_errors(self.address, "read"), suppress(FileNotFoundError):
+            self._store.invalidate_cache()
+            found = self._store.ls(f"{self._path}/{folder}", detail=False)
+            return sorted(f"{folder}/{name.rpartition('/')[2]}" for name in found)
+        return []
+
+    def touch(self, name: str) -> None:
+        """Write it once more."""
+        if (data := self.read(name)) is not None:
+            with store_errors(self.address, "written"):
+                self._store.pipe_file(f"{self._path}/{name}", data)
+
+    def age(self, name: str) -> float | None:
+        """By the clock of the store."""
+        with store_errors(self.address, "read"), suppress(FileNotFoundError):
+            self._store.pipe_file(f"{self._path}/{CLOCK}", b"")
+            self._store.invalidate_cache()
+            now, then = (self._store.modified(f"{self._path}/{each}") for each in (CLOCK, name))
+            return float((now - then).total_seconds())
+        return None
+
+    def remove(self, name: str) -> None:
+        """Delete."""
+        with store_errors(self.address, "written"), suppress(FileNotFoundError):
+            self._store.rm_file(f"{self._path}/{name}")
+
+    def remove_all(self) -> None:
+        """Delete the folder."""
+        with store_errors(self.address, "written"), suppress(FileNotFoundError):
+            self._store.invalidate_cache()
+            self._store.rm(self._path, recursive=True)
+
+    def store(self, name: str, write: Callable[[Path], None]) -> None:
+        """Write it to a temporary file and upload that."""
+        with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
+            local = Path(folder) / "part"
+            write(local)
+            send(self._store, local, f"{self._path}/{name}", self.address)
+
+    def fetch(self, name: str, cache: Path) -> Path:
+        """Download it, unless that was done."""
+        local = cache / name
+        if not local.exists():
+            with store_errors(self.address, "read"):
+                self._store.invalidate_cache()
+                size = self._store.info(f"{self._path}/{name}")["size"]
+            download(self._store, f"{self._path}/{name}", local, size, None, self.address)
+        return local

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
+from wordstill.core.object_stores import fetch, is_address
 from wordstill.corpus import prepare
-from wordstill.corpus.sources import fetch, is_address
 from wordstill.errors import DataError
 
 fsspec = pytest.importorskip("fsspec")
