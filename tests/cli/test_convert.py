@@ -145,6 +145,7 @@ BAD = {
 @pytest.mark.parametrize(("arguments", "code", "message"), BAD.values(), ids=BAD)
 def test_bad_input_leaves_nothing(cli, here, arguments, code, message):
     (here / "taken").mkdir()
+    (here / "taken" / "notes.txt").write_text("mine")
     (here / "empty").write_text("")
     (here / "words.txt").write_text("kings\nqueens\n")
     before = sorted(here.iterdir())
