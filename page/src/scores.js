@@ -1,8 +1,10 @@
 // The evaluation: a row of bars with intervals for each set, the papers' rows, and the pairs that went wrong.
 
-import { $, csv, download, fill, h, number, problem } from "./dom.js";
+import { $, csv, download, fill, h, link, number, problem } from "./dom.js";
+import { get } from "./state.js";
 
 const COLORS = ["var(--accent)", "#2f7fb8", "#3f8f4f", "#8a5fb0", "#c23f5e", "#1d9a93"];
+const METRICS = { spearman: "Spearman", pearson: "Pearson", accuracy: "accuracy" };
 
 export class ScoresView {
   constructor(api, contents) {
@@ -10,9 +12,9 @@ export class ScoresView {
     this.contents = contents;
   }
 
-  async show() {
+  async show({ table }) {
     const box = $("#scores");
-    if (this.shown) return;
+    if (this.shown === table) return;
     let found;
     try {
       found = await this.api.ask("scores");
@@ -20,7 +22,7 @@ export class ScoresView {
       fill(box, problem(error));
       return;
     }
-    this.shown = true;
+    this.shown = table;
     if (!found.evaluation) {
       fill(box, h("div", { class: "empty" }, h("h1", {}, "Scores"), h("p", {}, found.note)));
       return;
@@ -44,7 +46,7 @@ export class ScoresView {
     return h(
       "article",
       { class: "card set" },
-      h("h2", {}, titles[set], h("small", {}, first?.metric ?? "")),
+      h("h2", {}, titles[set], h("small", {}, METRICS[first?.metric] ?? first?.metric ?? "")),
       own.map(([name, score], place) => (score ? bar(name, score, COLORS[place % COLORS.length]) : null)),
       papers.length ? paperBar(papers[0], set) : null,
       first ? h("p", { class: "quiet" }, `${number(first.coverage[0] ?? first.coverage.used)} of ${number(first.coverage[1] ?? first.coverage.total)} items covered`) : null,
@@ -55,10 +57,10 @@ export class ScoresView {
 
   async errors(dataset, names, box) {
     const loaded = this.contents.tables.map((table) => table.name);
-    const table = names.find((name) => loaded.includes(name)) ?? loaded[0];
+    const table = names.includes(get().table) ? get().table : (names.find((name) => loaded.includes(name)) ?? loaded[0]);
     try {
       const { pairs, note } = await this.api.ask("errors", { dataset, table, limit: 12 });
-      fill(box, note ? h("p", { class: "quiet" }, note) : [h("p", { class: "quiet" }, `In ${table}: people and cosines rank these pairs most differently.`), h("table", {}, h("thead", {}, h("tr", {}, ["pair", "people", "cosine", "ranked"].map((text) => h("th", {}, text)))), h("tbody", {}, pairs.map((pair) => h("tr", {}, h("td", {}, `${pair.first} · ${pair.second}`), h("td", { class: "figure" }, pair.human.toFixed(1)), h("td", { class: "figure" }, pair.cosine.toFixed(2)), h("td", {}, pair.error > 0 ? "too near" : "too far")))))]);
+      fill(box, note ? h("p", { class: "quiet" }, note) : [h("p", { class: "quiet" }, `In ${table}: people and cosines rank these pairs most differently.`), h("table", {}, h("thead", {}, h("tr", {}, ["pair", "people", "cosine", "ranked"].map((text) => h("th", {}, text)))), h("tbody", {}, pairs.map((pair) => h("tr", {}, h("td", {}, link({ view: "word", word: pair.first, other: pair.second, table }, { class: "word" }, `${pair.first} · ${pair.second}`)), h("td", { class: "figure" }, pair.human.toFixed(1)), h("td", { class: "figure" }, pair.cosine.toFixed(2)), h("td", {}, pair.error > 0 ? "too near" : "too far")))))]);
     } catch (error) {
       fill(box, problem(error));
     }

@@ -35,8 +35,8 @@ export class WordView {
       h(
         "header",
         { class: "title" },
-        h("h1", { class: "headword" }, own.word),
-        h("p", { class: "quiet" }, [own.count === null ? "" : `${number(own.count)} times in the text · `, `row ${number(own.rank)}`].join("")),
+        h("h1", { class: own.word.length > 40 ? "headword long" : "headword" }, own.word),
+        h("p", { class: "quiet" }, [own.count === null ? "" : `${number(own.count)} times in the text · `, `row ${number(own.rank)} of ${number(this.contents.tables.find(({ name }) => name === own.table).words)}`].join("")),
         link({ view: "map", at: "" }, { class: "button" }, "Show on the map"),
       ),
       h("div", { class: Object.keys(report.tables).length > 1 ? "columns several" : "columns" }, this.tables(report, other), h("div", { class: "stack" }, this.sentenceBox(), h("div", { id: "senses-box" }), h("div", { id: "groups-box" }))),

@@ -50,7 +50,7 @@ export function coloring(kind, points, { dark, lists, cluster }) {
       const own = points.clusters[point];
       indices[point] = cluster === null || cluster === own ? 1 + (own % colors.length) : MUTED;
     }
-    return { indices, palette: [muted(dark), ...colors], legend: points.clusterNames.map((text, own) => ({ color: colors[own % colors.length], text, cluster: own, off: cluster !== null && cluster !== own })) };
+    return { indices, palette: [muted(dark), ...colors], legend: points.clusterNames.map((text, own) => ({ color: colors[own % colors.length], text, cluster: own, off: cluster !== null && cluster !== own })).filter(({ text }) => text) };
   }
   indices.fill(1);
   return { indices, palette: [muted(dark), dark ? "#8fa3b5" : "#5d7385"], legend: [] };

@@ -2,6 +2,9 @@
 
 const CELL = 6;
 const EXAMINED = 30000;
+const LONGEST = 28;
+
+const short = (word) => (word.length > LONGEST ? `${[...word].slice(0, LONGEST - 1).join("")}…` : word);
 
 export class Labels {
   constructor(canvas) {
@@ -70,7 +73,7 @@ export class Labels {
       const down = camera.screenY(y[point]);
       if (across < 0 || down < 10 || across > this.width || down > this.height) continue;
       examined++;
-      const word = words[point];
+      const word = short(words[point]);
       const width = this.measured(word, font) + 14;
       if (!this.take(across - width / 2, down - 22, width, 24)) continue;
       context.strokeText(word, across, down - 6);
@@ -80,7 +83,8 @@ export class Labels {
     return drawn;
   }
 
-  one(word, across, down, { font, color, halo, force = true }) {
+  one(text, across, down, { font, color, halo, force = true }) {
+    const word = short(text);
     const width = this.measured(word, font) + 8;
     if (!this.take(across - width / 2, down - 24, width, 20, force) && !force) return false;
     const { context } = this;

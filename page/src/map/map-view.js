@@ -190,7 +190,7 @@ export class MapView {
       panel,
       this.closer(() => go({ word: "" })),
       h("h2", { class: "headword" }, found.word),
-      h("p", { class: "quiet" }, [found.count !== null ? `${number(found.count)} times in the text · ` : "", `row ${number(found.rank)}`].join("")),
+      h("p", { class: "quiet" }, [found.count !== null ? `${number(found.count)} times in the text · ` : "", `row ${number(found.rank)} of ${number(this.contents.tables.find(({ name }) => name === found.table).words)}`].join("")),
       off,
       h("h3", {}, "Nearest words"),
       neighborList(found.neighbors, {
@@ -281,7 +281,7 @@ export class MapView {
       fill(
         box,
         legend.map(({ color, text, cluster, off }) =>
-          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), h("span", {}, text))),
+          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), h("bdi", {}, text))),
         ),
         !legend.length && get().color === "cluster" ? h("li", { class: "quiet" }, "Clusters appear once they are computed.") : null,
       );

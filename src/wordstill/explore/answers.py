@@ -34,7 +34,7 @@ DRAWS = 100
 TYPICAL = 2.0
 """How many times as often as the rest of the text a group must use a word that is typical of it."""
 
-EXAMPLES, EXAMPLE_LETTERS = 6, 5
+EXAMPLES, EXAMPLE_LETTERS = 6, range(5, 16)
 FREQUENT, MIDDLING = 0.02, 0.12
 """Examples are less frequent than the first part of the words, and at least as frequent as the second."""
 
@@ -211,7 +211,7 @@ def _examples(table: LoadedTable) -> list[str]:
     rows = table.frequent
     first, last = int(FREQUENT * len(rows)), int(MIDDLING * len(rows)) + EXAMPLES
     words = [table.vectors.words[row] for row in rows[first:last].tolist()]
-    telling = [word for word in words if word.isalpha() and len(word) >= EXAMPLE_LETTERS]
+    telling = [word for word in words if word.isalpha() and len(word) in EXAMPLE_LETTERS]
     return telling[:: max(1, len(telling) // EXAMPLES)][:EXAMPLES]
 
 
