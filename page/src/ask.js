@@ -154,13 +154,13 @@ export class AskView {
     const list = (some) => joined(some.map((word) => wordLink(word)));
     const doubtful = words.filter(({ rate }) => rate !== null && rate >= 0.05).length;
     return [
-      h("p", { class: "sentence" }, words.length ? ["Most different: ", h("strong", {}, wordLink(words[0].word))] : "No word is frequent enough in both groups.", " ", h("span", { class: "quiet" }, `${number(compared)} words compared; the line is what the distance could be in other texts of this size`)),
+      h("p", { class: "sentence" }, words.length ? ["Most different: ", h("strong", {}, wordLink(words[0].word))] : "No word is frequent enough in both groups.", " ", h("span", { class: "quiet" }, `${number(compared)} words compared; the bar is how much farther apart two uses are if they are of different groups, the line what it could be in other texts of this size`)),
       words.length
         ? h(
             "table",
             { class: "changed" },
-            h("thead", {}, h("tr", {}, ["word", "distance", `nearest only in ${before}`, `nearest only in ${after}`].map((text) => h("th", { scope: "col" }, text)))),
-            h("tbody", {}, words.map((one) => h("tr", { class: one.rate === null || one.rate < 0.05 ? "" : "doubtful" }, h("td", {}, wordLink(one.word)), h("td", { title: `${one.low.toFixed(2)} to ${one.high.toFixed(2)}; ${one.counts.map(number).join(" and ")} occurrences${one.rate === null ? "" : `; false discovery rate ${one.rate.toFixed(3)}`}` }, h("span", { class: "reach" }, h("i", { style: { width: at(one.distance) } }), h("b", { style: { left: at(one.low), right: `calc(100% - ${at(one.high)})` } })), h("small", {}, one.distance.toFixed(2))), h("td", { "data-group": before }, list(only(one.before, one.after))), h("td", { "data-group": after }, list(only(one.after, one.before)))))),
+            h("thead", {}, h("tr", {}, ["word", "difference", `nearest only in ${before}`, `nearest only in ${after}`].map((text) => h("th", { scope: "col" }, text)))),
+            h("tbody", {}, words.map((one) => h("tr", { class: one.rate === null || one.rate < 0.05 ? "" : "doubtful" }, h("td", {}, wordLink(one.word)), h("td", { title: `${one.low.toFixed(2)} to ${one.high.toFixed(2)}; ${one.counts.map(number).join(" and ")} occurrences${one.rate === null ? "" : `; false discovery rate ${one.rate.toFixed(3)}`}` }, h("span", { class: "reach" }, h("i", { style: { width: at(one.difference) } }), h("b", { style: { left: at(one.low), right: `calc(100% - ${at(one.high)})` } })), h("small", {}, one.difference.toFixed(2))), h("td", { "data-group": before }, list(only(one.before, one.after))), h("td", { "data-group": after }, list(only(one.after, one.before)))))),
           )
         : null,
       h("p", { class: "quiet" }, note ? `${note[0].toUpperCase()}${note.slice(1)}.` : doubtful ? "Pale words could be chance: their false discovery rate is 5 % or more." : null),

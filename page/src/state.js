@@ -36,7 +36,11 @@ export function go(change) {
 
 // A detail, such as where the camera stands: no step of its own.
 export function note(change) {
-  history.replaceState(null, "", address(change));
+  try {
+    history.replaceState(null, "", address(change));
+  } catch {
+    // A page inside a notebook's output has no address of its own.
+  }
   current = { ...current, ...change };
 }
 
@@ -44,4 +48,12 @@ window.addEventListener("hashchange", () => {
   const before = current;
   current = read();
   listeners.forEach((listener) => listener(current, before));
+});
+
+// There a link would lead away, as it is relative to the notebook's address.
+document.addEventListener("click", (event) => {
+  const target = event.target.closest?.('a[href^="#/"]');
+  if (!target || location.protocol !== "about:") return;
+  event.preventDefault();
+  location.hash = target.getAttribute("href");
 });

@@ -2,9 +2,9 @@
 
 function render({ model, el }) {
   const frame = document.createElement("iframe");
-  // The address holds the page itself, so it has an origin of its own and can reach nothing of the notebook.
+  // An origin of its own: it can reach nothing of the notebook.
   frame.sandbox = "allow-scripts allow-downloads";
-  Object.assign(frame, { title: "wordstill", width: "100%", height: model.get("height"), src: model.get("page") });
+  Object.assign(frame, { title: "wordstill", width: "100%", height: model.get("height"), srcdoc: model.get("page") });
   Object.assign(frame.style, { border: "1px solid #ccc", borderRadius: "8px" });
   const choose = () => frame.contentWindow?.postMessage({ wordstill: { word: model.get("word") } }, "*");
   const hear = ({ source, data }) => {

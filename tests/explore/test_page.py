@@ -10,8 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from wordstill import WordVectors
 from wordstill.explore.offline import write_page
 
 pytest.importorskip("uvicorn")
@@ -311,8 +313,13 @@ def test_phones_need_no_sideways_scrolling(browser, address):
     tab.close()
 
 
-def test_the_page_works_in_the_frame_of_a_notebook(browser, tables, tmp_path):
-    (tmp_path / "notebook.html").write_text(f"<!doctype html><p>cell</p>{tables['first'].explore()._repr_html_()}")
+def test_the_page_works_in_the_frame_of_a_notebook(browser, tmp_path):
+    # A page of more than two million characters, which browsers refuse as an address.
+    words = ["river", *(f"word{number}" for number in range(8000))]
+    table = WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 200)).astype(np.float32))
+    shown = table.explore()._repr_html_()
+    assert len(shown) > 2**21
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><p>cell</p>{shown}")
     tab = Tab(browser, offline=True)
     tab.page.goto((tmp_path / "notebook.html").as_uri())
     frame = tab.page.frame_locator("iframe")
@@ -322,6 +329,7 @@ def test_the_page_works_in_the_frame_of_a_notebook(browser, tables, tmp_path):
     frame.locator("#map-panel .neighbors li").first.wait_for()
     frame.get_by_role("link", name="Scores").click()
     frame.get_by_text("No evaluation was found").wait_for()
+    assert tab.page.url.endswith("notebook.html")
     tab.close()
 
 
@@ -348,7 +356,7 @@ def test_a_widget_shares_its_word_and_its_lasso(browser, tables):
     script = (files("wordstill.explore") / "static" / "widget.js").read_text()
     tab = Tab(browser)
     tab.page.goto("about:blank")
-    tab.page.evaluate(HOLDER, [script, tables["first"].explore()._address])
+    tab.page.evaluate(HOLDER, [script, tables["first"].explore().page.decode()])
     frame = tab.page.frame_locator("iframe[title=wordstill]")
     frame.get_by_role("heading", name="river").wait_for()
     tab.page.evaluate("model.choose('king')")

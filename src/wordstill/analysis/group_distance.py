@@ -70,7 +70,8 @@ class GroupDistances:
             first: Which folds are of the first group (F), or for each resample (B, F).
         """
         one, two = weights * first, weights * ~first
-        across = self._products(one, two) / ((self.counts @ one.T) * (self.counts @ two.T))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            across = self._products(one, two) / ((self.counts @ one.T) * (self.counts @ two.T))
         lengths, squares = zip(*(self._lengths(own) for own in (one, two)))
         both = (lengths[0] > 0) & (lengths[1] > 0)
         distance = 1.0 - across / np.sqrt(np.where(both, lengths[0] * lengths[1], np.nan))

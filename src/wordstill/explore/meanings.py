@@ -101,6 +101,6 @@ class Meanings:
 
 def _changed(loaded: LoadedTable, moved: Moved, pair: tuple[str, str]) -> ChangedWord:
     near = [[word for word, _ in neighbors_in(loaded.vectors, moved.word, group, NEIGHBORS)] for group in pair]
-    there = moved.distance
-    distance, low, high = (round(number, 4) for number in (there.value, there.low, there.high))
-    return ChangedWord(moved.word, distance, low, high, moved.q, list(moved.counts), *near)
+    there = moved.pairwise
+    difference, low, high = (round(number, 4) for number in (there.value, there.low, there.high))
+    return ChangedWord(moved.word, difference, low, high, moved.q, list(moved.counts), *near)

@@ -5,8 +5,8 @@ Where anywidget is installed, Python also knows what is chosen there.
 
 from __future__ import annotations
 
-import base64
 from functools import cached_property
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 8_000_000
 """A notebook keeps the page in its file, so it is smaller than that of ``--html``."""
+MEANING_WORDS = 200
+SANDBOX = "allow-scripts allow-downloads"
+"""The frame has an origin of its own, and can reach nothing of the notebook."""
 
 
 class Notebook:
@@ -45,7 +48,12 @@ class Notebook:
     @cached_property
     def page(self) -> bytes:
         """The page, cut to the most frequent words where the whole table would be too large."""
-        return make_page(self.library, MOST_BYTES)[0]
+        return make_page(self.library, MOST_BYTES, MEANING_WORDS)[0]
+
+    @property
+    def _text(self) -> str:
+        # As an address (data:) it could have two million characters at most: browsers show nothing of a longer one.
+        return self.page.decode()
 
     @cached_property
     def _widget(self) -> Any:
@@ -53,7 +61,7 @@ class Notebook:
             raise MissingExtra("anywidget", "notebook", "A page that Python can follow")
         from wordstill.explore.widget import PageWidget
 
-        return PageWidget(page=self._address, height=self.height)
+        return PageWidget(page=self._text, height=self.height)
 
     @property
     def word(self) -> str:
@@ -73,13 +81,8 @@ class Notebook:
         """The widget; a notebook adds the frame below to it, and shows that where there is no kernel."""
         return self._widget._repr_mimebundle_(**choice) if find_spec("anywidget") else {}
 
-    @cached_property
-    def _address(self) -> str:
-        # A frame with its text in an attribute would take the notebook's address for its own, and its links with it.
-        return f"data:text/html;base64,{base64.b64encode(self.page).decode()}"
-
     def _repr_html_(self) -> str:
         return (
-            f'<iframe src="{self._address}" title="wordstill" width="100%" height="{self.height}" '
-            'style="border:1px solid #ccc;border-radius:8px"></iframe>'
+            f'<iframe srcdoc="{escape(self._text)}" title="wordstill" sandbox="{SANDBOX}" width="100%" '
+            f'height="{self.height}" style="border:1px solid #ccc;border-radius:8px"></iframe>'
         )

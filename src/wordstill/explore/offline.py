@@ -62,11 +62,13 @@ def write_page(library: Library, path: Path, most_bytes: int = MOST_BYTES) -> Wr
     return written
 
 
-def make_page(library: Library, most_bytes: int = MOST_BYTES) -> tuple[bytes, Written]:
+def make_page(
+    library: Library, most_bytes: int = MOST_BYTES, meaning_words: int = MEANING_WORDS
+) -> tuple[bytes, Written]:
     """The page as bytes."""
     maps = {name: table.maps.compute(library.method) for name, table in library.tables.items()}
     lines = _sentences(library)
-    meanings = {name: _meanings(library, table) for name, table in library.tables.items()}
+    meanings = {name: _meanings(library, table, meaning_words) for name, table in library.tables.items()}
     room = most_bytes - SPARE_BYTES - len(_packed(lines)) - len(_packed(meanings))
     per_word = sum(4 * (table.vectors.dim + 4) / 3 + OTHER_BYTES_PER_WORD for table in library.tables.values())
     kept = max(FEWEST_WORDS, int(room / per_word))
@@ -165,17 +167,17 @@ def _item_errors(library: Library) -> Iterator[tuple[str, Any]]:
                 continue
 
 
-def _meanings(library: Library, table: LoadedTable) -> dict[str, Any]:
+def _meanings(library: Library, table: LoadedTable, most: int) -> dict[str, Any]:
     """Senses and groups of the most frequent words that have them, and the words that changed most."""
     asked, vectors = Meanings(library), table.vectors
     replies: dict[str, Any] = {"senses": {}, "timelines": {}, "changed": None}
     frequent = [vectors.words[row] for row in table.frequent.tolist()]
     words = [word for word in frequent if any(map(str.isalpha, word))]
     if table.senses is not None:
-        known = [word for word in words if table.senses.find(word) is not None][:MEANING_WORDS]
+        known = [word for word in words if table.senses.find(word) is not None][:most]
         replies["senses"] = {word: asdict(asked.senses(word, table.name)) for word in known}
     if len(vectors.groups) > 1:
-        tracked = [word for word in words if vectors.index(word) in with_folds(vectors)][:MEANING_WORDS]
+        tracked = [word for word in words if vectors.index(word) in with_folds(vectors)][:most]
         replies["timelines"] = {word: asdict(asked.timeline(word, table.name)) for word in tracked}
         replies["changed"] = asdict(asked.changed(table=table.name))
     return replies

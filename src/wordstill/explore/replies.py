@@ -228,7 +228,8 @@ class ChangedWord:
     """How far a word moved between two groups of the text."""
 
     word: str
-    distance: float
+    difference: float
+    """How much farther apart two of its uses are if they are of different groups; 0 is no change."""
     low: float
     high: float
     rate: float | None

@@ -13,7 +13,7 @@ class PageWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     _esm = (files("wordstill.explore") / "static" / "widget.js").read_text(encoding="utf-8")
     page = traitlets.Unicode("").tag(sync=True)
-    """Its address, which holds it whole."""
+    """Its HTML."""
     height = traitlets.Int(640).tag(sync=True)
     word = traitlets.Unicode("").tag(sync=True)
     words = traitlets.List(traitlets.Unicode()).tag(sync=True)
