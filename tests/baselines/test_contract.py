@@ -114,8 +114,8 @@ def test_bad_settings_are_refused(name):
 def test_baselines_explain_themselves(name):
     baseline = BASELINES[name]
     assert issubclass(baseline, Baseline) and baseline.name == f"{name}.v1"
-    for head in ("Paper:", "Cost"):
-        assert head in (baseline.__doc__ or "")
+    for head in (".. math::", "Paper:", "Inputs:", "Cost:", "Relations:", "Deviations:", "Example:"):
+        assert head in (baseline.__doc__ or ""), head
 
 
 def test_a_text_of_single_words(make_text, name):

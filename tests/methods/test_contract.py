@@ -296,7 +296,7 @@ def test_methods_have_names_with_versions():
 
 
 def assert_documented(lines: Sequence[str]) -> None:
-    for head in ("Paper:", "Inputs:", "Cost:", "Relations:", "Example:"):
+    for head in (".. math::", "Paper:", "Inputs:", "Cost:", "Relations:", "Example:"):
         assert any(line.strip().startswith(head) for line in lines), head
 
 

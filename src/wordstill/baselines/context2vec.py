@@ -52,6 +52,7 @@ class Context2vec(Baseline):
     Paper: Melamud et al. 2016, "context2vec: Learning Generic Context Embedding with Bidirectional LSTM"; the row
     ContextLSTM of Context-to-Vec.
 
+    Inputs: running text; phrases of several words get no vector.
     Cost: six tables of vocabulary x dim float32 with Adam's, and two LSTMs: about 30 million products a word at 600
     dimensions, so a GPU is needed for more than some million words.
     Relations: as CBOW, but the context is read in order and over the whole sentence.

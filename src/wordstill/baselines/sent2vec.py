@@ -66,8 +66,11 @@ class Sent2vec(Baseline):
     Features"; as word vectors: Gupta et al. 2019, "Better Word Embeddings by Disentangling Contextual n-Gram
     Information".
 
+    Inputs: running text; phrases of several words get no vector.
     Cost: (2 x vocabulary + buckets) x dim float32, 5.6 GB for the n-grams by default. A sentence is summed
     once and each target subtracted, so a target costs the same in sentences of any length.
+    Relations: as `Cbow` with the whole sentence for a window, and with word n-grams; `X2Static` gives the teacher's
+    states in place of the mean.
     Deviations: n-grams are dropped once for all targets of a sentence, and those that contain the target are
     removed with it (the authors draw for each target, and replace it by a placeholder); sentences are
     shuffled; a step sums the gradients of a row over a batch of sentences, but see ``row_limit``.

@@ -76,7 +76,10 @@ class Skipgram(Baseline):
 
     Paper: Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality".
 
+    Inputs: running text; phrases of several words get no vector.
     Cost: two tables of vocabulary x dim float32; gensim's compiled loop.
+    Relations: `Cbow` predicts the other way round; `Fasttext` adds character n-grams; `Deps` takes its contexts from
+    dependency trees.
     Deviations: windows stay inside a sentence; words outside the vocabulary are dropped before windows are
     made, as in the authors' tool.
 
@@ -152,7 +155,14 @@ class Cbow(Skipgram):
 
     Paper: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space".
 
-    Cost and deviations: as `Skipgram`, but several times faster.
+    Inputs: as `Skipgram`.
+    Cost: as `Skipgram`, but several times faster.
+    Relations: `Skipgram` predicts each neighbor for itself; `Sent2vec` takes the whole sentence for the window.
+    Deviations: as `Skipgram`.
+
+    Example:
+        >>> from wordstill.baselines import train
+        >>> tables = train("corpus.txt", methods="cbow:window=10")  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "cbow.v1"
@@ -166,11 +176,20 @@ class Cbow(Skipgram):
 class Fasttext(Skipgram):
     r"""Skip-gram where a word is the sum of its character n-grams, so that spelling helps rare words.
 
+    .. math:: \max \sum_{(w, c)} \log \sigma\Big(\sum_{g \in G(w)} z_g \cdot u_c\Big)
+              + \sum_{n \sim \mathrm{noise}} \log \sigma\Big(-\sum_{g \in G(w)} z_g \cdot u_n\Big)
+
     Paper: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information".
 
     Inputs: words of the vocabulary that never occur, and phrases, get the mean of their n-grams.
     Cost: the tables of `Skipgram` and one of buckets x dim float32, 2.4 GB by default. gensim gives no loss
     for it, so the progress bar shows none.
+    Relations: `Skipgram` without n-grams.
+    Deviations: as `Skipgram`.
+
+    Example:
+        >>> from wordstill.baselines import train
+        >>> tables = train("corpus.txt", methods="fasttext:longest=5")  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "fasttext.v1"

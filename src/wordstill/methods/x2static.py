@@ -81,15 +81,16 @@ class X2Static(Learner):
     Inputs: running text. Words that never were a target are left out.
     Cost: for each target 1 + negatives rows are read and written; memory vocabulary x width float32, thrice
     that with Adam.
+    Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
+    `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
+
     ``masked=n`` takes the better pair that section 3.1 names and rejects for its cost: the context of a target in
     which the target is masked. It is sampled: n readings of the text, apart from that of other methods, give n
     targets of each sentence (or paragraph); a sentence of k words would take k readings for all of them. Every
     subword of the target is masked.
-    Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
-    `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
 
     Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as in the authors'
-    code, whose other deviations from the paper ``docs/methods.md`` lists.
+    code, whose other deviations from the paper ``docs/papers.md`` lists.
     ``fixed``, the default, draws negatives as often as the word is a target, masks those that are the target,
     starts from zeros, and takes steps in centered, whitened contexts: there a few steps go where the closed
     form points, while in raw ones they mostly learn the direction that all contexts share.
