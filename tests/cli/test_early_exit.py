@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from wordstill import WordVectors
+from wordstill.core.resume import CheckpointFile
 from wordstill.distillation.engine import Engine
 from wordstill.errors import DataError, Interrupted
 from wordstill.teacher import Teacher
@@ -99,13 +100,13 @@ def stops(monkeypatch):
 def test_other_settings_are_refused_with_what_differs(cli, monkeypatch, store, teacher, tmp_path):
     out = tmp_path / "out"
     arguments = ("distill", store, "--out", out, "--teacher", teacher, "-m", "ase", "--checkpoint-minutes", "0")
-    original = Engine._save
+    original = CheckpointFile.save
 
-    def save_and_stop(engine, progress):
-        original(engine, progress)
-        raise Interrupted("reading text", progress.words, 1000, "words")
+    def save_and_stop(file, progress, arrays):
+        original(file, progress, arrays)
+        raise Interrupted("reading text", progress["words"], 1000, "words")
 
-    monkeypatch.setattr(Engine, "_save", save_and_stop)
+    monkeypatch.setattr(CheckpointFile, "save", save_and_stop)
     assert cli(*arguments).code == 130
     monkeypatch.undo()
     refused = cli(*arguments, "--seed", "5")

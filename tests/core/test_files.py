@@ -97,14 +97,14 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path):
 def exchange(request, monkeypatch):
     """Both ways to replace a folder: in one step, and where the system cannot."""
     if not request.param:
-        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+        monkeypatch.setattr(files, "exchange_names", lambda *_: False)
 
 
 def test_an_exchange_leaves_a_folder_at_every_moment(tmp_path, monkeypatch):
     """Renaming is not needed, so nobody can be killed between two renames (D16)."""
     target = tmp_path / "folder"
     target.mkdir()
-    if not files._exchange(target, target):
+    if not files.exchange_names(target, target):
         pytest.skip("this system cannot exchange two names")
     monkeypatch.setattr(Path, "rename", no_space)
     monkeypatch.setattr(Path, "replace", no_space)
@@ -155,7 +155,7 @@ with files.atomic_file(target / "half") as handle:
     with files.atomic_folder(target / "folder", overwrite=True) as folder:
         (folder / "new").write_text("new")
         if sys.argv[2] == "between":
-            files._exchange = lambda *_: False
+            files.exchange_names = lambda *_: False
             Path.replace = lambda *_: os._exit(9)
         else:
             os._exit(9)
@@ -192,10 +192,13 @@ def test_what_a_living_run_writes_is_not_a_leftover(tmp_path):
 
 def test_a_link_with_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
     """D17: whoever foresees the name could have the victim's file overwritten."""
-    victim, planted = tmp_path / "victim", tmp_path / ".out.planted"
+    monkeypatch.setattr("secrets.token_hex", lambda size: "foreseen")
+    with atomic_path(tmp_path / "out") as temporary:
+        pass
+    (tmp_path / "out").unlink(missing_ok=True)
+    victim = tmp_path / "victim"
     victim.write_text("precious")
-    planted.symlink_to(victim)
-    monkeypatch.setattr(files, "_beside", lambda *_: planted)
+    temporary.symlink_to(victim)
     with pytest.raises(DataError, match="File exists"), atomic_file(tmp_path / "out") as handle:
         handle.write(b"x")
     assert victim.read_text() == "precious"
@@ -215,7 +218,7 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp_pa
     target = tmp_path / "folder"
     target.mkdir()
     (target / "old").write_text("old")
-    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    monkeypatch.setattr(files, "exchange_names", lambda *_: False)
     with pytest.raises(DataError, match="No space left"), atomic_folder(target, overwrite=True) as folder:
         (folder / "new").write_text("new")
         monkeypatch.setattr(Path, "replace", no_space)

@@ -75,7 +75,7 @@ def replace_folder(new: Path, path: Path) -> None:
         new.replace(path)
         _sync_names(path.parent)
         return
-    if _exchange(new, path):
+    if exchange_names(new, path):
         _sync_names(path.parent)
         remove(new)
         return
@@ -243,7 +243,7 @@ def _hold(descriptor: int, *, unknown: bool) -> bool:
     return True
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def exchange_names(one: Path, other: Path) -> bool:
     """Let two names change places in one step; False where the system cannot."""
     rename = _system_exchange()
     if rename is None:

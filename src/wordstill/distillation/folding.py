@@ -70,7 +70,7 @@ def fold_facts(corpus: Corpus, cells: Cells | None, config: DistillConfig) -> di
 
 def table_maker(cells: Cells | None, width: int, methods: int, work: Path | None) -> TableMaker | None:
     """Where the sums of cells are kept: on disk if they would take much of the free memory, else None."""
-    if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * _free_memory():
+    if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * free_memory():
         return None
 
     def make(rows: int, columns: int) -> Tensor:
@@ -81,7 +81,7 @@ def table_maker(cells: Cells | None, width: int, methods: int, work: Path | None
     return make
 
 
-def _free_memory() -> int:
+def free_memory() -> int:
     """Bytes of memory that are free, or all there is where the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
