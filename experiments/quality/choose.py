@@ -28,7 +28,7 @@ from experiments.record import RESULTS, command_line, current_commit, device_nam
 from wordstill.corpus import VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.plan import make_plan
 from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, WhitenedBlock, frequent_words, shrunk_table
 from wordstill.methods.sentence_regression import regress
 from wordstill.methods.still import USUAL_DIM, Still, StillConfig

@@ -27,7 +27,7 @@ from experiments.quality.halves import DevelopmentHalves, gain
 from experiments.record import RESULTS, command_line, current_commit, machine, write_json
 from wordstill.corpus import Corpus, VocabularyConfig
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import Plan, make_plan
+from wordstill.distillation.plan import Plan, make_plan
 from wordstill.methods.learning.learner import BATCHES, Learner
 from wordstill.methods.learning.window_learner import WindowLearner
 from wordstill.methods.linear_algebra import RunningWhitener

@@ -25,7 +25,7 @@ from experiments.speed.common import LEAST_COSINE, Row, agreement, met, read_par
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
-from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.plan import make_plan
 from wordstill.teacher import Teacher, TeacherConfig, WordStates
 from wordstill.teacher.amx import AmxLinear
 from wordstill.teacher.batches import AnyBatch

@@ -15,7 +15,7 @@ from experiments.speed.common import save, show
 from wordstill.corpus import Corpus, prepare
 from wordstill.corpus.sources import embedded_text
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.plan import make_plan
 from wordstill.scale.ledger import Claim
 from wordstill.scale.partition import make_shards, with_shard_words
 from wordstill.scale.pools import ProcessPool

@@ -11,8 +11,8 @@ import pytest
 
 from wordstill.corpus import Corpus, VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, EarlyStopping, distill, distill_from_teacher
-from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.estimate import dry_run
+from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors

@@ -17,8 +17,8 @@ from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import PrepareConfig, Vocabulary, VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, EarlyStopping, distill_from_teacher
 from wordstill.distillation import estimate as room
-from wordstill.distillation.distilling import Plan, make_plan
 from wordstill.distillation.estimate import Estimate, Step, dry_run, estimate
+from wordstill.distillation.plan import Plan, make_plan
 from wordstill.distillation.recipe import Recipe
 from wordstill.errors import DataError
 from wordstill.teacher import Teacher, TeacherConfig

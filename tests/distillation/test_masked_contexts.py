@@ -10,9 +10,9 @@ import pytest
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
-from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.engine import Engine
 from wordstill.distillation.estimate import estimate
+from wordstill.distillation.plan import make_plan
 
 CONFIG = DistillConfig(
     methods=("x2static:masked=2,subsample=0", "ase", "x2static:subsample=0"),

@@ -13,8 +13,8 @@ import pytest
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import Corpus, VocabularyConfig, preparation, prepare
 from wordstill.distillation import DistillConfig, distill, distill_from_teacher
-from wordstill.distillation.distilling import make_plan
 from wordstill.distillation.engine import Progress
+from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, TeacherError, TrainingError, UsageError
 from wordstill.methods import METHODS, Ase
 from wordstill.teacher import Teacher, TeacherConfig

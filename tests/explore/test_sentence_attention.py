@@ -12,7 +12,7 @@ import torch
 
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, FormatError, UsageError
 from wordstill.explore.sentence_attention import attend
 from wordstill.formats.artifact import ATTENTION, write_artifacts

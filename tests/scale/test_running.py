@@ -18,7 +18,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.corpus import Corpus
 from wordstill.distillation import DistillConfig, distill
-from wordstill.distillation.distilling import make_plan
+from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.scale.pools import InlinePool

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from wordstill.core.files import refuse_foreign
 from wordstill.core.object_stores import Output
 from wordstill.core.progress import NullProfiler, Profiler
-from wordstill.core.resume import (
-    CHECKPOINT,
-    SETTINGS,
-    CheckpointFile,
-    read_record,
-    temporary_folder,
-    working_folder,
-    write_record,
-)
-from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.occurrence_choice import choose_occurrences
+from wordstill.core.resume import CHECKPOINT, SETTINGS, read_record, temporary_folder, working_folder, write_record
+from wordstill.corpus import Corpus
 from wordstill.corpus.preparation import as_list, is_one_store, refuse_stores
 from wordstill.corpus.sources import find_sources
 from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.background import preparing
 from wordstill.distillation.config import DistillConfig, one_config
 from wordstill.distillation.early_stopping import EarlyStopping
-from wordstill.distillation.engine import Engine
-from wordstill.distillation.folding import fold_facts, make_cells, table_maker
-from wordstill.distillation.language_fit import warn_if_unknown_language
-from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
-from wordstill.distillation.stages import make_stages
-from wordstill.errors import DataError, UsageError
+from wordstill.distillation.plan import make_plan
+from wordstill.errors import UsageError
 from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, place_of, write_artifacts
-from wordstill.methods import Method, RunContext
-from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
-from wordstill.teacher import BatchConfig, Teacher, TeacherConfig
+from wordstill.methods.occurrence_states import OccurrenceConfig
+from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.device import to_arrays
-from wordstill.teacher.planning import usual_budget
 from wordstill.vectors import WordVectors
 
 Inputs = str | Path | Sequence[str | Path]
@@ -224,70 +204,6 @@ def distill_from_teacher(
     return plan.run(resume=resume, progress=progress)
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """A distillation that is ready to start."""
-
-    corpus: Corpus
-    vocabulary: Vocabulary
-    recipe: Recipe
-    engine: Engine
-    snapshots: Snapshots
-    context: RunContext
-    make: Callable[[RunContext], dict[str, Method]]
-    """The methods, before they have seen anything."""
-
-    def __post_init__(self) -> None:
-        # As many stages up to each snapshot as for the rest: more than one where words are masked for a method.
-        text = [stage for stage in self.engine.stages if not stage.isolated]
-        size = max(1, len(text) // (len(self.snapshots.points) + 1))
-        for stage, point in zip(text[size - 1 :: size], self.snapshots.points):
-            stage.on_end = partial(self._snapshot, point)
-
-    def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
-        """Read everything and finish every method."""
-        engine = self.engine
-        layers = {layer for stage in engine.stages for layer in stage.layers}
-        engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
-        done = engine.run(resume=resume, show_progress=progress)
-        with engine.profiler.part("finishing"):
-            tables = self.finish(engine.methods, done.cut)
-            return tables | self.snapshots.tables([*tables])
-
-    def build(self, device: torch.device | None = None) -> dict[str, Method]:
-        """New methods that have seen nothing, on the teacher's device or on another one."""
-        return self.make(self.context if device is None else replace(self.context, device=device))
-
-    def finish(self, methods: Mapping[str, Method], cut: int) -> dict[str, WordVectors]:
-        """The tables of methods that have seen everything, with their provenance."""
-        tables = {label: self._finish(label, method, cut) for label, method in methods.items() if method.makes_table}
-        for method in methods.values():
-            method.attach(tables.values())
-        return tables
-
-    def _snapshot(self, point: Point, cut: int) -> None:
-        with self.engine.profiler.part("snapshots"):
-            methods = {label: method for label, method in self.engine.methods.items() if method.makes_table}
-            self.snapshots.take(
-                point, methods, {label: self._facts(label, each, cut) for label, each in methods.items()}
-            )
-
-    def _facts(self, label: str, method: Method, cut: int) -> dict[str, Any]:
-        chosen = method.report()
-        development = {**(self.recipe.development or {}), **chosen} if chosen else None
-        return self.recipe.provenance(label) | {"cut_sentences": cut, "development": development}
-
-    def _finish(self, label: str, method: Method, cut: int) -> WordVectors:
-        table = method.finish(self._facts(label, method, cut))
-        if not len(table):
-            name = self.engine.teacher.config.name
-            reason = method.why_empty() or f"the tokenizer of {name} gives no subwords for them."
-            raise DataError(
-                f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; {reason}"
-            )
-        return table
-
-
 def load(
     inputs: Inputs,
     config: DistillConfig,
@@ -328,73 +244,3 @@ def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
     if record.get("precision") != teacher.choice.name:
         write_record(path, {**record, "precision": teacher.choice.name})
     return teacher
-
-
-def make_plan(
-    teacher: Teacher,
-    corpus: Corpus,
-    config: DistillConfig,
-    work: Path | None = None,
-    early_stopping: EarlyStopping | None = None,
-    profiler: Profiler | None = None,
-    vocabulary: Vocabulary | None = None,
-) -> Plan:
-    """Build the vocabulary unless there is one, the methods and the engine; nothing is read yet.
-
-    Raises:
-        UsageError: A setting does not suit the teacher or the text.
-        DataError: No word is frequent enough, or the words cannot be scored for early stopping.
-    """
-    profiler = profiler or NullProfiler()
-    with profiler.part("vocabulary and subwords"):
-        seeded = config.seeded(config.specs(teacher))
-        specs = [spec for spec, _ in seeded]
-        vocabulary = vocabulary or Vocabulary.build(corpus, config.vocabulary)
-        warn_if_unknown_language(teacher, vocabulary)
-        budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
-        batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
-        chosen_by = None if early_stopping is None else early_stopping.facts
-        cells = make_cells(corpus, vocabulary, config, specs)
-        snapshots = Snapshots(corpus, config.snapshots, None if work is None else work / FOLDER)
-        kept = None if config.occurrences is None else config.occurrences.at_depth(teacher.depth)
-        asked = tuple(point.asked for point in snapshots.points)
-        beside = asked, None if kept is None else kept.facts(), fold_facts(corpus, cells, config)
-        recipe = Recipe.resolve(
-            corpus, teacher, vocabulary, specs, batches, config.seed, config.epochs, config.length, chosen_by, *beside
-        )
-        if config.seeds > 1:
-            recipe = replace(recipe, seeds={spec.label: seed for spec, seed in seeded})
-        if early_stopping is not None:
-            early_stopping.check_words(vocabulary.keys)
-        context = RunContext(
-            vocabulary,
-            teacher.width,
-            teacher.depth,
-            teacher.device,
-            seed=config.seed,
-            words=corpus.n_words,
-            epochs=config.epochs,
-            keeps_best=early_stopping is not None,
-            scored=0 if early_stopping is None else early_stopping.times(corpus.n_words, config.epochs),
-            length=config.length,
-            texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
-            cells=cells,
-            make_cells=table_maker(cells, teacher.width, len(specs), work),
-        )
-        chosen = None
-        if kept is not None:
-            chosen = choose_occurrences(corpus, vocabulary, kept.word_ids(vocabulary), kept.number, config.seed)
-
-        def make(context: RunContext) -> dict[str, Method]:
-            methods: dict[str, Method] = {spec.label: spec.build(replace(context, seed=seed)) for spec, seed in seeded}
-            if kept is not None and chosen is not None:
-                methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
-            return methods
-
-        methods = make(context)
-        stages = make_stages(
-            teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
-        )
-    checkpoint = None if work is None else CheckpointFile(work / CHECKPOINT, recipe.to_json())
-    engine = Engine(teacher, methods, stages, checkpoint, config.checkpoint_seconds, profiler)
-    return Plan(corpus, vocabulary, recipe, engine, snapshots, context, make)

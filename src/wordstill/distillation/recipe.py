@@ -52,12 +52,8 @@ class Recipe:
         seed: int,
         epochs: int = 1,
         lengths: str = "raw",
-        development: dict[str, Any] | None = None,
-        snapshots: tuple[int, ...] = (),
-        occurrences: dict[str, Any] | None = None,
-        folds: dict[str, Any] | None = None,
     ) -> Recipe:
-        """Put together what a run will do."""
+        """What every run has; the rest is for those that have it."""
         return cls(
             corpus={"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
             teacher=_teacher_facts(teacher),
@@ -68,10 +64,6 @@ class Recipe:
             epochs=epochs,
             lengths=lengths,
             versions={"wordstill": __version__, **{name: package_version(name) for name in PACKAGES}},
-            development=development,
-            snapshots=snapshots,
-            occurrences=occurrences,
-            folds=folds,
         )
 
     def to_json(self) -> str:

@@ -56,6 +56,8 @@ class Stage:
     """Called after every batch, with the words of the stage that were read before and after it."""
     on_end: Callable[[int], None] = lambda cut: None
     """Called when the stage is done, with the number of sentences cut so far."""
+    pause: int | None = None
+    """Number of the pause that follows this stage; None where reading goes on."""
 
     def __post_init__(self) -> None:
         self.layers = tuple(sorted({layer for method in self.methods for layer in method.layers}))
@@ -97,28 +99,26 @@ def make_stages(
     learners = [method for method in readers if method.learns]
     source = subword_source(corpus, teacher.tokenizer)
     arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
+    read_text = partial(TextBatches, corpus, vocabulary, source, teacher.tokenizer, batches)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
         title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
         observing = readers if epoch == 1 else learners
         plain = [method for method in observing if not method.masked_readings]
         start, read = 0, 0
-        for end, until in (*pauses, (len(corpus), corpus.n_words)):
+        for pause, (end, until) in enumerate((*pauses, (len(corpus), corpus.n_words))):
             part = start, end
             if plain:
-                text = TextBatches(
-                    corpus, vocabulary, source, teacher.tokenizer, batches, order, arrays, config.window, part
-                )
+                text = read_text(order, arrays, config.window, part)
                 stages.append(Stage(title, text, plain, isolated=False, words=until - read))
                 if early_stopping is not None and learners:
                     stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
             for method, number in ((each, number) for each in learners for number in range(each.masked_readings)):
-                text = TextBatches(
-                    corpus, vocabulary, source, teacher.tokenizer, batches, order and order + number, paragraphs=part,
-                    masking=_masking(teacher, method, number, (config.seed, epoch)),
-                )  # fmt: skip
+                masking = _masking(teacher, method, number, (config.seed, epoch))
+                text = read_text(order and order + number, paragraphs=part, masking=masking)
                 shown = f"{title}, masked for {method.name.partition('.')[0]}, {number + 1} of {method.masked_readings}"
                 stages.append(Stage(shown, text, [method], isolated=False, words=until - read))
+            stages[-1].pause = pause if pause < len(pauses) else None
             start, read = end, until
         if early_stopping is not None and learners:
             stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)

@@ -10,7 +10,7 @@ from typing import Any
 
 from wordstill.core.progress import count_bar
 from wordstill.core.resume import stop_requested
-from wordstill.distillation.distilling import Plan
+from wordstill.distillation.plan import Plan
 from wordstill.errors import DataError, Interrupted
 from wordstill.scale.ledger import MOST_FAILURES, RENEW_SECONDS, Claim, Ledger
 from wordstill.scale.partition import Shard

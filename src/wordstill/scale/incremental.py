@@ -20,7 +20,8 @@ from wordstill.core.resume import working_folder
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import load, make_plan
+from wordstill.distillation.distilling import load
+from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.methods import METHODS, Method

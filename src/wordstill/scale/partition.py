@@ -10,7 +10,7 @@ import numpy as np
 
 from wordstill.core.settings import Config
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import Plan
+from wordstill.distillation.plan import Plan
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import UsageError

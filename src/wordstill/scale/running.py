@@ -17,7 +17,8 @@ from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, 
 from wordstill.core.settings import Config, Range
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import Plan, load, make_plan
+from wordstill.distillation.distilling import load
+from wordstill.distillation.plan import Plan, make_plan
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.scale.driver import Driver

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from wordstill.distillation.distilling import Plan
+from wordstill.distillation.plan import Plan
 from wordstill.errors import DataError, in_one_line
 from wordstill.methods import Method
 from wordstill.scale.ledger import Ledger
