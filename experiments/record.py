@@ -27,7 +27,6 @@ RENAMED = {
     "scripts/measure_extrinsic.py": "-m experiments.quality.trained",
     "scripts/measure_retrofit.py": "-m experiments.quality.retrofit",
     "scripts/measure_meaning.py": "-m experiments.meaning.measure",
-    "-m benchmarks.extrinsic": "-m experiments.speed.trained",
     "-m benchmarks.": "-m experiments.speed.",
 }
 """Names in recorded commands, and what they are called now."""
