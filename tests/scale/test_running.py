@@ -20,6 +20,7 @@ from wordstill.corpus import Corpus
 from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.scale.pools import InlinePool
 from wordstill.scale.shard_reader import Job, ShardReader, refuse_other_recipe
@@ -58,6 +59,20 @@ def test_any_number_of_workers_gives_the_same_bytes(folder, store, config, inlin
     scale = ScaleConfig(workers=2, keep_sums=True, shard_words=SHARD)
     distill_in_shards(store, folder / "two", config, scale)
     assert contents(folder / "two") == contents(inline)
+
+
+@pytest.mark.filterwarnings("ignore:The text was prepared without documents")
+def test_folds_and_occurrences_are_those_of_the_plain_run(folder, store, config):
+    kept = replace(config, methods=("still:dim=16",), folds=5, enough=3, occurrences=OccurrenceConfig(4, min_count=3))
+    plain = distill(store, config=replace(kept, window=SHARD))["still-dim-16"]
+    distill_in_shards(store, folder / "folds", kept, ScaleConfig(workers=2, shard_words=SHARD))
+    ours = WordVectors.load(folder / "folds")
+    for name in ("words", "folds", "counts", "sizes"):
+        np.testing.assert_array_equal(getattr(ours.folds, name), getattr(plain.folds, name))
+    np.testing.assert_allclose(ours.folds.rows, plain.folds.rows, atol=1e-5 * np.abs(plain.folds.rows).max())
+    np.testing.assert_array_equal(ours.occurrences.states, plain.occurrences.states)
+    with pytest.raises(UsageError, match="Sums that are kept have no folds"):
+        distill_in_shards(store, folder / "none", kept, ScaleConfig(keep_sums=True))
 
 
 @pytest.fixture

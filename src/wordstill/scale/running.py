@@ -15,6 +15,7 @@ from wordstill.core.files import disk_errors, refuse_foreign
 from wordstill.core.object_stores import Output, address_of, is_made
 from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, working_folder
 from wordstill.core.settings import Config, Range
+from wordstill.corpus import Corpus
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import load
@@ -89,10 +90,11 @@ def distill_in_shards(
         UsageError: As for `distill`, or a method learns step by step.
         DataError: As for `distill`, or a shard failed three times.
     """
-    refuse_learners(config)
+    refuse_ordered(config, scale)
     if scale.workers is not None and scale.ray is None:
         refuse_too_many(scale.workers, usable_cores())
-    config = replace(with_shard_words(config, scale.shard_words), folds=0)
+    folds = 0 if scale.keep_sums else config.folds
+    config = replace(with_shard_words(config, scale.shard_words), folds=folds)
     if scale.join:
         _refuse_joining(inputs, overwrite)
         if is_made(out):
@@ -101,8 +103,7 @@ def distill_in_shards(
     # The right of those who join to add up is held until the folder is gone: only one of them has it.
     with ExitStack() as locks, place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
-        if corpus.groups is not None:
-            warnings.warn("Groups of the text are not kept apart in a run in shards.", stacklevel=2)
+        _warn_of_groups(corpus, scale)
         plan = make_plan(teacher, corpus, config)
         totals = run_shards(plan, config, scale, work.path, locks, folder, _address(inputs), progress=progress)
         if totals is None:
@@ -173,20 +174,26 @@ def run_shards(
         raise
 
 
-def refuse_learners(config: DistillConfig) -> None:
-    """Refuse methods whose steps depend on each other, and tables of a text that is not wholly read.
+def refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
+    """Refuse methods whose steps depend on each other, tables of a text that is not wholly read, and folds of sums.
 
     Raises:
         UsageError: One was asked for.
     """
-    for name, given in (("--snapshots", config.snapshots), ("--folds", config.folds), ("--track", config.track)):
-        if given:
-            raise UsageError(f"{name} is for a run that one process reads in order. Leave out --workers and the like.")
+    if config.snapshots:
+        raise UsageError("--snapshots is for a run that one process reads in order. Leave out --workers and the like.")
+    if scale.keep_sums and (config.folds or config.track):
+        raise UsageError("Sums that are kept have no folds, because text is added to them. Leave out --keep-sums.")
     if learners := [request.label for request in config.requests if request.kind.learns]:
         raise UsageError(
             f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "
             "they cannot be read in shards. Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
         )
+
+
+def _warn_of_groups(corpus: Corpus, scale: ScaleConfig) -> None:
+    if corpus.groups is not None and scale.keep_sums:
+        warnings.warn("Groups of the text are not kept apart in sums that are kept.", stacklevel=3)
 
 
 def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
