@@ -68,7 +68,7 @@ def command(
     """Convert word vectors to another format."""
     from wordstill import formats
     from wordstill.core.text_io import read_word_list
-    from wordstill.vectors.trim import trim
+    from wordstill.postprocess.vocabulary_transforms import trim
 
     # All that can be refused is refused before a large file is read.
     if target_format == SYNONYMS:

@@ -23,7 +23,7 @@ wordstill reproduce x2static:table3 --text corpus.txt --out x2static
 wordstill reproduce meaning:table3 --text corpus.txt --teacher ./bert --there ./en-fr --back ./fr-en --out meaning
 wordstill reproduce context-to-vec:table4 --text corpus.txt --teacher roberta-base --seeds 3 --out table4"""
 
-MEANING = "Tables of meaning"
+BASELINES, MEANING = "Baselines and retrofitting", "Tables of meaning"
 
 
 def command(
@@ -40,15 +40,16 @@ def command(
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     seeds: Annotated[int, option("N", "Runs of each randomized system.", min=1)] = 1,
-    baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines")] = True,
-    lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.")] = "ppdb-xl",
-    workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", min=1)] = 1,
+    baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines", panel=BASELINES)] = True,
+    lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.", panel=BASELINES)] = "ppdb-xl",
+    workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", panel=BASELINES, min=1)] = 1,
     trees: Annotated[
         list[str] | None,
         option(
             "FILE",
             "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which are not made "
             "without them; by default those of --text that are CoNLL-U. May be repeated.",
+            panel=BASELINES,
         ),
     ] = None,
     triples: Annotated[

@@ -21,6 +21,9 @@ wordstill train store --method 'skipgram:window=5|10,negatives=5|15' --developme
 wordstill train parsed.conllu --method deps --method syngcn --out vectors"""
 
 
+TRAINING = "Training"
+
+
 def command(
     *,
     inputs: options.Inputs,
@@ -45,15 +48,23 @@ def command(
             "FILE",
             "CoNLL-U files or folders with the dependency trees of the text, for deps and syngcn; not needed where "
             "INPUT is CoNLL-U. May be repeated.",
+            panel=TRAINING,
         ),
     ] = None,
     development: Annotated[
         Path | None,
-        option("FILE", "Word pairs with judgements, not of a test set: score every table on them, the best first."),
+        option(
+            "FILE",
+            "Word pairs with judgements, not of a test set: score every table on them, the best first.",
+            panel=TRAINING,
+        ),
     ] = None,
     seed: options.Seed = 0,
     workers: Annotated[
-        int, option("N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", min=1)
+        int,
+        option(
+            "N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", panel=TRAINING, min=1
+        ),
     ] = 1,
     device: options.Device = "auto",
     overwrite: options.Overwrite = False,

@@ -38,8 +38,8 @@ def card(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
 
 def content_words(table: WordVectors) -> list[str]:
     """Some frequent words, without the most frequent ones, which are function words in any language."""
-    first, last = min(200, len(table) // 10), min(2000, len(table))
-    candidates = [word for word in table.words[first:last] if word.isalpha() and len(word) >= SHORTEST]
+    start, end = min(200, len(table) // 10), min(2000, len(table))
+    candidates = [word for word in table.words[start:end] if word.isalpha() and len(word) >= SHORTEST]
     return candidates[:: max(1, len(candidates) // SHOWN_WORDS)][:SHOWN_WORDS]
 
 

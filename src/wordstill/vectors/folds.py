@@ -71,17 +71,17 @@ class Folds:
 
     def __contains__(self, row: int) -> bool:
         """Whether the word in a row of the table has rows by fold."""
-        first, last = self._span(row)
-        return first < last
+        start, end = self._span(row)
+        return start < end
 
     def of_word(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """How often a word was seen in each fold (F), and the sum of its rows there (F, dim); zeros where never."""
-        first, last = self._span(row)
+        start, end = self._span(row)
         counts = np.zeros(len(self), dtype=np.int64)
         sums = np.zeros((len(self), self.rows.shape[1]))
-        cells, own = self.folds[first:last], self.counts[first:last]
+        cells, own = self.folds[start:end], self.counts[start:end]
         counts[cells] = own
-        sums[cells] = own[:, None] * self.rows[first:last].astype(np.float64)
+        sums[cells] = own[:, None] * self.rows[start:end].astype(np.float64)
         return counts, sums
 
     def counts_by_group(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -98,8 +98,8 @@ class Folds:
         return self.groups.index(name)
 
     def _span(self, row: int) -> tuple[int, int]:
-        first, last = np.searchsorted(self.words, [row, row + 1])
-        return int(first), int(last)
+        start, end = np.searchsorted(self.words, [row, row + 1])
+        return int(start), int(end)
 
 
 def group_names(vectors: WordVectors) -> tuple[str, ...]:

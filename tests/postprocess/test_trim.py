@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from wordstill.postprocess import Pipeline
+from wordstill.postprocess.vocabulary_transforms import trim
 from wordstill.vectors import WordVectors
-from wordstill.vectors.trim import trim
 
 ROWS, DIM = 300, 8
 

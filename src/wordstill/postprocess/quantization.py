@@ -1,4 +1,4 @@
-"""``pq``: product quantization, a few bytes for each word."""
+"""Fewer bits: ``quantise`` to int8 with scales, and ``pq``, product quantization, a few bytes for each word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import Transform, require_dim
-from wordstill.vectors.compressed import CODES, ProductRows, Single, part_bounds
+from wordstill.vectors.compressed import CODES, ProductRows, Single, part_bounds, quantize
 from wordstill.vectors.search import unit_rows
 from wordstill.vectors.table import WordVectors
 
@@ -21,6 +21,20 @@ SAME_LENGTH = 1e-3
 """Lengths that differ by no more than this part are rounding."""
 HALF = np.finfo(np.float16)
 SMALLEST = 1e-12
+
+
+class Quantize(Transform):
+    r"""Round each vector to whole numbers from -127 to 127 times a scale of its own.
+
+    .. math:: v_w \leftarrow s_w\, \mathrm{round}(v_w / s_w), \qquad s_w = \max_i |v_{wi}| / 127
+
+    The result keeps its rows as int8 and decodes them as they are asked for; so does an artifact of it.
+    """
+
+    name: ClassVar[str] = "quantise.v1"
+
+    def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
+        return vectors.replace(matrix=quantize(vectors))
 
 
 @dataclass(frozen=True)
