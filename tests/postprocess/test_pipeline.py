@@ -56,7 +56,7 @@ def test_settings_reach_the_steps():
     ("chain", "message"),
     [
         ("", "Unknown transform ''."),
-        ("center", "Unknown transform 'center'. Did you mean 'centre'"),
+        ("centr", "Unknown transform 'centr'. Did you mean 'centre'"),
         ("centre,", "Unknown transform ''."),
         ("dim=3", "Unknown transform 'dim=3'. Known: abtt, average, centre"),
         ("pca:dim", "Cannot read 'dim' in the settings of pca. Expected pca:setting=value,..."),
