@@ -72,7 +72,8 @@ def _fuzz(options: argparse.Namespace) -> dict[str, Any]:
         counts = Path(folder) / "counts.json"
         given = ["--seconds", str(options.seconds), "--seed", str(options.seed), "--out", str(counts)]
         subprocess.run([sys.executable, "-m", "tests.fuzz.fuzzing", *given, *options.scenarios], check=False)
-        return {"targets": json.loads(counts.read_text())["targets"]}
+        targets = json.loads(counts.read_text())["targets"]
+        return {"inputs": sum(sum(ends.values()) for ends in targets.values()), "targets": targets}
 
 
 def _flips(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Fuzzing of every reader: ``python -m tests.fuzz.fuzzing --seconds 600``, or ``make fuzz``.
 
 Inputs run in processes that may use a gigabyte more than at their start and five seconds of work for each. Anything but
-an answer or an error of ours is a finding: another exception, a changed answer of a checked file, a process that hangs
-or dies.
+an answer or an error of ours is a finding: another exception, a changed answer of a checked file, more memory than that
+(also where an error of ours reports it), a process that hangs or dies.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import json
+import mmap
 import os
 import random
 import resource
@@ -36,8 +38,8 @@ FROM_SEED, MOST_SEEDS = 0.4, 200
 HANGS, IDLE_SECONDS = (signal.SIGPROF, signal.SIGALRM), 60
 """How a process that hangs is ended: after its seconds of work, so that a busy machine does not matter, or idle."""
 CRASHERS = Path(__file__).parent / "crashers"
-LONG = {"accepted": b"a", "refused": b"r"}
-SHORT = {short: long for long, short in LONG.items()}
+MARKS = {"accepted": 1, "refused": 2, "found": 3}
+"""How an input has ended, in the memory that a process shares with its parent; zero before it has."""
 
 
 class Finding(NamedTuple):
@@ -62,7 +64,9 @@ class Fuzzer:
         self.expected = target.read(self.path)
         self.originals = {path: path.read_bytes() for path in self._files()}
         self.pools = {path: [content] for path, content in sorted(self.originals.items())}
+        self.changed = next(iter(self.originals))
         self.ways: set[object] = set()
+        self.folders = {folder: folder.stat().st_mtime_ns for folder in self._folders()}
 
     def input(self, number: int) -> tuple[Path, bytes]:
         """The file that an input changes, and its new content."""
@@ -73,22 +77,23 @@ class Fuzzer:
 
     def outcome(self, path: Path, content: bytes) -> str:
         """How reading ends when a file has another content."""
+        if path != self.changed:
+            self.changed.write_bytes(self.originals[self.changed])
+            self.changed = path
         path.write_bytes(content)
         way: object = ("accepted", len(content).bit_length())
         try:
             got = self.target.read(self.path)
         except WordstillError as error:
             way = _way(error)
-            return "refused"
+            return "more memory than a gigabyte" if _is_out_of_memory(error) else "refused"
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:300]
         finally:
             if (path, way) not in self.ways and len(self.pools[path]) < MOST_SEEDS:
                 self.ways.add((path, way))
                 self.pools[path].append(content)
-            for other in set(self._files()) - set(self.originals):
-                other.unlink()
-            path.write_bytes(self.originals[path])
+            self._tidy()
         return "accepted" if got == self.expected or not self._is_checked(path) else "changed without a word"
 
     def run(self, first: int, last: int) -> tuple[Counter[str], dict[int, Finding]]:
@@ -110,22 +115,22 @@ class Fuzzer:
     def _in_process(self, first: int, last: int) -> tuple[Counter[str], dict[int, Finding], Finding | None]:
         """Outcomes and findings up to the end of a process, and how that ended if not by itself."""
         reading_end, writing_end = os.pipe()
+        marks = mmap.mmap(-1, last - first)
+        # What is there already is neither looked at by the child's garbage collector nor copied for it.
+        gc.freeze()
         child = os.fork()
         if child == 0:
             os.close(reading_end)
-            self._child(first, last, writing_end)
+            self._child(first, last, marks, writing_end)
         os.close(writing_end)
         with os.fdopen(reading_end, "rb") as pipe:
             lines = pipe.read().split(b"\n")[:-1]
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        counts: Counter[str] = Counter()
-        found: dict[int, Finding] = {}
-        for number, line in enumerate(lines, first):
-            if line in SHORT:
-                counts[SHORT[line]] += 1
-            else:
-                outcome, name, content = json.loads(line)
-                found[number] = Finding(outcome, self.path.parent / name, bytes.fromhex(content))
+        ends = Counter(marks[:])
+        counts = Counter({kind: ends[mark] for kind, mark in MARKS.items() if kind != "found"})
+        found = {}
+        for number, outcome, name, content in map(json.loads, lines):
+            found[number] = Finding(outcome, self.path.parent / name, bytes.fromhex(content))
         ended = None
         if code != 0:
             changed = next((path for path in self.originals if path.read_bytes() != self.originals[path]), self.path)
@@ -135,7 +140,7 @@ class Fuzzer:
             path.write_bytes(content)
         return counts, found, ended
 
-    def _child(self, first: int, last: int, pipe: int) -> None:
+    def _child(self, first: int, last: int, marks: mmap.mmap, pipe: int) -> None:
         warnings.simplefilter("ignore")
         # A process that dies is a finding; where it was is found by running its input again.
         faulthandler.disable()
@@ -151,11 +156,11 @@ class Fuzzer:
             path, content = self.input(number)
             outcome = self.outcome(path, content)
             signal.alarm(0)
-            told = LONG.get(outcome)
-            if told is None:
+            if outcome not in MARKS:
                 name = path.relative_to(self.path.parent).as_posix()
-                told = json.dumps([outcome, name, content.hex()]).encode()
-            os.write(pipe, told + b"\n")
+                os.write(pipe, json.dumps([number, outcome, name, content.hex()]).encode() + b"\n")
+                outcome = "found"
+            marks[number - first] = MARKS[outcome]
         os._exit(0)
 
     def flips(self, bits: Sequence[int] = range(8)) -> tuple[int, list[str]]:
@@ -180,6 +185,18 @@ class Fuzzer:
         name = "" if path == self.path else path.name
         return "" in self.target.checked or name in self.target.checked
 
+    def _tidy(self) -> None:
+        """Remove what reading has put into a folder."""
+        for folder, before in self.folders.items():
+            if folder.stat().st_mtime_ns != before:
+                for other in set(self._files()) - set(self.originals):
+                    other.unlink()
+                self.folders = {folder: folder.stat().st_mtime_ns for folder in self._folders()}
+                return
+
+    def _folders(self) -> list[Path]:
+        return [] if self.path.is_file() else [self.path, *(path for path in self.path.rglob("*") if path.is_dir())]
+
     def _files(self) -> list[Path]:
         if self.path.is_file():
             return [self.path]
@@ -198,6 +215,12 @@ def _way(error: BaseException | None) -> object:
     return tuple(places)
 
 
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__
+    return error is not None
+
+
 def keep(fuzzer: Fuzzer, number: int, finding: Finding) -> Path:
     """Keep the input of a finding, so that it is tried in every test from then on."""
     place = CRASHERS / fuzzer.target.name.replace(" ", "-")
@@ -211,21 +234,26 @@ def keep(fuzzer: Fuzzer, number: int, finding: Finding) -> Path:
 def rounds(
     names: list[str], seconds: float, folder: Path, seed: int
 ) -> Iterator[tuple[str, Counter[str], dict[int, Finding]]]:
-    """Batches of one target after another until the time is over; each target gets as much time, not as many inputs."""
+    """Batches of one target after another until the time is over; each gets as much work, not as many inputs."""
     fuzzers = {name: Fuzzer(TARGETS[name], _new(folder / name), seed) for name in names}
     reached, sizes = dict.fromkeys(names, 0), dict.fromkeys(names, 5)
     end = time.monotonic() + seconds
     for name in cycle(names):
-        started = time.monotonic()
-        if started >= end:
+        if time.monotonic() >= end:
             return
+        started = _work_of_children()
         counts, findings = fuzzers[name].run(reached[name], reached[name] + sizes[name])
         for number, finding in findings.items():
             keep(fuzzers[name], number, finding)
         reached[name] += sizes[name]
-        rate = sizes[name] / max(time.monotonic() - started, 1e-3)
+        rate = sizes[name] / max(_work_of_children() - started, 1e-3)
         sizes[name] = max(5, min(int(rate * BATCH_SECONDS), 10 * sizes[name]))
         yield name, counts, findings
+
+
+def _work_of_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _new(folder: Path) -> Path:

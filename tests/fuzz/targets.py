@@ -123,8 +123,9 @@ def _file(name: str, content: bytes, read: Callable[[Path], Any]) -> Target:
 
 
 def _text(name: str, content: bytes, **settings: Any) -> Target:
+    config = PrepareConfig(**settings)
+
     def read(path: Path) -> None:
-        config = PrepareConfig(**settings)
         for block in group_parts(read_parts(find_sources(path), config, 1 << 12), 1 << 12):
             for _ in read_paragraphs(block, config):
                 pass

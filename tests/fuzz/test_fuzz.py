@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 from tests.fuzz.fuzzing import CRASHERS, Fuzzer
 from tests.fuzz.targets import TARGETS, Target
+from wordstill.core.guard import reading
 
 INPUTS = 60
 KEPT = sorted(path for path in CRASHERS.rglob("*") if path.is_file())
@@ -54,14 +55,23 @@ def test_a_finding_is_found(tmp_path):
         if content == b"hang":
             while True:
                 pass
+        if content == b"bomb":
+            with reading(path):
+                bytearray(1 << 31)
         return len(content)
 
     target = Target("toy", lambda path: path.write_bytes(b"seed!"), read, checked=("",), seconds=1)
     fuzzer = Fuzzer(target, tmp_path)
-    inputs = [b"raise", b"die", b"other", b"much longer", b"hang", b"seed!"]
+    inputs = [b"raise", b"die", b"other", b"much longer", b"hang", b"bomb", b"seed!"]
     fuzzer.input = lambda number: (tmp_path / "seed", inputs[number])
     counts, findings = fuzzer.run(0, len(inputs))
-    wrong = {0: "KeyError: 'x'", 1: "died with -6", 3: "changed without a word", 4: "hang"}
+    wrong = {
+        0: "KeyError: 'x'",
+        1: "died with -6",
+        3: "changed without a word",
+        4: "hang",
+        5: "more memory than a gigabyte",
+    }
     assert {number: found.what for number, found in findings.items()} == wrong
     assert {number: found.content for number, found in findings.items()} == {number: inputs[number] for number in wrong}
-    assert counts == {"found": 4, "accepted": 2}
+    assert counts == {"found": 5, "accepted": 2}
