@@ -53,9 +53,9 @@ def test_a_kept_map_is_read_and_that_of_another_table_is_not(groups, tmp_path):
     assert kept.done
     np.testing.assert_array_equal(kept.map.places, made.places)
     other = WordVectors(groups.words, groups.matrix * np.float32(2), counts=groups.counts)
-    assert MapMaker(other, path)._read("tsne") is None
+    assert MapMaker(other, path).kept("tsne") is None
     map_path(path, "tsne").write_bytes(b"damaged")
-    assert MapMaker(groups, path)._read("tsne") is None
+    assert MapMaker(groups, path).kept("tsne") is None
 
 
 def test_a_map_inside_an_artifact_does_not_keep_it_from_being_replaced(groups, tmp_path):

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from wordstill import formats
 from wordstill.core.files import sha256_of
+from wordstill.core.resume import OWN_CHECKSUM, unsigned
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats import artifact
 from wordstill.vectors import WordVectors
@@ -42,7 +43,7 @@ def test_the_files_are_what_they_are_said_to_be(folder, vectors):
     tensors = load_file(folder / "vectors.safetensors")
     np.testing.assert_array_equal(tensors["vectors"], vectors.matrix)
     np.testing.assert_array_equal(tensors["counts"], vectors.counts)
-    assert json.loads((folder / "config.json").read_text()) == {
+    assert unsigned(json.loads((folder / "config.json").read_text()), OWN_CHECKSUM) == {
         "format": "wordstill",
         "schema": 1,
         "rows": 8,
@@ -88,6 +89,15 @@ def test_changed_words_are_told(folder):
         assert formats.read(folder, repair=True).words[1] == "b d"
 
 
+def test_changed_settings_are_told(folder):
+    text = (folder / "config.json").read_bytes()
+    (folder / "config.json").write_bytes(text.replace(b'"seed": 3', b'"seed": 2'))
+    with pytest.raises(FormatError, match=r"config\.json is damaged or was changed.*convert --repair"):
+        formats.read(folder)
+    with pytest.warns(UserWarning, match="settings other than those recorded"):
+        assert formats.read(folder, repair=True).provenance["seed"] == 2
+
+
 @pytest.mark.parametrize("dtype", ["f32", "i8"])
 def test_changed_numbers_are_told_when_all_are_used(folder, tmp_path, dtype):
     formats.write(artifact.read(folder), tmp_path / "again", dtype=dtype)
@@ -130,6 +140,8 @@ def test_every_cut_of_a_data_file_is_found(folder):
 
 def set_config(folder, **changes):
     config = json.loads((folder / "config.json").read_text()) | changes
+    # As earlier versions wrote it.
+    del config["checksum"]
     (folder / "config.json").write_text(json.dumps(config))
 
 

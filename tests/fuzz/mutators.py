@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import random
@@ -44,6 +45,10 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 DIGITS = re.compile(rb"[0-9]+")
 HEADER_BYTES = 8
+STORED_SUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+SUMS = ("checksum", "sha256")
+SEALED = 0.4
+"""How often a file gets the right checksum of its new content: so what is behind the check is reached too."""
 OPCODES = [
     getattr(pickle, name)[0] for name in dir(pickle) if name.isupper() and isinstance(getattr(pickle, name), bytes)
 ]
@@ -52,7 +57,7 @@ OPCODES = [
 def mutate(data: bytes, name: str, chance: random.Random) -> bytes:
     """Another content for a file of that name, mostly near the old one."""
     kinds = [_bytes, _bytes, _bytes, _numbers]
-    if name.endswith((".json", ".jsonl", ".cfg")):
+    if name.endswith((".json", ".jsonl", ".cfg")) or data.startswith(b"{"):
         kinds += [_json, _json]
     if name.endswith(".safetensors") or name in ("checkpoint", "learnt", "words", "part"):
         kinds += [_header, _header]
@@ -60,7 +65,23 @@ def mutate(data: bytes, name: str, chance: random.Random) -> bytes:
         kinds += [_pickle, _pickle]
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         data = chance.choice(kinds)(data, chance)
-    return data
+    return (sealed(data) if chance.random() < SEALED else None) or data
+
+
+def sealed(data: bytes) -> bytes | None:
+    """The file with the right checksum of itself, None if it carries none; as whoever forges a file would do it."""
+    if b"sha256" not in data and b"checksum" not in data:
+        return None
+    end = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
+    if stored := STORED_SUM.search(data, HEADER_BYTES, end) if end <= len(data) else None:
+        blank = data[: stored.start(1)] + b"0" * 64 + data[stored.end(1) :]
+        return blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)
+    record = _parsed(data)
+    name = next((name for name in SUMS if isinstance(record, dict) and isinstance(record.get(name), str)), None)
+    if name is None or not re.fullmatch("[0-9a-f]{64}", old := record.pop(name)):
+        return None
+    new = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return data.replace(old.encode(), new.encode(), 1)
 
 
 def _bytes(data: bytes, chance: random.Random) -> bytes:

@@ -116,7 +116,8 @@ def _tiny_teachers() -> Any:
 
 
 @cache
-def _saved_teacher(folder: Path) -> Path:
+def saved_teacher(folder: Path) -> Path:
+    """A folder with a tiny teacher."""
     place = folder / "teacher"
     _tiny_teachers().make_model("bert-cased").save_pretrained(place)
     _tiny_teachers().make_tokenizer("bert-cased").save_pretrained(place)
@@ -138,7 +139,7 @@ def _distill(folder: Path, overwrite: bool) -> None:
 
     config = DistillConfig(
         ("still", "x2static"),
-        TeacherConfig(str(_saved_teacher(folder.parent)), device="cpu", dtype="float32"),
+        TeacherConfig(str(saved_teacher(folder.parent)), device="cpu", dtype="float32"),
         prepare=PrepareConfig(),
         vocabulary=VocabularyConfig(min_count=1),
         budget=400,
@@ -148,7 +149,8 @@ def _distill(folder: Path, overwrite: bool) -> None:
 
 
 @cache
-def _teacher() -> Any:
+def tiny_teacher() -> Any:
+    """One of random weights."""
     return _tiny_teachers().make_teacher("bert-uncased")
 
 
@@ -158,9 +160,9 @@ def _train(folder: Path, overwrite: bool) -> None:
     config = TrainConfig(batch=8, max_epochs=2, warm_up=2, validation=4, distiller=DistillerConfig(heads=4))
     triples = Triples.read(folder / "triples.jsonl")
     if overwrite or (folder / "out.partial").exists() is False:
-        train_encoder(triples, _teacher(), folder / "out", config, other_teacher=True, overwrite=True)
+        train_encoder(triples, tiny_teacher(), folder / "out", config, other_teacher=True, overwrite=True)
     else:
-        train_encoder(triples, _teacher(), folder / "out", config, other_teacher=True)
+        train_encoder(triples, tiny_teacher(), folder / "out", config, other_teacher=True)
 
 
 SCENARIOS = {

@@ -52,14 +52,8 @@ def test_one_flipped_bit_is_told(tmp_path, name):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
         path.write_bytes(damaged)
-        if name == RECORD and b'"sha256"' not in damaged:
-            continue
-        try:
-            cache = StateCache.build(tmp_path, Reader(), triples(6), block=4)
-        except DataError:
-            continue
-        # Blanks in the header of numpy's format carry nothing.
-        assert place < 128 and torch.equal(cache.rows(slice(None))[:, 0, 0, 0].float(), torch.arange(6.0))
+        with pytest.raises(DataError):
+            StateCache.build(tmp_path, Reader(), triples(6), block=4)
 
 
 def test_a_full_disk_is_an_error_and_not_the_end_of_the_process(tmp_path):

@@ -35,6 +35,8 @@ from wordstill.errors import DataError, Interrupted, UsageError
 CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lock"
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 CHECKSUM = "sha256"
+OWN_CHECKSUM = "checksum"
+"""Where ``sha256`` is that of other files."""
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
 log = logging.getLogger("wordstill")
@@ -197,12 +199,12 @@ def read_record(path: Path) -> dict[str, Any]:
         return unsigned(json.loads(path.read_bytes()))
 
 
-def signed(record: Mapping[str, Any]) -> dict[str, Any]:
+def signed(record: Mapping[str, Any], name: str = CHECKSUM) -> dict[str, Any]:
     """Plain data with the SHA-256 of their JSON."""
-    return {**record, CHECKSUM: hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()}
+    return {**record, name: hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()}
 
 
-def unsigned(record: Any) -> dict[str, Any]:
+def unsigned(record: Any, name: str = CHECKSUM) -> dict[str, Any]:
     """Plain data without the checksum that `signed` added.
 
     Raises:
@@ -210,10 +212,10 @@ def unsigned(record: Any) -> dict[str, Any]:
     """
     if not isinstance(record, dict):
         raise DataError(f"a JSON {type(record).__name__}, expected an object")
-    if CHECKSUM not in record:
+    if name not in record:
         raise DataError("it has no checksum; it is damaged, or of another version")
-    expected = record.pop(CHECKSUM)
-    if signed(record)[CHECKSUM] != expected:
+    expected = record.pop(name)
+    if signed(record, name)[name] != expected:
         raise DataError("its SHA-256 is not the recorded one")
     return record
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_path
-from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import MissingExtra, WordstillError, in_one_line, unknown_name
 from wordstill.vectors.table import WordVectors
 from wordstill.vectors.table_checks import most_frequent
@@ -112,7 +112,7 @@ class MapMaker:
         """The map as it stands, at first a PCA; the first call reads a kept map or starts the computation."""
         with self._lock:
             if method not in self._snapshots:
-                kept = self._read(method)
+                kept = self.kept(method)
                 self._snapshots[method] = Snapshot(kept, done=True, progress=1.0) if kept else self._first(method)
                 if not kept:
                     threading.Thread(target=self._work, args=(method,), daemon=True).start()
@@ -121,7 +121,7 @@ class MapMaker:
     def compute(self, method: LayoutMethod) -> WordMap:
         """The finished map, computed now unless it was kept."""
         with self._lock:
-            kept = self._read(method)
+            kept = self.kept(method)
             self._snapshots[method] = Snapshot(kept, done=True, progress=1.0) if kept else self._first(method)
         if not kept:
             self._compute(method)
@@ -181,16 +181,19 @@ class MapMaker:
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def _read(self, method: LayoutMethod) -> WordMap | None:
+    def kept(self, method: LayoutMethod) -> WordMap | None:
+        """The map that was kept beside the table, if it is whole and of this table."""
         if self.path is None or not (file := map_path(self.path, method)).is_file():
             return None
         try:
-            tensors, metadata = map_tensors(file)
+            tensors, metadata = read_checked(file)
             if metadata.get("table") != self.fingerprint():
                 return None
             names = tuple(map(str, json.loads(metadata["cluster_names"])))
-            return WordMap(method, self.rows, tensors["places"], tensors.get("clusters"), names)
-        except (WordstillError, KeyError, ValueError):
+            places, clusters = tensors["places"], tensors.get("clusters")
+            lengths = {len(places), len(self.rows), len(self.rows if clusters is None else clusters)}
+            return WordMap(method, self.rows, places, clusters, names) if len(lengths) == 1 else None
+        except (WordstillError, OSError, KeyError, TypeError, ValueError):
             return None
 
     def keep(self, made: WordMap) -> str | None:
@@ -201,7 +204,7 @@ class MapMaker:
         metadata = {"table": self.fingerprint(), "cluster_names": json.dumps(made.cluster_names)}
         try:
             with atomic_path(map_path(self.path, made.method)) as file:
-                write_tensors(file, tensors, metadata)
+                write_tensors(file, tensors, metadata, checksum=True)
         except WordstillError as error:
             return f"The map could not be kept. {error}"
         return None

@@ -11,7 +11,7 @@
     occurrences.safetensors  a sample of the words' occurrences, if one was kept: the arrays of `Occurrences`; the
                           layer is metadata
     folds.safetensors     rows for parts of the text, if they were kept: the arrays of `Folds`; names are metadata
-    config.json           version, sizes, provenance, and the SHA-256 of the files above
+    config.json           version, sizes, provenance, and the SHA-256 of the files above and of itself
     README.md             a model card made from the provenance; it may be edited freely
 
 The same table gives the same bytes. Opening reads the words and not the matrix; int8 and codes are decoded where
@@ -34,8 +34,9 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, sha256_of
 from wordstill.core.guard import reading
+from wordstill.core.resume import OWN_CHECKSUM, signed, unsigned
 from wordstill.core.tensors import map_tensors, write_tensors
-from wordstill.errors import FormatError, UsageError, WordstillError
+from wordstill.errors import DataError, FormatError, UsageError, WordstillError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.card import card
 from wordstill.formats.floret import LARGEST, FloretTable
@@ -88,7 +89,7 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
         raise not_this(path, head(path), "a folder with vectors")
     for name in (CONFIG, *HASHED):
         _must_be_there(path / name)
-    config = _config(path / CONFIG)
+    config = _config(path / CONFIG, options)
     for name in {SUBWORDS, FOLDS, OCCURRENCES} & config["sha256"].keys():
         _must_be_there(path / name)
     if verify:
@@ -168,7 +169,7 @@ def _write(vectors: WordVectors, path: Path, arrays: Mapping[str, NDArray[Any]],
             "provenance": provenance,
             "sha256": {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())},
         }
-        (folder / CONFIG).write_bytes(json_text(config, CONFIG).encode("utf-8"))
+        (folder / CONFIG).write_bytes(json_text(signed(config, OWN_CHECKSUM), CONFIG).encode("utf-8"))
         (folder / CARD).write_bytes(card(vectors, provenance).encode("utf-8"))
 
 
@@ -200,8 +201,8 @@ def place_of(label: str, tables: Collection[str], folder: Path) -> Path:
     return folder if len(tables) == 1 else folder / label
 
 
-def _config(path: Path) -> dict[str, Any]:
-    """The settings, with the right types."""
+def _config(path: Path, options: ReadOptions) -> dict[str, Any]:
+    """The settings, with the right types; tables of earlier versions have no checksum of them."""
     config = read_object(path)
     if config.get("format") != "wordstill":
         raise FormatError(f'{path} does not say "format": "wordstill".')
@@ -210,6 +211,12 @@ def _config(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path}: schema {config.get('schema')!r}, this version reads {known}. A newer wordstill may read it."
         )
+    if config.keys() - {"format", "schema", *FIELDS}:
+        try:
+            config = unsigned(config, OWN_CHECKSUM)
+        except DataError as error:
+            changed = f"{path} is damaged or was changed: {error}. Get it again, or use convert --repair (repair=True)."
+            options.fault("settings other than those recorded were taken as they are", FormatError(changed))
     for field, kind in FIELDS.items():
         if type(config.get(field)) is not kind:
             raise FormatError(f"{path}: {field!r} is {config.get(field)!r}, expected {kind.__name__}.")

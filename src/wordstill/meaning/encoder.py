@@ -3,7 +3,7 @@
 On disk it is a folder without the teacher:
 
 distillers.safetensors   the weights of both distillers, float32
-config.json              the teacher with its fingerprint, layers, shape, provenance, and a SHA-256
+config.json              the teacher with its fingerprint, layers, shape, provenance, and SHA-256 sums of both files
 README.md                what it is and how it is used
 """
 
@@ -25,10 +25,11 @@ from torch import Tensor
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
 from wordstill.core.guard import reading
 from wordstill.core.progress import count_bar
+from wordstill.core.resume import OWN_CHECKSUM, signed, unsigned
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.segment import Span, word_spans
-from wordstill.errors import FormatError, TeacherError, UsageError, unknown_name
+from wordstill.errors import DataError, FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
 from wordstill.meaning.occurrence import Occurrence, Place
@@ -166,7 +167,7 @@ class MeaningEncoder:
                 "provenance": dict(self.provenance),
                 "sha256": sha256_of(folder / WEIGHTS),
             }
-            text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
+            text = json.dumps(signed(config, OWN_CHECKSUM), indent=2, sort_keys=True, ensure_ascii=False)
             (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
             (folder / CARD).write_text(_card(config), encoding="utf-8")
 
@@ -290,10 +291,16 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise FormatError(f'{file} does not say "format": "{FORMAT}"; {path} is not a saved encoder.')
     if config.get("schema") != SCHEMA:
         raise FormatError(f"{file}: schema {config.get('schema')!r}, this version reads {SCHEMA}.")
-    fields = ("teacher", "layers", "width", "distiller", "provenance", "sha256")
-    if missing := [name for name in fields if name not in config]:
-        raise FormatError(f"{file} lacks {', '.join(missing)}. The folder is damaged.")
-    return dict(config)
+    fields = {"teacher": dict, "layers": list, "width": int, "distiller": dict, "provenance": dict, "sha256": str}
+    if wrong := [name for name, kind in fields.items() if type(config.get(name)) is not kind]:
+        raise FormatError(f"{file} lacks {', '.join(wrong)}. The folder is damaged.")
+    if config.keys() == {"format", "schema", *fields}:
+        # Encoders of earlier versions have no checksum here.
+        return dict(config)
+    try:
+        return unsigned(config, OWN_CHECKSUM)
+    except DataError as error:
+        raise FormatError(f"{file} is damaged or was changed: {error}. Train it again.") from None
 
 
 def _read_distillers(path: Path, config: dict[str, Any]) -> Distillers:

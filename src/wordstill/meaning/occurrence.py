@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.files import atomic_folder, refuse_existing, refuse_foreign, sha256_of
+from wordstill.core.resume import OWN_CHECKSUM, signed, unsigned
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import DataError, UsageError, WordstillError
@@ -203,7 +204,7 @@ class OccurrenceStore:
             lines = (json.dumps(astuple(one), ensure_ascii=False) + "\n" for one in self.occurrences)
             (folder / OCCURRENCES).write_text("".join(lines), encoding="utf-8", newline="")
             sums = {name: sha256_of(folder / name) for name in (VECTORS, OCCURRENCES)}
-            text = json.dumps({"encoder": self.encoder, "sha256": sums})
+            text = json.dumps(signed({"encoder": self.encoder, "sha256": sums}, OWN_CHECKSUM))
             (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -216,6 +217,8 @@ class OccurrenceStore:
         folder = Path(path)
         try:
             config = json.loads((folder / CONFIG).read_bytes())
+            if config.keys() - {"encoder", "sha256"}:
+                config = unsigned(config, OWN_CHECKSUM)
             for name, expected in config.get("sha256", {}).items():
                 if name in (VECTORS, OCCURRENCES) and sha256_of(folder / name) != expected:
                     raise DataError(f"the SHA-256 of {name} is not the recorded one")

@@ -7,6 +7,7 @@ cache.json   whose states they are, how many are there, and the SHA-256 of each 
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import os
 from collections.abc import Sequence
@@ -137,16 +138,27 @@ def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Se
 
 def _reserve(path: Path, shape: tuple[int, ...]) -> None:
     """Make a file for an array of int16, of its full length, that takes no room yet."""
-    header = {"descr": "<i2", "fortran_order": False, "shape": shape}
     with disk_errors(path.parent), path.open("wb") as file:
-        npy.write_array_header_1_0(file, header)
+        file.write(_header(shape))
         file.truncate(file.tell() + 2 * math.prod(shape))
+
+
+def _header(shape: tuple[int, ...]) -> bytes:
+    buffer = io.BytesIO()
+    npy.write_array_header_1_0(buffer, {"descr": "<i2", "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
     """Compare the states that were read before with their checksums."""
     with reading(f"{folder / STATES}", remedy=f"{remedy.capitalize()}."):
+        if not all(type(record[name]) is int and record[name] >= 0 for name in ("read", "rows", "dropped")):
+            raise DataError(f"{folder / RECORD} has no numbers of triples: {remedy}.")
         bits, first = map_array(folder / STATES), 0
+        header = _header(bits.shape)
+        with (folder / STATES).open("rb") as file:
+            if file.read(len(header)) != header:
+                raise DataError(f"{folder / STATES} is damaged in its header: {remedy}.")
         for rows, expected in record[BLOCKS]:
             data = np.ascontiguousarray(bits[first : first + rows]).data
             if hashlib.sha256(data).hexdigest() != expected:

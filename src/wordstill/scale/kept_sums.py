@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from wordstill import __version__
+from wordstill.core.guard import reading
 from wordstill.core.resume import differences
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.corpus.segmenters import recorded_segmenter
@@ -80,14 +81,15 @@ class KeptSums:
                 f"{table} has no {SUMS}. Sums are kept where a table is made with: wordstill distill ... --keep-sums"
             )
         part, record = Part.read(path)
-        if record.get("schema") != SCHEMA or set(part.states) != {STATE, WORDS}:
-            raise DataError(f"{path} is not the sums of a table, or of another version of wordstill.")
-        facts = record["provenance"]
-        words = part.states[WORDS]
-        method = _method(facts, _vocabulary(words, record), words["isolated"] if isolated is None else isolated)
-        method.widen()
-        Part({STATE: _in_own_rows(part.states[STATE], method)}).load_into({STATE: method})
-        return cls(facts, method, part.cut)
+        with reading(path, remedy="Distil again with --keep-sums."):
+            if record.get("schema") != SCHEMA or set(part.states) != {STATE, WORDS}:
+                raise DataError(f"{path} is not the sums of a table, or of another version of wordstill.")
+            facts = record["provenance"]
+            words = part.states[WORDS]
+            method = _method(facts, _vocabulary(words, record), words["isolated"] if isolated is None else isolated)
+            method.widen()
+            Part({STATE: _in_own_rows(part.states[STATE], method)}).load_into({STATE: method})
+            return cls(facts, method, part.cut)
 
     def with_counts(self, change: NDArray[np.int64], facts: Mapping[str, Any], cut: int) -> KeptSums:
         """The same sums after text was added or taken away: other counts of words, and other provenance."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.core.guard import reading
-from wordstill.core.resume import differences
+from wordstill.core.resume import differences, signed, unsigned
 from wordstill.errors import DataError
 from wordstill.scale.shared_folder import SharedFolder
 
@@ -69,13 +69,12 @@ class Ledger:
         Raises:
             DataError: It is another one.
         """
-        text = json.dumps(plan, sort_keys=True, ensure_ascii=False)
-        if self.folder.create(PLAN, text.encode()):
+        if self.folder.create(PLAN, _encoded(plan)):
             return
-        before = self._record(PLAN)
-        if before is None or before == json.loads(text):
+        before, now = self._record(PLAN), json.loads(json.dumps(plan))
+        if before is None or before == now:
             return
-        different = differences(before, json.loads(text))
+        different = differences(before, now)
         raise DataError(
             f"The run in {self.folder} is another one: {different[:1000]}. Use the same text, model, settings and "
             "version of wordstill, or start again with --overwrite."
@@ -112,8 +111,7 @@ class Ledger:
         if last is not None and not self._given_up(last):
             return None
         mine = Claim(shard, 1 if last is None else last.attempt + 1)
-        record = json.dumps({"by": self.me}).encode()
-        if not self.folder.create(f"{HELD}/{mine.name}", record):
+        if not self.folder.create(f"{HELD}/{mine.name}", _encoded({"by": self.me})):
             return None
         if self.folder.read(f"{DONE}/{shard}") is None:
             return mine
@@ -187,10 +185,10 @@ class Ledger:
         if content is None:
             return None
         with reading(f"{self.folder}/{name}", remedy="Start again with --overwrite."):
-            record: dict[str, Any] = json.loads(content)
+            record = unsigned(json.loads(content))
             if not all(isinstance(record[key], str | None) for key in keys):
                 raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is no text. Start again with --overwrite.")
-            return dict(record)
+            return record
 
     def left_out(self) -> list[int]:
         """Shards without a part."""
@@ -209,13 +207,16 @@ class Ledger:
                 self.folder.remove(name)
 
     def _note_failure(self, shard: int, reason: str) -> None:
-        record = json.dumps({"by": self.me, "reason": reason}).encode()
-        self.folder.create(f"{FAILED}/{shard}.{secrets.token_hex(8)}", record)
+        self.folder.create(f"{FAILED}/{shard}.{secrets.token_hex(8)}", _encoded({"by": self.me, "reason": reason}))
 
     def _finish(self, shard: int, record: dict[str, Any]) -> None:
-        self.folder.create(f"{DONE}/{shard}", json.dumps(record).encode())
+        self.folder.create(f"{DONE}/{shard}", _encoded(record))
         self.refresh()
 
     def _given_up(self, claim: Claim) -> bool:
         age = self.folder.age(f"{HELD}/{claim.name}")
         return age is not None and age > self.lease
+
+
+def _encoded(record: dict[str, Any]) -> bytes:
+    return json.dumps(signed(record), sort_keys=True).encode()

@@ -95,6 +95,9 @@ def unpack(packed: Arrays) -> Arrays:
         rows, shape = packed[name + ROWS], tuple(packed[name + SHAPE].tolist())
         if shape[1:] != array.shape[1:] or (len(rows) and not 0 <= rows.min() <= rows.max() < shape[0]):
             raise DataError(f"{name} has rows that its table of shape {shape} has not")
-        state[name] = np.zeros(shape, dtype=array.dtype)
+        try:
+            state[name] = np.zeros(shape, dtype=array.dtype)
+        except (MemoryError, ValueError):
+            raise DataError(f"{name} is said to be a table of shape {shape}, which no memory holds") from None
         state[name][rows] = array
     return state
