@@ -39,7 +39,7 @@ export class MapView {
     this.painter = (painter === "canvas" ? null : webglPainter($("#points"), { force: painter === "webgl" })) ?? new CanvasPainter(fresh($("#points")));
     document.documentElement.dataset.painter = this.painter.kind;
     this.labels = new Labels($("#labels"));
-    if (innerWidth < 760) $("#settings").open = false;
+    if (innerWidth < 760 || innerHeight < 720) $("#settings").open = false;
     new ResizeObserver(() => this.resize()).observe(this.stage);
     this.listen();
     this.resize();

@@ -31,8 +31,8 @@ from wordstill.vectors.folds import with_folds
 from wordstill.vectors.table import WordVectors
 
 MOST_BYTES = 20_000_000
-SENTENCE_CHARACTERS = 6_000_000
-"""Of all sentences together; compressed they are about a third."""
+SENTENCE_PART = 0.3
+"""Characters of all sentences together for each byte of the file; compressed they are about a third."""
 OTHER_BYTES_PER_WORD = 24
 """About what a word takes beside its vector: spelling, count, place."""
 SPARE_BYTES = 400_000
@@ -67,26 +67,26 @@ def make_page(
 ) -> tuple[bytes, Written]:
     """The page as bytes."""
     maps = {name: table.maps.compute(library.method) for name, table in library.tables.items()}
-    lines = _sentences(library)
+    lines = _sentences(library, int(SENTENCE_PART * most_bytes))
     meanings = {name: _meanings(library, table, meaning_words) for name, table in library.tables.items()}
     room = most_bytes - SPARE_BYTES - len(_packed(lines)) - len(_packed(meanings))
     per_word = sum(4 * (table.vectors.dim + 4) / 3 + OTHER_BYTES_PER_WORD for table in library.tables.values())
     kept = max(FEWEST_WORDS, int(room / per_word))
     while True:
-        page = _page(library, maps, {"lines": lines, "meanings": meanings}, kept)
+        page = _page(library, maps, {"lines": lines, "meanings": meanings}, kept, _notes(library, kept, most_bytes))
         if len(page) <= most_bytes:
             break
         if kept <= FEWEST_WORDS:
             raise DataError(f"A page of {kept} words has {len(page):,} bytes, expected at most {most_bytes:,}.")
         kept = max(FEWEST_WORDS, int(kept * 0.95 * most_bytes / len(page)))
     largest = max(len(table.vectors) for table in library.tables.values())
-    return page, Written(min(kept, largest), _notes(library, kept))
+    return page, Written(min(kept, largest), _notes(library, kept, most_bytes))
 
 
-def _notes(library: Library, kept: int) -> list[str]:
+def _notes(library: Library, kept: int, most_bytes: int) -> list[str]:
     return [
         f"The file holds the {len(_rows(table, kept)):,} most frequent of the {len(table.vectors):,} words of "
-        f"{table.name}, to stay under {MOST_BYTES // 1_000_000} MB."
+        f"{table.name}, to stay under {most_bytes / 1_000_000:g} MB."
         for table in library.tables.values()
         if len(_rows(table, kept)) < len(table.vectors)
     ]
@@ -97,10 +97,9 @@ def _rows(table: LoadedTable, kept: int) -> NDArray[np.int64]:
     return np.sort(table.frequent[:kept])
 
 
-def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kept: int) -> bytes:
+def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kept: int, notes: list[str]) -> bytes:
     answers = Answers(library)
     contents = answers.tables()
-    notes = _notes(library, kept)
     cards = [
         replace(card, words=len(rows), on_map=len(rows), has_folds=False)
         for card, rows in zip(contents.tables, (_rows(table, kept) for table in library.tables.values()))
@@ -183,7 +182,7 @@ def _meanings(library: Library, table: LoadedTable, most: int) -> dict[str, Any]
     return replies
 
 
-def _sentences(library: Library) -> dict[str, Any] | None:
+def _sentences(library: Library, most: int) -> dict[str, Any] | None:
     """Sentences with the places of words in them: at least one for each word, as far as there is room."""
     first = next(iter(library.tables.values()))
     concordance = library.concordance(first.name)
@@ -195,7 +194,7 @@ def _sentences(library: Library) -> dict[str, Any] | None:
     for sentence in _chosen(concordance):
         text, spans = concordance.words_of_sentence(sentence)
         size += len(text)
-        if size > SENTENCE_CHARACTERS:
+        if size > most:
             break
         for row, start, end in spans:
             own = places.setdefault(first.vectors.words[row], [])
