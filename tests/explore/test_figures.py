@@ -1,9 +1,12 @@
 """Figures: what they show, and that they are what their suffix says."""
 
+import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from wordstill import WordVectors
 from wordstill.errors import DataError, UsageError
 from wordstill.explore import figures
 
@@ -106,3 +109,28 @@ def test_a_png_has_the_text(tables, tmp_path):
     figures.save_figure(svg.replace("river", "").replace("lake", ""), short)
     assert long.read_bytes()[:4] == PNG
     assert len(long.read_bytes()) > len(short.read_bytes())
+
+
+def test_a_timeline_has_a_line_for_each_word_and_a_name_for_each_group(tables):
+    shown = figures.timeline_figure(tables["first"], ["king", "dog"])
+    assert shown.count("<polyline") == 2
+    assert all(f">{name}</text>" in shown for name in ("rivers", "kings", "king", "dog"))
+    with pytest.raises(UsageError, match="--words"):
+        figures.timeline_figure(tables["first"], [])
+    with pytest.raises(UsageError, match="--group"):
+        figures.timeline_figure(tables["second"], ["king"])
+
+
+def test_words_of_a_relation_do_not_cover_each_other():
+    close = [("man", "woman"), ("boy", "girl"), ("son", "daughter"), ("he", "she")]
+    words = [word for pair in close for word in pair]
+    rows = np.random.default_rng(0).normal(size=(2, 6)).repeat(4, axis=0)
+    rows[1::2] += 0.01
+    shown = figures.relation_figure(WordVectors(words, rows.astype(np.float32)), close)
+    boxes = [
+        (float(x), float(y), word) for x, y, word in re.findall(r'<text x="([^"]+)" y="([^"]+)"[^>]*>(\w+)<', shown)
+    ]
+    for number, (x, y, word) in enumerate(boxes):
+        for other_x, other_y, other in boxes[:number]:
+            apart = abs(y - other_y) >= 9 or x >= other_x + 6 * len(other) or other_x >= x + 6 * len(word)
+            assert apart, (word, other)

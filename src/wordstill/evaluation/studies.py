@@ -30,6 +30,8 @@ class Curve(NamedTuple):
     label: str
     points: tuple[tuple[float, float], ...]
     """Words of the text, or value of the setting, and score."""
+    ranges: tuple[tuple[float, float, float], ...] = ()
+    """Such a value, and where the score there could lie: lowest and highest."""
 
 
 @dataclass(frozen=True)

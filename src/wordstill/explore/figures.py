@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordstill.analysis.change import Measure, Moved
+from wordstill.analysis.change import Measure, Moved, timeline
 from wordstill.core.files import atomic_file
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.comparison import agreement
@@ -25,7 +25,7 @@ from wordstill.evaluation.report.relation_points import (
     on_plane,
     relation_places,
 )
-from wordstill.evaluation.studies import WORDS, learning_curves, training_curves
+from wordstill.evaluation.studies import WORDS, Curve, learning_curves, training_curves
 from wordstill.evaluation.suite import evaluate
 from wordstill.explore.layout import MapMaker, WordMap, check_method
 from wordstill.vectors import WordVectors
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PIXELS_PER_UNIT = 2
 SUFFIXES = (".svg", ".png")
-SHORTEST_LABEL = 4
+SHORTEST_LABEL, COMMON = 4, 150
 LABELS, CHANGED = 90, 30
 FONTS = ("Helvetica Neue", "Helvetica", "Arial", "Segoe UI", "Inter", "Noto Sans", "Liberation Sans", "DejaVu Sans")
 LETTER = (
@@ -57,9 +57,10 @@ def map_figure(
     made = MapMaker(vectors, path, seed).compute(check_method(layout))
     counts = np.zeros(len(made.rows)) if vectors.counts is None else vectors.counts[made.rows]
     words = [vectors.words[row] for row in made.rows.tolist()]
-    # Function words say little on a map: their labels come last.
-    telling = np.array([word.isalpha() and len(word) >= SHORTEST_LABEL for word in words])
-    order = np.lexsort((-counts, ~telling)).tolist()
+    # Function words say little on a map: the labels of short and of the most frequent words come last.
+    common = set(np.argsort(-counts, kind="stable")[: min(COMMON, len(words) // 50)].tolist())
+    telling = [word.isalpha() and len(word) >= SHORTEST_LABEL and at not in common for at, word in enumerate(words)]
+    order = np.lexsort((-counts, ~np.array(telling))).tolist()
     groups = _groups(made, words, lists)
     points = [Point(words[place], *map(float, made.places[place])) for place in order]
     if lists:
@@ -88,7 +89,7 @@ def relation_figure(
 def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
     """The cosines of some words with each other."""
     if len(words) < 2:
-        raise UsageError(f"A heat map needs two words or more, got {len(words)}.")
+        raise UsageError(f"A heat map needs two words or more, got {len(words)}: --words king,queen,river")
     unit = np.stack([vectors.unit[vectors.index(word)] for word in words])
     return plots.heat_map(words, (unit @ unit.T).astype(np.float64))
 
@@ -104,7 +105,9 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, to
         raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
     agreed = agreement(*tables.values(), topn=topn, seed=seed)
     bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
-    return plots.bars(bars, [plots.color(0)])
+    return plots.bars(
+        bars, [plots.color(0)], caption=f"% of the {topn} nearest words that {' and '.join(tables)} share"
+    )
 
 
 def moved_figure(moved: Sequence[Moved], measure: Measure = "pairwise") -> str:
@@ -116,11 +119,32 @@ def moved_figure(moved: Sequence[Moved], measure: Measure = "pairwise") -> str:
         Bar(each.word, _hundredths(there.value), _hundredths(there.low), _hundredths(there.high))
         for each, there in ((each, each.by(measure)) for each in moved)
     ]
-    return plots.bars(bars, [plots.color(0)])
+    told = "distance" if measure == "distance" else "how much farther apart uses of different groups are"
+    return plots.bars(bars, [plots.color(0)], caption=f"{told} × 100, 95 % intervals for other texts of this size")
 
 
 def _hundredths(distance: float) -> float:
     return 100 * max(0.0, distance)
+
+
+def timeline_figure(vectors: WordVectors, words: Sequence[str], *, seed: int = 0) -> str:
+    """How far words are, in each group of the text, from how the first group uses them."""
+    if not words or len(vectors.groups) < 2:
+        lack = (
+            "words: --words mouse,tablet" if not words else "a table whose text has groups: wordstill prepare --group"
+        )
+        raise UsageError(f"A timeline needs {lack}")
+    lines = []
+    for word in words:
+        later = [(place, point.distance) for place, point in enumerate(timeline(vectors, word, seed=seed), 1)]
+        known = [(float(place), there) for place, there in later if there is not None]
+        spots = ((0.0, 0.0), *((place, there.value) for place, there in known))
+        lines.append(Curve(word, spots, tuple((place, there.low, there.high) for place, there in known)))
+    if all(len(line.points) == 1 for line in lines):
+        raise DataError(f"Too rare in the groups of the text: {', '.join(words)}.")
+    ticks = {float(place): name for place, name in enumerate(vectors.groups)}
+    caption = f"distance from the use in {vectors.groups[0]}, 95 % intervals for other texts of this size"
+    return plots.curves(lines, logarithmic=False, ticks=ticks, caption=caption)
 
 
 def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:

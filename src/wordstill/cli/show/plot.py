@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -21,14 +22,15 @@ wordstill plot relation vectors --relation capital --out capital.png
 wordstill plot relation vectors --pairs man:woman,king:queen,son:daughter --out pairs.svg
 wordstill plot heat vectors --words king,queen,river,lake --out heat.svg
 wordstill plot change 1900s 2000s --out change.svg
+wordstill plot timeline vectors --words mouse,tablet --out timeline.svg
 wordstill plot relation vectors --pairs pairs.tsv --projection tsne --dimensions 3 --out space.svg
 wordstill plot curve sizes --set simlex999 --out curve.svg
 wordstill plot curve windows --set simlex999 --over window --out windows.svg
 wordstill plot training attended pairwise --out training.svg
 wordstill plot attention vectors --sentence "The king spoke to his people." --out attention.svg"""
 
-KINDS = ("map", "relation", "heat", "change", "curve", "training", "attention")
-ONE_TABLE = ("map", "relation", "heat", "attention")
+KINDS = ("map", "relation", "heat", "change", "timeline", "curve", "training", "attention")
+ONE_TABLE = ("map", "relation", "heat", "timeline", "attention")
 
 
 def command(
@@ -37,7 +39,7 @@ def command(
     out: Annotated[Path, option("FILE", "The figure, .svg or .png.", "--out", "-o")],
     words: Annotated[
         str | None,
-        option("WORDS|FILE", "Comma-separated words, or a file: the words of heat, or those to color in map."),
+        option("WORDS|FILE", "Comma-separated words, or a file: of heat and timeline, or those to color in map."),
     ] = None,
     relation: Annotated[
         str, option("NAME", "relation: gender, capital or comparative, or your own pairs with --pairs.")
@@ -70,33 +72,33 @@ def command(
     check_projection(projection)
     opened = open_tables(tables)
     name, table = _first(opened, kind)
-    if kind == "map":
-        lists = [words_or_file(words)] if words else []
-        path = dict(zip(opened, table_paths(tables)))[name]
-        figure = figures.map_figure(table, path, lists=lists, layout=layout, labels=labels, seed=seed)
-    elif kind == "relation":
-        chosen = _pairs(pairs) if pairs else relation
-        chosen_projection = cast("Projection", projection)
-        figure = figures.relation_figure(table, chosen, chosen_projection, dimensions=dimensions, seed=seed)
-    elif kind == "heat":
-        if words is None:
-            raise UsageError("A heat map needs words: --words king,queen,river")
-        figure = figures.heat_figure(table, words_or_file(words))
-    elif kind == "change":
-        figure = figures.change_figure(opened, seed=seed)
-    elif kind == "training":
-        figure = figures.training_figure(opened)
-    elif kind == "attention":
-        if sentence is None:
-            raise UsageError('A figure of attention needs a sentence: --sentence "The king spoke to his people."')
-        figure = _attention(table, table_paths(tables)[0], sentence, teacher)
-    else:
-        figure = figures.curve_figure(opened, dataset, over=over, seed=seed)
-    figures.save_figure(figure, out)
+    path = dict(zip(opened, table_paths(tables)))[name]
+    chosen = words_or_file(words) if words else []
+    drawn: dict[str, Callable[[], str]] = {
+        "map": lambda: figures.map_figure(
+            table, path, lists=[chosen] if chosen else [], layout=layout, labels=labels, seed=seed
+        ),
+        "relation": lambda: figures.relation_figure(
+            table,
+            _pairs(pairs) if pairs else relation,
+            cast("Projection", projection),
+            dimensions=dimensions,
+            seed=seed,
+        ),
+        "heat": lambda: figures.heat_figure(table, chosen),
+        "timeline": lambda: figures.timeline_figure(table, chosen, seed=seed),
+        "change": lambda: figures.change_figure(opened, seed=seed),
+        "curve": lambda: figures.curve_figure(opened, dataset, over=over, seed=seed),
+        "training": lambda: figures.training_figure(opened),
+        "attention": lambda: _attention(table, path, sentence, teacher),
+    }
+    figures.save_figure(drawn[kind](), out)
     typer.echo(f"Written: {out}", err=True)
 
 
-def _attention(table: WordVectors, path: Path, sentence: str, teacher: str | None) -> str:
+def _attention(table: WordVectors, path: Path, sentence: str | None, teacher: str | None) -> str:
+    if sentence is None:
+        raise UsageError('A figure of attention needs a sentence: --sentence "The king spoke to his people."')
     from wordstill.cli.failures import needs_models
     from wordstill.explore.figures import attention_figure
 

@@ -23,14 +23,14 @@ FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 LETTER = 6.6
 """About how wide a letter is."""
 WIDE_LETTER = 8.0
-LABEL_ROUNDS = 4
 """How wide a letter is in a wide font."""
+LABEL_ROUNDS = 4
 LINE = 15.0
 """How high a label is."""
 TURN, TILT = 32.0, 24.0
 """From where a figure in space is seen, in degrees."""
 ONE_THOUSAND = 1000
-DARK = 0.55
+DARK = 0.75
 """Share of a color from which on text on it is white."""
 
 
@@ -49,7 +49,7 @@ def color(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def bars(items: Sequence[Bar], colors: Sequence[str], *, width: int = 720) -> str:
+def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "", width: int = 720) -> str:
     """Horizontal bars with intervals; published ones are grey."""
     left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
     row, top = 22, 6
@@ -76,18 +76,29 @@ def bars(items: Sequence[Bar], colors: Sequence[str], *, width: int = 720) -> st
             parts += [_line(x, middle - 4, x, middle + 4, "#202124") for x in (first, last)]
             reach = max(reach, last)
         parts.append(_text(reach + 6, middle + 4, f"{item.value:.1f}"))
+    if caption:
+        parts.append(_text(left, height + 12, caption, fill="#5f6368"))
+        height += 20
     return _svg(width, height, parts)
 
 
-def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720, height: int = 320) -> str:
-    """Scores over corpus sizes, whose axis is logarithmic, or over anything else."""
+def curves(
+    lines: Sequence[Curve],
+    *,
+    logarithmic: bool = True,
+    ticks: Mapping[float, str] | None = None,
+    caption: str = "",
+    width: int = 720,
+    height: int = 320,
+) -> str:
+    """Scores over corpus sizes, whose axis is logarithmic, or over anything else; ``ticks`` names its values."""
     scale = math.log10 if logarithmic else float
     xs = [scale(x) for line in lines for x, _ in line.points]
-    ys = [y for line in lines for _, y in line.points]
+    ys = [y for line in lines for _, y in line.points] + [y for line in lines for _, *ends in line.ranges for y in ends]
     left, right, top, bottom = 50.0, width - 190.0, 14.0, height - 34.0
     width = max(width, math.ceil(right + 50 + LETTER * max(len(line.label) for line in lines)))
     x_low, x_high = _spread(min(xs), max(xs), 0.2)
-    y_low, y_high = _spread(min(ys), max(ys), 2.0)
+    y_low, y_high = _spread(min(ys), max(ys), 2.0 if ticks is None else 0.0)
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = left + (scale(x) - x_low) / (x_high - x_low) * (right - left)
@@ -97,9 +108,10 @@ def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720
     for value in _round_values(y_low, y_high):
         level = place(lines[0].points[0][0], value)[1]
         parts += [_line(left, level, right, level, "#eceff1"), _text(left - 6, level + 4, f"{value:g}", anchor="end")]
-    free = left
-    for x in sorted({x for line in lines for x, _ in line.points}):
-        across, label = place(x, y_low)[0], size_text(x) if x >= ONE_THOUSAND else f"{x:g}"
+    free = left if ticks is None else 0.0
+    for x in sorted(ticks or {x for line in lines for x, _ in line.points}):
+        named = size_text(x) if x >= ONE_THOUSAND else f"{x:g}"
+        across, label = place(x, y_low)[0], ticks[x] if ticks else named
         if across - len(label) * LETTER / 2 >= free:
             parts.append(_text(across, bottom + 16, label, anchor="middle"))
             free = across + len(label) * LETTER / 2 + LETTER
@@ -108,8 +120,16 @@ def curves(lines: Sequence[Curve], *, logarithmic: bool = True, width: int = 720
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color(number)}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color(number)}"/>' for x, y in spots]
+        # Lines at the same value stand beside each other.
+        beside = 5 * (number - (len(lines) - 1) / 2)
+        for x, low, high in line.ranges:
+            (across, start), (_, end) = place(x, low), place(x, high)
+            parts.append(_line(across + beside, start, across + beside, end, color(number)))
         key = top + 18 * number + 8
         parts += [_line(right + 14, key, right + 34, key, color(number), 3), _text(right + 40, key + 4, line.label)]
+    if caption:
+        parts.append(_text(left, height + 8, caption, fill="#5f6368"))
+        height += 16
     return _svg(width, height, parts)
 
 
@@ -130,8 +150,7 @@ def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: i
         for number, point in enumerate((first, second)):
             x, y = place(point)
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color(number)}"/>')
-            parts.append(_text(x + 6, y + 4, point.label))
-    return _svg(width, height, parts)
+    return _svg(width, height, parts + _labels([point.label for point in points], [place(point) for point in points]))
 
 
 def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats, *, width: int = 640, height: int = 520) -> str:
@@ -201,10 +220,12 @@ def word_map(
         dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.8"/>')
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []
+    # Of many words frequent ones would crowd the middle: with more room, rarer ones at the rim have labels too.
+    room = 2 * LINE if len(points) > 10 * labels else LINE
     for point in points:
         x, y = place(point)
         half = len(point.label) * LETTER / 2 + 3
-        free = all(abs(y - other_y) > LINE or abs(x - other_x) > half + other for other_x, other_y, other in taken)
+        free = all(abs(y - other_y) > room or abs(x - other_x) > half + other for other_x, other_y, other in taken)
         if free and half < x < width - half and y > LINE:
             taken.append((x, y, half))
             texts.append(_text(x, y - 5, point.label, anchor="middle", halo=True))
@@ -235,7 +256,9 @@ def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
                 f'fill-opacity="{min(1.0, abs(value)):.3f}"/>'
             )
             ink = "#ffffff" if abs(value) > DARK else "#202124"
-            parts.append(_text(x + cell / 2, y + cell / 2 + 4, f"{value:.2f}", anchor="middle", fill=ink))
+            # A small negative number would be shown as -0.00.
+            shown = f"{round(value, 2) + 0.0:.2f}"
+            parts.append(_text(x + cell / 2, y + cell / 2 + 4, shown, anchor="middle", fill=ink))
     return _svg(left + cell * len(words) + left * 0.6, top + cell * len(words) + 8, parts)
 
 
