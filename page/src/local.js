@@ -172,6 +172,7 @@ export class LocalTables {
     if (!this.lines) return reply;
     const own = this.lines.places[word] ?? [];
     reply.total = this.lines.totals[word] ?? 0;
+    reply.held = own.length;
     const line = ([sentence, start, length]) => {
       const text = this.lines.texts[sentence];
       return { sentence, before: text.slice(0, start), word: text.slice(start, start + length), after: text.slice(start + length) };
@@ -187,7 +188,7 @@ export class LocalTables {
   }
 
   timeline({ word, table }) {
-    return this.meanings[this.table(table).name].timelines[word] ?? { word, groups: [], note: "This file has the groups of the most frequent words only; wordstill explore has those of all." };
+    return this.meanings[this.table(table).name].timelines[word] ?? { word, groups: [], note: "This file has the groups of some thousand words; wordstill explore has those of all." };
   }
 
   changed({ before, after, table }) {

@@ -132,7 +132,7 @@ export class WordView {
   }
 
   showLines(found, word, table, offset) {
-    const pages = Math.ceil(found.total / PAGE);
+    const pages = Math.ceil((found.held ?? found.total) / PAGE);
     fill(
       $("#lines"),
       found.note ? h("p", { class: "quiet" }, found.note) : null,
@@ -141,7 +141,7 @@ export class WordView {
         ? h(
             "p",
             { class: "quiet pager" },
-            `${number(found.lines.length)} of ${number(found.total)} occurrences, spread over the text.`,
+            `${number(found.lines.length)} of ${number(found.total)} occurrences${found.held === undefined ? ", spread over the text" : ""}.`,
             pages > 1 && found.lines.length ? h("button", { class: "button", onclick: () => this.showSentences(word, "", table, (offset + 1) % pages) }, "Show others") : null,
           )
         : null,

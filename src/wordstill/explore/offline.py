@@ -40,8 +40,8 @@ LINES_PER_WORD = 8
 BLOCKS = 64
 FEWEST_WORDS = 100
 ITEM_ERRORS = 12
-MEANING_WORDS = 1_000
-"""Words of each table whose senses and groups are in the file: the most frequent ones."""
+MEANING_WORDS = 2_500
+"""Words of each table whose senses and groups are in the file: those that changed most, and the most frequent."""
 
 
 @dataclass(frozen=True)
@@ -167,18 +167,19 @@ def _item_errors(library: Library) -> Iterator[tuple[str, Any]]:
 
 
 def _meanings(library: Library, table: LoadedTable, most: int) -> dict[str, Any]:
-    """Senses and groups of the most frequent words that have them, and the words that changed most."""
+    """Senses and groups of as many words, and the words that changed most."""
     asked, vectors = Meanings(library), table.vectors
     replies: dict[str, Any] = {"senses": {}, "timelines": {}, "changed": None}
-    frequent = [vectors.words[row] for row in table.frequent.tolist()]
-    words = [word for word in frequent if any(map(str.isalpha, word))]
+    words = [word for word in (vectors.words[row] for row in table.frequent.tolist()) if any(map(str.isalpha, word))]
+    if len(vectors.groups) > 1:
+        changed = asked.changed(table=table.name)
+        replies["changed"] = asdict(changed)
+        words = list(dict.fromkeys([*(one.word for one in changed.words), *words]))
+        tracked = [word for word in words if vectors.index(word) in with_folds(vectors)][:most]
+        replies["timelines"] = {word: asdict(asked.timeline(word, table.name)) for word in tracked}
     if table.senses is not None:
         known = [word for word in words if table.senses.find(word) is not None][:most]
         replies["senses"] = {word: asdict(asked.senses(word, table.name)) for word in known}
-    if len(vectors.groups) > 1:
-        tracked = [word for word in words if vectors.index(word) in with_folds(vectors)][:most]
-        replies["timelines"] = {word: asdict(asked.timeline(word, table.name)) for word in tracked}
-        replies["changed"] = asdict(asked.changed(table=table.name))
     return replies
 
 

@@ -221,7 +221,7 @@ def word_map(
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []
     # Of many words frequent ones would crowd the middle: with more room, rarer ones at the rim have labels too.
-    room = 2 * LINE if len(points) > 10 * labels else LINE
+    room = 2 * LINE if len(points) > ONE_THOUSAND else LINE
     for point in points:
         x, y = place(point)
         half = len(point.label) * LETTER / 2 + 3
