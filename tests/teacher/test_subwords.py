@@ -197,7 +197,7 @@ def test_subwords_of_a_large_store_are_kept_beside_it(write_store, tiny_teacher,
     assert all(np.array_equal(mine, yours) for mine, yours in zip(first.table, healed.table))
 
 
-def test_a_store_that_cannot_be_written_keeps_nothing(write_store, tiny_teacher, monkeypatch):
+def test_a_store_that_cannot_be_written_keeps_nothing(write_store, tiny_teacher, monkeypatch, caplog):
     corpus = write_store("The old still stands by the river.")
 
     def refuse(*_):
@@ -206,3 +206,4 @@ def test_a_store_that_cannot_be_written_keeps_nothing(write_store, tiny_teacher,
     monkeypatch.setattr("wordstill.teacher.subwords.atomic_path", refuse)
     FormSubwords(corpus, tiny_teacher("bert-uncased").tokenizer, least_kept=1)
     assert not list(corpus.path.glob("subwords-*"))
+    assert caplog.messages == ["The subwords of the text are not kept for the next run: read-only"]

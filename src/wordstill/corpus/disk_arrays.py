@@ -168,25 +168,10 @@ def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
 
 def read_run(path: Path) -> Iterator[Entry]:
     """The entries of a run in ascending order."""
-    position = 0
-    while True:
-        with path.open("rb") as file:
-            file.seek(position)
-            header = file.read(16)
-            if not header:
-                return
-            entries, size = np.frombuffer(header, dtype="<i8").tolist() if len(header) == 16 else (0, -1)
-            # Nothing is read that the rest of the file cannot hold, whatever a damaged header says.
-            whole = 0 <= entries <= CHUNK_ENTRIES and size >= 0 and 16 * entries + size <= path.stat().st_size
-            body = file.read(16 * entries + size) if whole else b""
-            position = file.tell()
-        numbers = np.frombuffer(body, dtype="<i8", count=2 * entries) if len(body) >= 16 * entries else np.empty(0)
-        if not whole or len(body) != 16 * entries + size or numbers[:entries].sum() != size:
-            raise _damaged(path, position)
-        ends = np.cumsum(numbers[:entries]) + 16 * entries
-        starts = ends - numbers[:entries]
-        for start, end, count in zip(starts.tolist(), ends.tolist(), numbers[entries:].tolist()):
-            yield body[start:end], count
+    run = RunIndex(path)
+    for number in range(len(run.keys)):
+        keys, counts = run.chunks(number, number + 1)
+        yield from zip(keys, counts.tolist())
 
 
 class RunIndex:
@@ -219,31 +204,29 @@ class RunIndex:
         """The keys from ``low`` to ``high`` (exclusive; None is the end) and their counts."""
         first = max(0, bisect_right(self.keys, low) - 1)
         last = len(self.keys) if high is None else bisect_left(self.keys, high)
-        with self.path.open("rb") as file:
-            file.seek(self._positions[first])
-            data = file.read(self._positions[last] - self._positions[first]) if last > first else b""
-        keys: list[bytes] = []
-        counts = [np.empty(0, dtype=np.int64)]
-        for chunk_keys, chunk_counts in _chunks(data, self.path):
-            keys += chunk_keys
-            counts.append(chunk_counts)
+        keys, counts = self.chunks(first, max(first, last))
         start = bisect_left(keys, low)
         end = len(keys) if high is None else bisect_left(keys, high)
-        return keys[start:end], np.concatenate(counts)[start:end]
+        return keys[start:end], counts[start:end]
 
-
-def _chunks(data: bytes, path: Path) -> Iterator[tuple[list[bytes], NDArray[np.int64]]]:
-    """Keys and counts of each of the chunks in some bytes of a run."""
-    position = 0
-    while position < len(data):
-        entries, size = np.frombuffer(data, dtype="<i8", count=2, offset=position).tolist()
-        numbers = np.frombuffer(data, dtype="<i8", count=2 * entries, offset=position + 16)
-        ends = np.cumsum(numbers[:entries]) + position + 16 + 16 * entries
-        if numbers[:entries].sum() != size or numbers[:entries].min(initial=0) < 0:
-            raise _damaged(path, position)
-        starts = ends - numbers[:entries]
-        yield [data[start:end] for start, end in zip(starts.tolist(), ends.tolist())], numbers[entries:]
-        position += 16 + 16 * entries + size
+    def chunks(self, first: int, last: int) -> tuple[list[bytes], NDArray[np.int64]]:
+        """The keys and counts of the chunks from ``first`` to ``last`` (exclusive)."""
+        with self.path.open("rb") as file:
+            file.seek(self._positions[first])
+            data = file.read(self._positions[last] - self._positions[first])
+        keys: list[bytes] = []
+        counts = [np.empty(0, dtype=np.int64)]
+        position = 0
+        while position < len(data):
+            entries, size = np.frombuffer(data, dtype="<i8", count=2, offset=position).tolist()
+            numbers = np.frombuffer(data, dtype="<i8", count=2 * entries, offset=position + 16)
+            ends = np.cumsum(numbers[:entries]) + position + 16 + 16 * entries
+            if numbers[:entries].sum() != size or numbers[:entries].min(initial=0) < 0:
+                raise _damaged(self.path, self._positions[first] + position)
+            keys += [data[start:end] for start, end in zip((ends - numbers[:entries]).tolist(), ends.tolist())]
+            counts.append(numbers[entries:])
+            position += 16 + 16 * entries + size
+        return keys, np.concatenate(counts)
 
 
 def _damaged(path: Path, position: int) -> DataError:

@@ -26,11 +26,10 @@ from wordstill.corpus.merge import join_origins, merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter
-from wordstill.corpus.segmenters import SEGMENTERS
+from wordstill.corpus.segmenters import SEGMENTERS, warn_if_unspaced
 from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
-from wordstill.corpus.unspaced import warn_if_unspaced
 from wordstill.errors import DataError, UsageError, WordstillError
 
 LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20

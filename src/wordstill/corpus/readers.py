@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 
 from wordstill.core.contained import contained
-from wordstill.core.guard import reading
+from wordstill.core.guard import Limits, reading
 from wordstill.core.parquet_rows import parquet_texts
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.conllu import SUFFIX as CONLLU_SUFFIX
 from wordstill.corpus.conllu import conllu_texts
-from wordstill.corpus.csv_rows import SUFFIXES as CSV_SUFFIXES
-from wordstill.corpus.csv_rows import column_texts, text_lines
 from wordstill.corpus.mediawiki import read_pages
 from wordstill.corpus.paragraphs import MAX_PARAGRAPH_LINES, Part, PartKind, is_empty, last_empty_line
-from wordstill.corpus.sources import Source, Stream
+from wordstill.corpus.sources import LIMITS, Source, Stream
 from wordstill.errors import DataError, MissingExtra
 
 BINARY_PROBE_BYTES = 1 << 13
 UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
+DELIMITERS = ",;\t|"
+LONGEST_FIELD = 1 << 28
+"""Characters; csv's own limit of 131,072 is too short for documents."""
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
-KIND_OF_SUFFIX = CSV_SUFFIXES | {
+KIND_OF_SUFFIX = {
+    ".csv": "csv", ".tsv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
 }  # fmt: skip
 MARKUP = {
@@ -209,6 +213,68 @@ def _paragraph_cut(held: bytes) -> int:
     for _ in range(whole_lines):
         end = held.find(b"\n", end + 1)
     return end + 1
+
+
+def column_texts(
+    chunks: Iterable[bytes], name: str, column: str, errors: str, group: str | None = None
+) -> Iterator[str | list[str]]:
+    """The texts of a column in order, each with its value in the column ``group`` if one is given.
+
+    Rows without a text are left out.
+
+    Args:
+        chunks: The file in UTF-8. Its first row names the columns; the separator is the most frequent one there.
+        name: Of the file, for messages.
+        column: Its name.
+        errors: What is done about undecodable bytes, as in `bytes.decode`.
+        group: Column that names each row's group.
+
+    Raises:
+        DataError: There is no such column, or a row is not like the first.
+    """
+    before = csv.field_size_limit(LONGEST_FIELD)
+    lines = text_lines(chunks, name, errors)
+    try:
+        first = next(lines, "")
+        delimiter = max(DELIMITERS, key=first.count)
+        rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+        head = [title.strip() for title in next(rows, [])]
+        for wanted, option in ((column, "field"), (group, "group")):
+            if wanted is not None and wanted not in head:
+                raise DataError(
+                    f"{name}: no column {wanted!r}. The first line names: {', '.join(map(repr, head)) or 'nothing'}. "
+                    f"Choose one with --{option} ({option}=)."
+                )
+        place, group_place = head.index(column), None if group is None else head.index(group)
+        for row in rows:
+            if row and len(row) != len(head):
+                raise DataError(
+                    f"{name}:{rows.line_num}: {len(row)} fields, expected {len(head)} as in the first line. "
+                    "Quote fields that contain the separator or a line break."
+                )
+            if row and row[place]:
+                yield row[place] if group_place is None else [row[place], row[group_place]]
+    except csv.Error as error:
+        raise DataError(f"{name}:{rows.line_num}: not well-formed CSV ({error}). Correct the quotes.") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
+    """Lines with their ends, which may lie inside a field; ``errors`` as in `bytes.decode`."""
+    decoder, held, limits = codecs.getincrementaldecoder("utf-8")(errors), "", Limits.chosen(**LIMITS)
+    try:
+        for chunk in chunks:
+            *whole, held = (held + decoder.decode(chunk)).split("\n")
+            limits.refuse("line_bytes", len(held), f"{name}: a line has")
+            yield from (f"{line}\n" for line in whole)
+        if held := held + decoder.decode(b"", final=True):
+            yield held
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name}: not UTF-8 ({error.reason}). Set the encoding with --encoding (encoding=), or insert U+FFFD "
+            "with --errors replace (errors='replace')."
+        ) from None
 
 
 def read_column(stream: Stream, column: str, group: str | None = None) -> Iterator[bytes]:

@@ -1,18 +1,37 @@
-"""The table of word segmenters: the usual one, and those of languages that write no spaces."""
+"""The table of word segmenters: the usual one, and those of languages that write no spaces, which are also detected."""
 
 from __future__ import annotations
 
 import importlib
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from typing import Any, ClassVar
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from wordstill.corpus.segment import Segmenter, Span, WordSegmenter
+from wordstill.corpus.store import Corpus
 from wordstill.errors import MissingExtra, UsageError
 
+Cut = Callable[[str], Iterable[str]]
+"""From a text in one script to its words, which concatenate to it."""
 MOST_AT_ONCE = 8_000
 """Characters; Sudachi refuses longer texts than 49,149 bytes."""
+SAMPLE_FORMS = 2_000
+WORTH_WARNING = 0.3
+KANA_OF_JAPANESE = 0.1
+"""From so many kana among its Han characters on, a text is Japanese."""
+RANGES: Mapping[str, tuple[tuple[int, int], ...]] = {
+    "chinese": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0x20000, 0x3FFFF)),
+    "japanese": ((0x3041, 0x30FF), (0xFF66, 0xFF9D)),
+    "thai": ((0x0E01, 0x0E5B),),
+    "lao": ((0x0E81, 0x0EDF),),
+    "burmese": ((0x1000, 0x109F),),
+    "khmer": ((0x1780, 0x17FF),),
+}
+"""Characters of languages that write no spaces; those of kana stand for Japanese."""
 
 
 class PossessiveSegmenter:
@@ -35,17 +54,19 @@ class PossessiveSegmenter:
         return found
 
 
-class ScriptSegmenter:
-    """Runs of one script are cut by a library; whatever is between them is cut as usual."""
+class UnspacedSegmenter:
+    """Runs of one script are cut by a library; whatever is between them is cut as usual.
 
-    name: ClassVar[str]
-    script: ClassVar[str]
-    """A pattern for one character of it."""
+    Args:
+        language: A name of :data:`LIBRARIES`.
+    """
 
-    def __init__(self) -> None:
-        self._words = WordSegmenter()
+    def __init__(self, language: str) -> None:
+        self.language, self.name = language, f"{language}.v1"
+        script, library = LIBRARIES[language]
+        self._words, self._cut = WordSegmenter(), library()
         regex: Any = importlib.import_module("regex")
-        self._runs = regex.compile(f"(?:{self.script})+", regex.VERSION1)
+        self._runs = regex.compile(f"(?:{script})+", regex.VERSION1)
 
     def spans(self, form: str) -> list[Span]:
         """Start and end of every word of ``form``."""
@@ -57,13 +78,9 @@ class ScriptSegmenter:
             position = run.end()
         return found + self._usual(form, position, len(form))
 
-    def __reduce__(self) -> tuple[type[ScriptSegmenter], tuple[()]]:
+    def __reduce__(self) -> tuple[type[UnspacedSegmenter], tuple[str]]:
         # Dictionaries of libraries cannot be pickled; another process loads its own.
-        return type(self), ()
-
-    @abstractmethod
-    def cut(self, text: str) -> Iterator[str]:
-        """The words of a text in this script, which concatenate to it."""
+        return UnspacedSegmenter, (self.language,)
 
     def _usual(self, form: str, start: int, end: int) -> list[Span]:
         return [(start + low, start + high) for low, high in self._words.spans(form[start:end])]
@@ -72,79 +89,48 @@ class ScriptSegmenter:
         found: list[Span] = []
         for first in range(start, end, MOST_AT_ONCE):
             position = first
-            for word in self.cut(form[first : min(first + MOST_AT_ONCE, end)]):
+            for word in self._cut(form[first : min(first + MOST_AT_ONCE, end)]):
                 found.append((position, position + len(word)))
                 position += len(word)
         return found
 
 
-class ChineseSegmenter(ScriptSegmenter):
-    """Chinese words, by jieba's dictionary and model (package rjieba)."""
-
-    name = "chinese.v1"
-    script = r"\p{Han}"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._jieba = _library("rjieba", "rjieba", "chinese")
-
-    def cut(self, text: str) -> Iterator[str]:
-        """The words of a Chinese text."""
-        return iter(self._jieba.cut(text))
+def _jieba() -> Cut:
+    cut: Cut = _library("rjieba", "rjieba", "chinese").cut
+    return cut
 
 
-class JapaneseSegmenter(ScriptSegmenter):
-    """Japanese words, in Sudachi's shortest units (packages sudachipy and sudachidict-small)."""
-
-    name = "japanese.v1"
-    script = r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ々〆ヶ]"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sudachi = _library("sudachipy", "sudachipy", "japanese")
-        _library("sudachidict_small", "sudachidict-small", "japanese")
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        return self._sudachi.Dictionary(dict="small").tokenizer(self._sudachi.SplitMode.A)
-
-    def cut(self, text: str) -> Iterator[str]:
-        """The words of a Japanese text."""
-        return (word.surface() for word in self._tokenizer.tokenize(text))
+def _sudachi() -> Cut:
+    """In its shortest units."""
+    sudachi = _library("sudachipy", "sudachipy", "japanese")
+    _library("sudachidict_small", "sudachidict-small", "japanese")
+    tokenizer = sudachi.Dictionary(dict="small").tokenizer(sudachi.SplitMode.A)
+    return lambda text: (word.surface() for word in tokenizer.tokenize(text))
 
 
-class ThaiSegmenter(ScriptSegmenter):
-    """Thai words, by PyThaiNLP's dictionary (its algorithm newmm)."""
-
-    name = "thai.v1"
-    script = r"\p{Thai}"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tokenize = _library("pythainlp.tokenize", "pythainlp", "thai")
-
-    def cut(self, text: str) -> Iterator[str]:
-        """The words of a Thai text."""
-        return iter(self._tokenize.word_tokenize(text, engine="newmm"))
+def _pythainlp() -> Cut:
+    return partial(_library("pythainlp.tokenize", "pythainlp", "thai").word_tokenize, engine="newmm")
 
 
+LIBRARIES: Mapping[str, tuple[str, Callable[[], Cut]]] = {
+    "chinese": (r"\p{Han}", _jieba),
+    "japanese": (r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ々〆ヶ]", _sudachi),
+    "thai": (r"\p{Thai}", _pythainlp),
+}
+"""A pattern for one character of a language, and what cuts runs of them."""
 SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
     "words": WordSegmenter,
     "possessives": PossessiveSegmenter,
-    "chinese": ChineseSegmenter,
-    "japanese": JapaneseSegmenter,
-    "thai": ThaiSegmenter,
-}
-_BY_RECORD: Mapping[str, Callable[[], Segmenter]] = {
-    kind.name: kind for kind in (WordSegmenter, PossessiveSegmenter, ChineseSegmenter, JapaneseSegmenter, ThaiSegmenter)
+    **{language: partial(UnspacedSegmenter, language) for language in LIBRARIES},
 }
 
 
 def recorded_segmenter(name: str) -> Segmenter:
     """The segmenter that a store was prepared with, by the name that it records."""
-    if name not in _BY_RECORD:
+    kind = SEGMENTERS.get(name.removesuffix(".v1")) if name.endswith(".v1") else None
+    if kind is None:
         raise UsageError(f"The text was prepared with the segmenter {name!r}, which is not built in. Pass segmenter=.")
-    return _BY_RECORD[name]()
+    return kind()
 
 
 def _library(module: str, package: str, extra: str) -> Any:
@@ -152,3 +138,46 @@ def _library(module: str, package: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise MissingExtra(package, extra, f"Finding {extra.capitalize()} words") from None
+
+
+def warn_if_unspaced(corpus: Corpus) -> None:
+    """Warn if much of a text is in a script without spaces, but was cut at spaces."""
+    if corpus.meta["settings"]["segmenter"] not in (WordSegmenter.name, PossessiveSegmenter.name):
+        return
+    language, share = unspaced_share(corpus)
+    if share < WORTH_WARNING:
+        return
+    advice = (
+        f"Prepare it with --segmenter {language} (segmenter={language!r})."
+        if language in SEGMENTERS
+        else "Give prepare() a segmenter for it."
+    )
+    warnings.warn(
+        f"{share:.0%} of the text is in a script without spaces, probably {language.capitalize()}: single "
+        f"characters or whole phrases are taken for words. {advice}",
+        stacklevel=3,
+    )
+
+
+def unspaced_share(corpus: Corpus) -> tuple[str, float]:
+    """The most frequent language without spaces, by its script, and its share of a sample of the text."""
+    forms = corpus.forms
+    sample = np.linspace(0, len(forms) - 1, min(SAMPLE_FORMS, len(forms)), dtype=np.int64)
+    found: Counter[str] = Counter()
+    total = 0
+    for number in sample.tolist():
+        letters = np.frombuffer(forms[number].strip().encode("utf-32-le"), dtype=np.uint32)
+        count = int(forms.counts[number])
+        total += count * len(letters)
+        for language, ranges in RANGES.items():
+            found[language] += count * sum(int(((low <= letters) & (letters <= high)).sum()) for low, high in ranges)
+    if found["japanese"] > KANA_OF_JAPANESE * found["chinese"]:
+        found["japanese"] += found.pop("chinese")
+    language, number = found.most_common(1)[0]
+    return language, number / max(total, 1)
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script without spaces."""
+    code = ord(character)
+    return any(low <= code <= high for ranges in RANGES.values() for low, high in ranges)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wordstill.core.ragged import owners
 from wordstill.corpus import Vocabulary
-from wordstill.corpus.unspaced import is_unspaced
+from wordstill.corpus.segmenters import is_unspaced
 from wordstill.teacher import Teacher
 from wordstill.teacher.tokenizer import SubwordTokenizer
 

@@ -11,8 +11,8 @@ decides for each text.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from importlib.metadata import version
 from itertools import pairwise
@@ -28,6 +28,8 @@ from wordstill.corpus import Corpus
 from wordstill.errors import DataError
 from wordstill.teacher.gathering import FormTable, SentenceRuns, SubwordTable, whole_passage
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
+
+log = logging.getLogger("wordstill")
 
 FORMS_AT_ONCE = 50_000
 PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
@@ -127,9 +129,12 @@ class KeptSubwords:
         return chunk if fits and facts == {"store": self.hash, "tokenizer": self.key} else None
 
     def save(self, chunk: _FormChunk) -> None:
-        """Keep them; a folder that cannot be written is left alone."""
-        with suppress(DataError, OSError), atomic_path(self.path) as path:
-            write_tensors(path, chunk._asdict(), {"store": self.hash, "tokenizer": self.key}, checksum=True)
+        """Keep them; where that is impossible, one line says so, and the next run tokenizes again."""
+        try:
+            with atomic_path(self.path) as path:
+                write_tensors(path, chunk._asdict(), {"store": self.hash, "tokenizer": self.key}, checksum=True)
+        except (DataError, OSError) as error:
+            log.warning("The subwords of the text are not kept for the next run: %s", error)
 
 
 class TextSubwords:
