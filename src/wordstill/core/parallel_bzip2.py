@@ -36,29 +36,35 @@ class ParallelBzip2(io.RawIOBase):
         packed: The file.
         again: Opens it once more, from its start.
         threads: How many blocks are decompressed at once.
+
+    Attributes:
+        position: Bytes of the file behind what was read so far; threads are ahead of it.
     """
 
     def __init__(self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int) -> None:
         super().__init__()
         self._again, self._given, self._held = again, 0, memoryview(b"")
         self._serial: bz2.BZ2File | None = None
+        self.position = 0
         self._unpacked = OrderedPool(_unpack, threads).map(_Blocks(packed))
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; none at the end."""
         while not self._held and self._serial is None:
             try:
-                block = next(self._unpacked, None)
+                block, self.position = next(self._unpacked, (b"", self.position))
             except _Misread:
-                self._serial = bz2.BZ2File(self._again())
+                self._file = self._again()
+                self._serial = bz2.BZ2File(self._file)
                 self._serial.seek(self._given)
                 break
-            if block is None:
+            if not block:
                 return b""
             self._held = memoryview(block)
             self._given += len(block)
         if not self._held and self._serial is not None:
-            return self._serial.read(size)
+            unpacked, self.position = self._serial.read(size), self._file.tell()
+            return unpacked
         taken, self._held = self._held[:size], self._held[size:]
         return bytes(taken)
 
@@ -68,6 +74,7 @@ class ParallelBzip2(io.RawIOBase):
             self._unpacked.close()
             if self._serial is not None:
                 self._serial.close()
+                self._file.close()
         super().close()
 
 
@@ -82,6 +89,8 @@ class _Block(NamedTuple):
     data: bytes
     shift: int
     bits: int
+    end: int
+    """Byte of the file behind it."""
 
 
 class _Blocks:
@@ -109,7 +118,9 @@ class _Blocks:
                         break
                     bit = self._mark(keep=True)[0]
                     total = (total << 1 | total >> 31) & 0xFFFFFFFF ^ checksum
-                    yield _Block(header, self._bytes(found // 8, bit // 8 - found // 8 + 2), found % 8, bit - found)
+                    yield _Block(
+                        header, self._bytes(found // 8, bit // 8 - found // 8 + 2), found % 8, bit - found, bit // 8
+                    )
                     self._needed = bit // 8
                 if checksum != total:
                     raise _Misread
@@ -169,7 +180,8 @@ def _patterns() -> Iterator[tuple[bytes, int, int]]:
 PATTERNS = tuple(_patterns())
 
 
-def _unpack(block: _Block | Exception) -> bytes:
+def _unpack(block: _Block | Exception) -> tuple[bytes, int]:
+    """The bytes of a block, and where it ends in the file."""
     if isinstance(block, Exception):
         raise block
     raw, shift, (whole, rest) = np.frombuffer(block.data, dtype=np.uint8), block.shift, divmod(block.bits, 8)
@@ -187,4 +199,4 @@ def _unpack(block: _Block | Exception) -> bytes:
         raise _Misread from error
     if not stream.eof:
         raise _Misread
-    return unpacked
+    return unpacked, block.end

@@ -49,6 +49,8 @@ class ByteReader(io.BufferedReader):
     @property
     def consumed(self) -> int:
         """Bytes of the file as it is stored that were used; of the standard input, bytes that were read."""
+        if isinstance(self.raw, _Decompressed) and self.raw.used is not None:
+            return self.raw.used
         ahead = len(self._packed.peek()) if self._stored.is_file else 0
         return self._stored.position - ahead
 
@@ -228,6 +230,11 @@ class _Decompressed(io.RawIOBase):
         self._file = codec.decompress(packed, limits)
         self._broken = _decompression_errors()
         self._total = 0
+
+    @property
+    def used(self) -> int | None:
+        """Bytes of the file behind what was read, from a decompressor that works ahead; None from others."""
+        return getattr(self._file, "position", None)
 
     def readable(self) -> bool:
         return True
