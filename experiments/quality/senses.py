@@ -164,23 +164,28 @@ def label(config: SenseConfig) -> str:
 
 def read(
     table: WordVectors, name: str, pairs: Sequence[ContextPair], work: Path
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """[2 n, layers, width] states of both words of each pair, and which were found; kept for the next run."""
-    path = work / f"{name}.npz"
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+    """States of both words of each pair [2 n, width], and which were found; written for the next run.
+
+    The first are means over the top half of layers, the second of the layer whose occurrences are kept.
+    """
+    path, layer = work / f"{name}.npz", Senses(table).occurrences.layer
     if not path.exists():
         reader = StateReader(Teacher.from_pretrained(table.provenance["teacher"]["name"]), "top-half")
         states, found = reader.states([*(pair.first for pair in pairs), *(pair.second for pair in pairs)])
         work.mkdir(parents=True, exist_ok=True)
-        np.savez(path, states=states.cpu().numpy().astype(np.float16), found=found)
+        kept_layer = states[:, reader.layers.index(layer)]
+        np.savez(path, raw=states.mean(dim=1).cpu().numpy(), kept=kept_layer.cpu().numpy(), found=found)
         print(f"{name}: read", flush=True)
     kept = np.load(path)
-    return kept["states"].astype(np.float32), kept["found"]
+    return kept["raw"], kept["kept"], kept["found"]
 
 
 def rows(
     table: WordVectors,
     senses: Senses | None,
     pairs: Sequence[ContextPair],
+    raw: NDArray[np.float32],
     states: NDArray[np.float32],
     found: NDArray[np.bool_],
 ) -> PairCosines:
@@ -190,10 +195,9 @@ def rows(
     single = np.stack([table[key] if key in table else np.zeros(table.dim, dtype=np.float32) for key in keys])
     single = unit_rows(single)
     if senses is None:
-        vectors = {"raw": unit_rows(states.mean(axis=1)), "table": single}
+        vectors = {"raw": unit_rows(raw), "table": single}
     else:
-        # The last of the top half of layers is the one whose occurrences are kept.
-        vectors = sense_vectors(senses, words, states[:, -1], found, single)
+        vectors = sense_vectors(senses, words, states, found, single)
     return PairCosines.of(vectors, found, np.array([pair.gold for pair in pairs]))
 
 

@@ -90,7 +90,7 @@ def test_vectors_of_senses_average_to_the_row(senses, table):
         assert np.linalg.norm(sense.vector) == pytest.approx(np.linalg.norm(row), rel=1e-5)
     uses = senses.map(found.kept.states)
     overall = uses.mean(axis=0)
-    moves = [(uses[sense.uses].mean(axis=0) - overall) / np.linalg.norm(overall) for sense in found.senses]
+    moves = [1.5 * (uses[sense.uses].mean(axis=0) - overall) / np.linalg.norm(overall) for sense in found.senses]
     mean = sum(sense.share * move for sense, move in zip(found.senses, moves))
     np.testing.assert_allclose(mean, 0, atol=1e-5)
     for sense, move in zip(found.senses, moves):
@@ -177,9 +177,23 @@ def test_vectors_of_uses_give_average_and_maximum_similarity(senses, table):
             assert made["maximum"][first] @ made["maximum"][second] == pytest.approx(best, abs=1e-5)
     for kind in ("average", "maximum"):
         np.testing.assert_array_equal(made[kind][4:], rows[4:])
-    np.testing.assert_array_equal(made["deviation"][5], rows[5])
-    expected = senses.map(uses[:1])[0] - senses.map(senses.occurrences.means).mean(axis=0)
+    assert not made["deviation"][5].any()
+    expected = (uses[0] - senses.occurrences.means.mean(axis=0)) @ senses.whitening
     np.testing.assert_allclose(made["deviation"][4], expected / np.linalg.norm(expected), atol=1e-5)
+    kept = senses.of("bank").kept.states
+    apart = (kept - kept.mean(axis=0)) @ senses.whitening
+    np.testing.assert_allclose(made["deviation"][0], apart[0] / np.linalg.norm(apart[0]), atol=1e-4)
+    mean = senses.map(kept).mean(axis=0)
+    moved = table.unit[table.index("bank")] + 0.7 * (senses.map(uses[:1])[0] - mean) / np.linalg.norm(mean)
+    np.testing.assert_allclose(made["use"][0], moved / np.linalg.norm(moved), atol=1e-4)
+
+
+def test_whitened_uses_differ_equally_in_every_direction(senses):
+    kept = [senses.occurrences.of_row(row).states for row in range(len(senses.occurrences.words))]
+    apart = np.concatenate([(states - states.mean(axis=0)) @ senses.whitening for states in kept if len(states) >= 10])
+    spread = np.linalg.eigvalsh(np.cov(apart.T))
+    assert spread.max() < 1.2
+    assert spread.max() < 2 * np.median(spread)
 
 
 def test_a_table_without_occurrences_is_refused():
@@ -250,7 +264,12 @@ def test_rows_of_an_evaluation(read):
     uses = [use_in_text(corpus, kept, number) for number in range(3)]
     vectors, found = rows.occurrences(uses)
     assert [*vectors] == [*rows.names]
-    assert rows.names[2:] == ("table senses, average", "table senses, maximum", "table senses, deviation")
+    assert rows.names[2:] == (
+        "table senses, average",
+        "table senses, maximum",
+        "table senses, use",
+        "table senses, deviation",
+    )
     assert found.all() and all(matrix.shape[0] == 3 for matrix in vectors.values())
     _, words, _ = rows.words(["the old river"])
     np.testing.assert_array_equal(words["table"], words["table senses, average"])

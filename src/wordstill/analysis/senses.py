@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.clusters import NEEDED, divide
-from wordstill.analysis.state_projection import StateProjection
+from wordstill.analysis.state_projection import ENOUGH_USES, StateProjection
 from wordstill.core.progress import count_bar
 from wordstill.core.settings import SEEDS, Config, Range
 from wordstill.corpus import Corpus
@@ -27,6 +27,11 @@ SEPARATOR = "|"
 MOST_USES = 500
 """Of more kept occurrences, so many are clustered; the others join the nearest sense."""
 CANDIDATES = 30
+USE_REACH = 0.7
+"""How far the vector of a single use is moved from the row of its word."""
+WHITENED_WORDS = 2000
+RIDGE = 0.05
+"""Added to how uses differ in every direction, as a share of the mean."""
 LONGEST = 300
 """Characters of a sentence that is shown, if there is one so short."""
 
@@ -43,6 +48,8 @@ class SenseConfig(Config):
     """Most senses of a word."""
     sharpness: Annotated[float, Range(0, 1e6)] = 50.0
     """How surely a use in a sentence belongs to the nearest sense: what cosines are multiplied by."""
+    reach: Annotated[float, Range(0, 100)] = 1.5
+    """How far the vector of a sense is moved from the row of its word: times as far as its mean use."""
     seed: Annotated[int, SEEDS] = 0
 
 
@@ -100,8 +107,10 @@ class SenseInContext:
     probabilities: tuple[float, ...]
     vectors: Floats = field(repr=False)
     """[senses, dim] unit vectors of the senses."""
+    use: Floats = field(repr=False)
+    """[dim] the word's unit row, moved by how this use differs from the mean of its uses."""
     deviation: Floats = field(repr=False)
-    """[dim] how this use differs from the mean of the word's uses, in the space of the table."""
+    """[width] how this use differs from the mean of its uses, in units of how uses of a word usually differ."""
 
     @property
     def label(self) -> str:
@@ -123,8 +132,8 @@ class Senses:
     """Senses of the words of a table with kept occurrences.
 
     States are mapped into the table's space by a ridge regression from the mean state of each word to its row, so
-    that senses and words can be compared. A sense's vector is the row of the word, moved by how far the mean of the
-    sense's uses is from the mean of all; so the senses' mean, weighted by their shares, is the row again.
+    that senses and words can be compared. A sense's vector is the row of the word, moved 1.5 times as far as the mean
+    of the sense's uses is from the mean of all; so the senses' mean, weighted by their shares, is the row again.
 
     Args:
         table: A table that was distilled with ``--occurrences``.
@@ -153,6 +162,21 @@ class Senses:
         """From states to the table's space."""
         self.occurrences.check()
         return StateProjection.fit(self.table, self.occurrences)
+
+    @cached_property
+    def whitening(self) -> Floats:
+        """[width, width] makes the ways in which uses of one word differ from each other equally large."""
+        self.occurrences.check()
+        rows = np.flatnonzero(np.diff(self.occurrences.offsets) >= ENOUGH_USES)
+        total, freedom = np.zeros((self.occurrences.width,) * 2), 0
+        for row in rows[:: -(-len(rows) // WHITENED_WORDS) or 1].tolist():
+            states = self.occurrences.of_row(row).states.astype(np.float64)
+            apart = states - states.mean(axis=0)
+            total, freedom = total + apart.T @ apart, freedom + len(apart) - 1
+        values, vectors = np.linalg.eigh(total / max(1, freedom))
+        steady = np.maximum(values, 0) + RIDGE * max(float(values.mean()), 1e-12)
+        whitening: Floats = ((vectors / np.sqrt(steady)) @ vectors.T).astype(np.float32)
+        return whitening
 
     def of(self, word: str) -> WordSenses:
         """The senses of a word.
@@ -197,7 +221,7 @@ class Senses:
         row = self.table.take([self.table.index(word)])[0]
         length, overall = float(np.linalg.norm(row)), uses.mean(axis=0)
         scale = max(float(np.linalg.norm(overall)), 1e-9)
-        moved = unit_rows(row[None]) + (centroids - overall) / scale
+        moved = unit_rows(row[None]) + self.config.reach * (centroids - overall) / scale
         vectors = unit_rows(moved) * np.float32(length or 1.0)
         neighbors = self._neighbors(word, vectors)
         senses: list[Sense] = []
@@ -291,9 +315,12 @@ class Senses:
         vectors = unit_rows(np.stack([sense.vector for sense in senses.senses]))
         labels = tuple(sense.label for sense in senses.senses)
         mean = shares.astype(np.float32) @ senses.centroids
+        row = self.table.unit[self.table.index(senses.word)]
+        moved = row + USE_REACH * (uses - mean) / max(float(np.linalg.norm(mean)), 1e-9)
+        apart = (states - senses.kept.states.mean(axis=0)) @ self.whitening
         return [
-            SenseInContext(senses.word, labels, tuple(row.tolist()), vectors, use - mean)
-            for row, use in zip(weights, uses)
+            SenseInContext(senses.word, labels, tuple(each.tolist()), vectors, use, deviation)
+            for each, use, deviation in zip(weights, moved, apart)
         ]
 
 

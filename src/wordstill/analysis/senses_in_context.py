@@ -74,13 +74,14 @@ class SenseReader:
 
 
 class WithSenses(WithTables):
-    r"""A ``ContextEncoder`` with tables, and for one of them three rows more, made of senses.
+    r"""A ``ContextEncoder`` with tables, and for one of them four rows more, made of senses.
 
     With p the probabilities of a word's senses in its sentence and v their unit vectors, ``average`` gives
     :math:`\sum_s p_s v_s`, so that products of two words are AvgSimC, and ``maximum`` gives the most probable v,
-    so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``deviation`` is how the use differs from
-    the mean of the word's uses, which tells uses of one word apart. A word without kept occurrences has its row of
-    the table, and deviates from the mean of all words; every word of a sentence has its row.
+    so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``use`` is the word's row, moved by how the
+    use differs from the mean of the word's uses. ``deviation`` is that difference alone, in units of how uses of a word
+    usually differ: it tells uses of one word apart. A word without kept occurrences has its row of the table, and
+    deviates from the mean of all words; every word of a sentence has its row.
 
     Args:
         encoder: Whose rows come first.
@@ -105,7 +106,7 @@ class WithSenses(WithTables):
         return vectors | {name: made[kind] for kind, name in self.own.items()}, found
 
 
-KINDS = ("average", "maximum", "deviation")
+KINDS = ("average", "maximum", "use", "deviation")
 
 
 def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Mask, rows: Floats) -> Vectors:
@@ -119,7 +120,8 @@ def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Ma
         rows: What words without kept occurrences get [n, dim].
     """
     made = {kind: rows.copy() for kind in KINDS}
-    made["deviation"][seen] = unit_rows(senses.map(states[seen]) - senses.map(senses.occurrences.means).mean(axis=0))
+    made["deviation"] = np.zeros_like(states)
+    made["deviation"][seen] = unit_rows((states[seen] - senses.occurrences.means.mean(axis=0)) @ senses.whitening)
     for word, numbers in numbers_of(words).items():
         there = [number for number in numbers if seen[number]]
         if senses.find(word) is None or not there:
@@ -127,6 +129,7 @@ def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Ma
         for number, found in zip(there, senses.look_up(word, states[there])):
             made["average"][number] = found.average
             made["maximum"][number] = found.vectors[found.best]
+            made["use"][number] = unit_rows(found.use[None])[0]
             made["deviation"][number] = unit_rows(found.deviation[None])[0]
     return made
 

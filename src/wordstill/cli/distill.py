@@ -56,7 +56,7 @@ class OccurrenceOptions:
         option("FILE", "Keep occurrences of these words only, one per line, however rare.", panel=OCCURRENCES),
     ] = None
     occurrences_layer: Annotated[
-        int | None, option("N", "Layer whose states to keep; by default the last.", panel=OCCURRENCES, min=0)
+        int | None, option("N", "Layer whose states to keep; by default the last but one.", panel=OCCURRENCES, min=0)
     ] = None
 
     def config(self) -> OccurrenceConfig | None:

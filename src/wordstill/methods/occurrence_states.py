@@ -35,7 +35,7 @@ class OccurrenceConfig(Config):
     words: tuple[str, ...] = ()
     """Only of these words, however rare; by default of all that are frequent enough."""
     layer: Annotated[int | None, Range(0, 1_000)] = None
-    """Which layer's states; None takes the last."""
+    """Which layer's states; None takes the last but one, which tells uses apart best."""
 
     def at_depth(self, depth: int) -> OccurrenceConfig:
         """The same with the layer of a teacher whose last layer has this number.
@@ -43,7 +43,7 @@ class OccurrenceConfig(Config):
         Raises:
             UsageError: It has no such layer.
         """
-        layer = depth if self.layer is None else self.layer
+        layer = max(1, depth - 1) if self.layer is None else self.layer
         if layer > depth:
             raise UsageError(f"Occurrences are to be kept of layer {layer}, but the teacher's last layer is {depth}.")
         return replace(self, layer=layer)
@@ -120,7 +120,9 @@ class OccurrenceStates(Method):
 
     def __init__(self, config: OccurrenceConfig, run: RunContext, chosen: ChosenOccurrences) -> None:
         super().__init__(config, run)
-        self.chosen, self.layer = chosen, run.depth if config.layer is None else config.layer
+        settled = config.at_depth(run.depth).layer
+        assert settled is not None
+        self.chosen, self.layer = chosen, settled
         self.kept = KeptStates(len(chosen), run.width)
         self.parts = {"occurrences": self.kept}
         order = np.argsort(chosen.codes, kind="stable")
@@ -129,7 +131,7 @@ class OccurrenceStates(Method):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layer of the settings, or the last."""
+        """The layer of the settings, or the last but one."""
         return (self.layer,)
 
     def observe(self, states: WordStates) -> None:
