@@ -84,12 +84,14 @@ def make_page(
 
 
 def _notes(library: Library, kept: int, most_bytes: int) -> list[str]:
-    return [
-        f"The file holds the {len(_rows(table, kept)):,} most frequent of the {len(table.vectors):,} words of "
-        f"{table.name}, to stay under {most_bytes / 1_000_000:g} MB."
-        for table in library.tables.values()
-        if len(_rows(table, kept)) < len(table.vectors)
-    ]
+    notes = []
+    for table in library.tables.values():
+        held, mapped = len(_rows(table, kept)), len(table.maps.rows)
+        why = f"to stay under {most_bytes / 1_000_000:g} MB" if held < mapped else "as many as a map shows"
+        if held < len(table.vectors):
+            most = f"the {held:,} most frequent of the {len(table.vectors):,} words of {table.name}"
+            notes.append(f"The file holds {most}, {why}.")
+    return notes
 
 
 def _rows(table: LoadedTable, kept: int) -> NDArray[np.int64]:
