@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.errors import MissingExtra, UsageError
+from wordstill.corpus import PrepareConfig, prepare
+from wordstill.corpus.paragraphs import Block
+from wordstill.corpus.segment import LineSplitter
+from wordstill.corpus.shards import ShardMaker
+from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale.cluster import _made, shards_on_cluster
 
 SHARD = 60
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -25,10 +30,12 @@ def test_without_ray_the_extra_is_named(tmp_path, store, config, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"--ray needs the package 'ray'.*wordstill\[scale\]"):
         distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray="auto"))
+    with pytest.raises(MissingExtra, match=r"--ray needs the package 'ray'.*wordstill\[scale\]"):
+        shards_on_cluster("auto")
 
 
 @needs_ray
-def test_a_node_that_dies_changes_nothing(tmp_path, store, config):
+def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, store, config, short_text):
     import ray
     from ray.cluster_utils import Cluster
 
@@ -49,6 +56,10 @@ def test_a_node_that_dies_changes_nothing(tmp_path, store, config):
         distill_in_shards(store, out, config, ScaleConfig(ray=two.address, shard_words=SHARD))
         killer.join()
         assert contents(out) == contents(tmp_path / "inline")
+        run = shards_on_cluster(two.address)
+        prepare(short_text, tmp_path / "by ray", block_bytes=500, run=run)
+        prepare(short_text, tmp_path / "here", block_bytes=500, workers=1)
+        assert contents(tmp_path / "by ray") == contents(tmp_path / "here")
     finally:
         ray.shutdown()
         two.shutdown()
@@ -58,3 +69,8 @@ def test_a_node_that_dies_changes_nothing(tmp_path, store, config):
 def test_no_cluster_is_one_line(tmp_path, store, config):
     with pytest.raises(UsageError, match=r"no Ray cluster at 127.0.0.1:1 .*ray start --head"):
         distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray="127.0.0.1:1", shard_words=SHARD))
+
+
+def test_a_node_with_another_version_prepares_nothing(tmp_path):
+    with pytest.raises(DataError, match=r"run was started with 0\.0.*Install the same version"):
+        _made(ShardMaker(PrepareConfig(), LineSplitter(), tmp_path), Block(0, ()), "0.0")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordstill.cli import options
+from wordstill.cli.failures import needs_models
 from wordstill.cli.options import option
 from wordstill.cli.printing import count_text, groups_text, show_facts, show_next, time_text
 from wordstill.core.object_stores import shown
@@ -28,6 +29,9 @@ def command(
     inputs: options.Inputs,
     out: Annotated[Path, option("STORE", "Output folder.", "--out", "-o")],
     workers: Annotated[int | None, option("N", "Number of processes; by default one per core.", min=1)] = None,
+    ray: Annotated[
+        str | None, option("ADDRESS", "Use the cores of a Ray cluster: its address, or auto; --workers limits them.")
+    ] = None,
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
     text: options.TextOptions,
@@ -38,6 +42,11 @@ def command(
     """
     from wordstill.corpus import prepare
 
+    run = None
+    if ray is not None:
+        with needs_models("wordstill prepare --ray"):
+            from wordstill.scale.cluster import shards_on_cluster
+        run = shards_on_cluster(ray, workers)
     start = time.monotonic()
     corpus = prepare(
         inputs,
@@ -46,6 +55,7 @@ def command(
         workers=workers,
         overwrite=overwrite,
         progress=options.wants_progress(progress),
+        run=run,
     )
     _report(corpus, out, time.monotonic() - start)
 

@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +41,9 @@ PARENT_POLL_SECONDS = 1.0
 STORE = "store"
 
 Inputs = str | Path | Sequence[str | Path]
+MadeShards = Generator[tuple[Block, Tally], None, None]
+ShardRunner = Callable[[ShardMaker, Iterable[Block]], MadeShards]
+"""Makes the shards of blocks, in no particular order of completion."""
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
@@ -55,6 +59,7 @@ def prepare(
     overwrite: bool = False,
     block_bytes: int | None = None,
     progress: bool = False,
+    run: ShardRunner | None = None,
 ) -> Corpus:
     """Read text and write it as a memory-mapped store.
 
@@ -73,6 +78,7 @@ def prepare(
         block_bytes: Text that a process works on at once; its memory is some fifteen times as large. None takes
             1 to 16 MB, as suits the size of the text.
         progress: Show a bar with the rate and the time left.
+        run: Works on blocks elsewhere, such as `wordstill.scale.cluster.shards_on_cluster`; None takes processes.
 
     Raises:
         UsageError: ``out`` exists, another run is writing it, or a setting is wrong.
@@ -101,7 +107,8 @@ def prepare(
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
         # What fits into a block as it is stored is not worth a process.
         several = sum(source.size or BLOCK_BYTES for source in sources) > block_bytes
-        tallies = _make_all(make, blocks, workers if several else 1, _bar(sources, enabled=progress))
+        run = run or partial(_in_processes, workers=workers if several else 1)
+        tallies = _make_all(make, blocks, run, _bar(sources, enabled=progress))
         _check_text(sum(tallies, Tally()), sources, folder, config.share)
         store = _write_store(folder, tallies, segmenter, settings, sources, workers, config)
         replace_folder(store, out)
@@ -184,7 +191,11 @@ def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segm
     }
 
 
-def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any) -> list[Tally]:
+def _in_processes(make: ShardMaker, blocks: Iterable[Block], workers: int) -> MadeShards:
+    return in_processes(make, blocks, workers, make.folder)
+
+
+def _make_all(make: ShardMaker, blocks: Iterator[Block], run: ShardRunner, bar: Any) -> list[Tally]:
     """Make the shards that are not there yet; the tallies of all shards, in the order of the blocks."""
     tallies: dict[int, Tally] = {}
 
@@ -196,7 +207,7 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], workers: int, bar: Any)
             else:
                 tallies[block.index] = tally
 
-    made = in_processes(make, unfinished(), workers, make.folder)
+    made = run(make, unfinished())
     # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
     with closing(made):
         for block, tally in made:

@@ -1,18 +1,28 @@
-"""Workers on a Ray cluster: each is an actor that owns a GPU or some cores. Only this module knows Ray."""
+"""Work on a Ray cluster: actors with a GPU or a core read shards, tasks prepare text. Only this module knows Ray."""
 
 from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from wordstill import __version__
+from wordstill.core.files import atomic_file
+from wordstill.corpus.paragraphs import Block
+from wordstill.corpus.preparation import MadeShards, ShardRunner
+from wordstill.corpus.shards import Shard as TextShard
+from wordstill.corpus.shards import ShardMaker, Tally
 from wordstill.errors import MissingExtra, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
 from wordstill.scale.part_files import Part, pack, unpack
 from wordstill.scale.partition import Shard
 from wordstill.scale.pools import MOST_STARTS, Event, Pool
-from wordstill.scale.shard_reader import Job, ShardReader
+from wordstill.scale.shard_reader import Job, ShardReader, other_version
 from wordstill.scale.shared_folder import SharedFolder
 
 GROW_SECONDS = 15.0
@@ -148,6 +158,71 @@ class _Reader:
         """What the methods have seen of a shard, without rows of zeros; how many sentences were cut; words."""
         part = self.reader.read(shard)
         return {label: pack(state) for label, state in part.states.items()}, part.cut, shard.words
+
+
+def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
+    """What `prepare` takes as ``run``: its blocks are worked on by tasks of a Ray cluster.
+
+    Blocks and what is made of them travel through Ray, so nodes need not share a folder. A task whose node dies is done
+    again elsewhere. The merge of all shards stays on this machine.
+
+    Args:
+        address: Of the cluster, or ``auto``.
+        size: Tasks at a time; None takes one for each core of the cluster.
+    """
+    ray = _ray()
+
+    def run(make: ShardMaker, blocks: Iterable[Block]) -> MadeShards:
+        own = not ray.is_initialized()
+        if own:
+            _connect(ray, address)
+        under_way: dict[Any, Block] = {}
+        try:
+            task = ray.remote(num_cpus=1, max_retries=MOST_STARTS)(_made)
+            limit = size or int(ray.cluster_resources().get("CPU", 1))
+            shared = ray.put(make)
+            for block in blocks:
+                under_way[task.remote(shared, block, __version__)] = block
+                if len(under_way) >= limit:
+                    yield from _stored(ray, under_way, make.folder)
+            while under_way:
+                yield from _stored(ray, under_way, make.folder)
+        finally:
+            for reference in under_way:
+                ray.cancel(reference, force=True)
+            if own:
+                ray.shutdown()
+
+    return run
+
+
+def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
+    """Wait for a task, and write the files that it has made, the record last."""
+    (done, *_), _ = ray.wait(list(under_way), num_returns=1)
+    block = under_way.pop(done)
+    try:
+        tally, files = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, WordstillError):
+            raise error.cause from None
+        raise
+    shard = TextShard(folder, block.index)
+    shard.record.unlink(missing_ok=True)
+    for path in (shard.forms, shard.arrays, shard.record):
+        with atomic_file(path) as file:
+            file.write(files[path.name])
+    yield block, tally
+
+
+def _made(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str, bytes]]:
+    """A task: the files of a block's shard."""
+    if version != __version__:
+        raise other_version(version)
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        make = copy(make)
+        make.folder = Path(folder)
+        tally = make(block)
+        return tally, {path.name: path.read_bytes() for path in make.folder.iterdir()}
 
 
 def _connect(ray: Any, address: str) -> None:

@@ -60,10 +60,7 @@ class ShardReader:
 
     def __init__(self, job: Job, cores: int | None = None) -> None:
         if job.version != __version__:
-            raise DataError(
-                f"This worker has wordstill {__version__}, but the run was started with {job.version}. "
-                "Install the same version everywhere."
-            )
+            raise other_version(job.version)
         if cores is not None:
             torch.set_num_threads(max(1, min(cores, MOST_READERS)))
         corpus = Corpus.open(local_copy(job.store))
@@ -104,6 +101,14 @@ class _Reported:
         for after, batch in self.batches.since(position):
             self.report(batch.n_words)
             yield after, batch
+
+
+def other_version(version: str) -> DataError:
+    """The error of a worker for a run that was started by another version."""
+    return DataError(
+        f"This worker has wordstill {__version__}, but the run was started with {version}. "
+        "Install the same version everywhere."
+    )
 
 
 def refuse_other_recipe(recipe: str, plan: Plan) -> None:
