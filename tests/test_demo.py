@@ -24,7 +24,16 @@ def demo(tmp_path_factory):
     pages = bz2.decompress(embedded_text().read_bytes()).split(b"</page>")
     (folder / "wiki.xml").write_bytes(b"</page>".join([*pages[:-1][:PAGES], pages[-1]]))
     out = folder / "out"
-    command = [sys.executable, "-m", "wordstill.demo", "--out", str(out), "--text", str(folder / "wiki.xml")]
+    command = [
+        sys.executable,
+        "-m",
+        "wordstill.demo",
+        "--out",
+        str(out),
+        "--text",
+        str(folder / "wiki.xml"),
+        "--no-page",
+    ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return out, result.stdout
@@ -41,7 +50,8 @@ def test_still_agrees_with_people_on_every_pair(demo):
 
 def test_it_leaves_vectors_and_says_what_to_try_next(demo):
     out, printed = demo
-    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "map.svg", "store", "vectors"]
+    names = ["evaluation.json", "map.svg", "store", "vectors"]
+    assert sorted(path.name for path in out.iterdir()) == names
     assert sorted(path.name for path in (out / "vectors").iterdir()) == ["ase", "still"]
     assert "Try next" in printed
     assert "philosopher" in printed

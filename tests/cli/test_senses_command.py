@@ -101,7 +101,7 @@ def test_a_table_without_occurrences(cli, made, tmp_path):
     table.occurrences = None
     table.save(tmp_path / "plain")
     done = cli("senses", tmp_path / "plain", "river")
-    assert done.code == 2 and "Distil it again with --occurrences 50" in done.err
+    assert done.code == 2 and "Distill it again with --occurrences 50" in done.err
     words = tmp_path / "words.txt"
     words.write_text("\n")
     for arguments, message in (

@@ -91,7 +91,7 @@ def test_another_dimension_is_refused(transform, table):
 
 
 def test_nothing_is_done_before_fit(transform, table):
-    with pytest.raises(UsageError, match="has learnt nothing yet: call fit first"):
+    with pytest.raises(UsageError, match="has learned nothing yet: call fit first"):
         transform.transform(table)
 
 

@@ -107,7 +107,7 @@ def test_save_and_load(table, tmp_path):
 
 
 def test_what_is_not_fitted_or_has_a_table_in_it_is_not_saved(table, tmp_path):
-    with pytest.raises(UsageError, match="has learnt nothing yet"):
+    with pytest.raises(UsageError, match="has learned nothing yet"):
         Pipeline.from_spec("centre").save(tmp_path / "learnt")
     kind = type(Pipeline.from_spec("concatenate").transforms[0])
     joined = Pipeline([kind(kind.config_type(table=table))]).fit(table)

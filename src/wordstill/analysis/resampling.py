@@ -213,7 +213,7 @@ def refuse_untracked(vectors: WordVectors, words: Sequence[str]) -> None:
         if vectors.index(word) not in folds:
             count = "" if vectors.counts is None else f" ({vectors.counts[vectors.index(word)]:,} occurrences)"
             raise UsageError(
-                f"{word!r} has no rows by fold{count}: it is too rare, or was not tracked. Distil again with a lower "
+                f"{word!r} has no rows by fold{count}: it is too rare, or was not tracked. Distill again with a lower "
                 "--enough (enough=), or name it with --track."
             )
 

@@ -152,7 +152,7 @@ class Senses:
     def __init__(self, table: WordVectors, config: SenseConfig | None = None) -> None:
         if table.occurrences is None:
             raise UsageError(
-                "The table keeps no occurrences of its words. Distil it again with --occurrences 50 (occurrences=50)."
+                "The table keeps no occurrences of its words. Distill it again with --occurrences 50 (occurrences=50)."
             )
         self.table, self.config = table, config or SenseConfig()
         self.occurrences: Occurrences = table.occurrences

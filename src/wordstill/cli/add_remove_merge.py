@@ -54,7 +54,7 @@ def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: optio
         some = ", ".join(change.newcomers[:SHOWN])
         warn(
             f"{count_text(len(change.newcomers), 'word')} that are frequent in the new text have no vector, such as "
-            f"{some}. To give them one, distil the whole text again."
+            f"{some}. To give them one, distill the whole text again."
         )
 
 

@@ -88,7 +88,7 @@ def _arrays(table: WordVectors, path: Path) -> dict[str, NDArray[Any]]:
             f"{path} has no {ATTENTION}: only tables of bert-skipgram with an attended objective have one. Make one "
             "with: wordstill distill TEXT --method bert-skipgram:preset=paper-held --out vectors"
         )
-    with reading(path / ATTENTION, FormatError, "Distil again."):
+    with reading(path / ATTENTION, FormatError, "Distill again."):
         arrays, _ = read_checked(path / ATTENTION)
         shapes = {name: arrays[name].shape for name in sorted(arrays)}
         width = shapes.get("projection", (0, 0))[-1]

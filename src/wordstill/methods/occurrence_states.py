@@ -146,7 +146,7 @@ class OccurrenceStates(Method):
     def merge(self, other: Method) -> None:
         """Take what another run over the same text has kept."""
         if isinstance(other, OccurrenceStates) and not np.array_equal(self.chosen.codes, other.chosen.codes):
-            raise UsageError("Occurrences of different texts cannot be merged. Distil the texts together.")
+            raise UsageError("Occurrences of different texts cannot be merged. Distill the texts together.")
         super().merge(other)
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:

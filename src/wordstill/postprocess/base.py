@@ -87,7 +87,7 @@ class Transform(Configurable, ABC):
     def learnt(self) -> Mapping[str, NDArray[Any]]:
         """What was learnt."""
         if self.state is None:
-            raise UsageError(f"{self.short_name} has learnt nothing yet: call fit first.")
+            raise UsageError(f"{self.short_name} has learned nothing yet: call fit first.")
         return self.state
 
     def _keeps_lengths(self, vectors: WordVectors) -> bool:
@@ -137,7 +137,7 @@ def with_lengths(vectors: WordVectors, before: WordVectors) -> WordVectors:
 def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
     """Refuse a table of another dimension than was learnt from."""
     if vectors.dim != dim:
-        raise UsageError(f"{name} has learnt from vectors of {dim} numbers; this table has {vectors.dim}.")
+        raise UsageError(f"{name} has learned from vectors of {dim} numbers; this table has {vectors.dim}.")
 
 
 def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:

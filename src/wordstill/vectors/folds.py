@@ -124,7 +124,6 @@ def with_folds(vectors: WordVectors) -> Folds:
     """The folds of a table that must have some."""
     if vectors.folds is None:
         raise UsageError(
-            "The table keeps no groups or folds. Distil it with --folds 20, from a text that was prepared with --group "
-            "if groups are to be compared."
+            "The table keeps no groups or folds. Distill it with --folds 20, or with --group to compare groups."
         )
     return vectors.folds.verified()

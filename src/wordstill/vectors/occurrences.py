@@ -146,7 +146,7 @@ class Occurrences:
             guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
             raise UsageError(
                 f"No occurrence of {word!r} was kept; {len(self.words):,} words have some.{guess} To keep those of "
-                "rare words, distil again with --occurrences-of FILE."
+                "rare words, distill again with --occurrences-of FILE."
             )
         return self.of_row(row)
 

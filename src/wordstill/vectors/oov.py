@@ -77,7 +77,7 @@ class UnknownWord(UsageError, KeyError):
         guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
         return (
             f"The word {self.word!r} is not among the {len(self._words):,} words.{guess} To get a vector for it: "
-            "--unknown teacher, ngrams or spelling (with_backoff), or distil again with --words (words=) or a lower "
+            "--unknown teacher, ngrams or spelling (with_backoff), or distill again with --words (words=) or a lower "
             "--min-count (min_count=)."
         )
 

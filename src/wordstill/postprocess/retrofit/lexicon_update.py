@@ -95,7 +95,7 @@ class LexiconUpdate(Transform):
         require_dim(vectors, state[SHIFTS].shape[1], self.short_name)
         if not np.array_equal(words_digest(vectors.words), state[WORDS]):
             raise UsageError(
-                f"{self.short_name} moves single words, and this table has other words than it has learnt from."
+                f"{self.short_name} moves single words, and this table has other words than it has learned from."
             )
         matrix = np.array(vectors.unit if LENGTHS in state else vectors.matrix, dtype=np.float32)
         for block in _blocks(state[ROWS]):
