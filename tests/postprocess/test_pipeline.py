@@ -169,3 +169,8 @@ def test_files_that_hold_something_else(tmp_path, metadata, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FormatError, match="There is no file"):
         Pipeline.load(tmp_path / "nothing")
+
+
+def test_american_names_are_aliases():
+    american, british = Pipeline.from_spec("center,quantize"), Pipeline.from_spec("centre,quantise")
+    assert list(map(type, american.transforms)) == list(map(type, british.transforms))
