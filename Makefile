@@ -13,7 +13,7 @@ GENSIM := gensim==4.4.0
 .PHONY: help demo test check format docs experiments fuzz faults kill clean
 
 help:
-	@echo "make demo         distill the bundled model over the bundled Wikipedia text, and score the vectors"
+	@echo "make demo         distill the bundled model over a Wikipedia excerpt, score the vectors, draw a map"
 	@echo "make test         every check and test"
 	@echo "make docs         build the site into out/site"
 	@echo "make check        lint and types only"

@@ -34,7 +34,7 @@ SHOWN_WORDS, SHOWN_NUMBERS = 5, 4
 
 
 class WordVectors:
-    """One vector per word, with gensim's names for what gensim has.
+    """A table with one vector per word; its queries are named as in gensim.
 
     Args:
         words: The words, each once, in the order of the rows.
@@ -99,7 +99,7 @@ class WordVectors:
 
     @property
     def storage(self) -> str:
-        """How the numbers are kept: ``float32``, ``float16``, or the kind of compressed rows."""
+        """How the numbers are stored, ``float32``, ``float16`` or the kind of compression."""
         return str(self.matrix.dtype) if self.compressed is None else self.compressed.kind
 
     @property

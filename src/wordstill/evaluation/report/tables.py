@@ -75,12 +75,12 @@ def notes(evaluation: Evaluation, *, published: bool = False) -> str:
             "Of tasks that train, ± is the standard deviation over seeds, and coverage is of running words."
         )
     if best_cells(evaluation):
-        sentences.append("Bold is the best score of a row whose scores are over the same items, to 1 %.")
+        sentences.append("Bold: the best score of a row, if all its scores are over the same items, to 1 %.")
     sentences.append(evaluation.protocol.describe(evaluation.tasks))
     if uneven(evaluation):
         sentences.append("Coverage differs between tables, so scores in one row are not over the same items.")
     if published:
-        sentences.append("Published scores come from other evaluators, words and rules; they are for orientation only.")
+        sentences.append("Published scores come from other evaluators, words and rules; they are for reference only.")
     if evaluation.missing:
         sentences.append(f"Not found, so not scored: {', '.join(evaluation.missing)} (see wordstill data list).")
     return " ".join(sentences)

@@ -65,18 +65,18 @@ class ContextProtocol(Protocol):
     max_pairs: int | None = None
     """Most pairs of each sentence task, for a quick look; None takes all."""
 
-    covered = "items of which the tokenizer drops no word"
+    covered = "items whose words the tokenizer keeps"
 
     def describe(self, tasks: object = ()) -> str:
         """The rules in a few sentences."""
         sentences = [
-            "Pairs of which the tokenizer drops a word are left out of correlations and count as different "
+            "Pairs with a word that the tokenizer drops are excluded from correlations and count as different "
             "where a threshold decides.",
-            "The threshold is the best one on the development part.",
+            "The threshold is the one that is best on the development part.",
             f"A sentence is the mean of the vectors of its {self.unit}.",
         ]
         if self.max_pairs is not None:
-            sentences.append(f"Of sentence pairs at most {self.max_pairs:,} are read.")
+            sentences.append(f"At most {self.max_pairs:,} pairs of each sentence task are read.")
         return " ".join(sentences)
 
 
