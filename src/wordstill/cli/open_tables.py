@@ -80,17 +80,18 @@ def with_teacher(tables: Mapping[str, WordVectors], teacher: str) -> dict[str, W
 
 
 def tables_inside(path: Path) -> list[Path]:
-    """The tables in a folder that a distillation with several methods made; none for any other path."""
+    """The tables in a folder that a distillation with several methods made, the default's first; none for any other."""
     from wordstill.formats.artifact import ARTIFACT
 
     if not path.is_dir() or ARTIFACT.recognizes(path):
         return []
-    return sorted((inner for inner in path.iterdir() if ARTIFACT.recognizes(inner)), key=_by_number)
+    return sorted((inner for inner in path.iterdir() if ARTIFACT.recognizes(inner)), key=_in_order)
 
 
-def _by_number(path: Path) -> list[str | int]:
-    """A natural sort key: layer 10 comes after layer 9."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
+def _in_order(path: Path) -> list[bool | str | int]:
+    """A sort key: the default method is what the others are compared with, and layer 10 comes after layer 9."""
+    natural = [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
+    return [path.name != "still", *natural]
 
 
 def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:
