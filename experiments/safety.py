@@ -2,7 +2,7 @@
 
 Each part is written into the same JSON file as it ends, so that parts can be run on their own:
 ``python -m experiments.safety fuzz --seconds 3600``, ``flips``, ``faults``, ``kills --kills 500``, ``cost``. With
-``--add``, fuzzing adds its counts to those that are recorded.
+``--add``, fuzzing adds its counts to those that are recorded, and commands that are named are recorded beside others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--every", type=int, default=1, help="fail every so many-th call only")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--add", action="store_true", help="add to the recorded counts of fuzzing")
+    parser.add_argument("--add", action="store_true", help="keep what is recorded, and add to it")
     parser.add_argument("scenarios", nargs="*", default=[])
     options = parser.parse_args()
     started = time.monotonic()
@@ -54,17 +54,21 @@ def main() -> None:
     found = PARTS[options.part](options)
     record: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     part = {**facts, "seconds": round(time.monotonic() - started), **found}
-    write_json(RESULT, {**record, options.part: _sum(record["fuzz"], part) if options.add else part})
+    write_json(RESULT, {**record, options.part: _sum(record[options.part], part) if options.add else part})
 
 
 def _sum(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Counts of two runs of fuzzing; the facts of the earlier ones are kept beside those of the last."""
-    facts = {key: value for key, value in before.items() if key not in ("targets", "earlier")}
+    """Counts of two runs; the facts of the earlier ones are kept beside those of the last."""
+    facts = {key: value for key, value in before.items() if key not in ("targets", "scenarios", "earlier")}
+    both = {**now, "earlier": [*before.get("earlier", []), facts]}
+    if "scenarios" in now:
+        # Commands of which every call failed, or which were killed: the last run counts.
+        return {**both, "scenarios": {**before["scenarios"], **now["scenarios"]}}
     targets = {
         name: dict(Counter(before["targets"].get(name, {})) + Counter(now["targets"].get(name, {})))
         for name in {**before["targets"], **now["targets"]}
     }
-    return {**now, "earlier": [*before.get("earlier", []), facts], "targets": targets}
+    return {**both, "targets": targets}
 
 
 def _fuzz(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from experiments.record import current_command
 from experiments.safety import RESULT
+
+FAMILIES = {
+    "vectors": (
+        "table.model2vec", "table.sentence-transformers", "table.spacy", "table.parquet", "projector", "glove",
+        "gensim", "word2vec.txt", "word2vec.txt.gz", "word2vec.txt.xz", "word2vec.txt.zst", "word2vec.txt.bz2",
+        "word2vec.bin", "fasttext.bin", "floret", "wordllama",
+    ),
+    "text": (
+        "text", "text.txt", "text.txt.gz", "text.txt.xz", "text.txt.zst", "text.txt.bz2", "text.csv", "text.parquet",
+        "lines.jsonl", "groups.jsonl", "wiki.xml", "text.conllu", "trees.conllu",
+    ),
+    "lexicons and word lists": (
+        "word list", "neighbours", "groups", "pairs.csv", "wordnet", "review.tsv", "decisions.tsv", "tests.toml",
+        "tests.json", "tests.txt",
+    ),
+    "data sets, ratings, documents, models": (
+        "similarity", "questions", "categories", "labels", "ratings.csv", "documents.jsonl", "documents.csv", "triples",
+        "scores.json", "elmo",
+    ),
+}  # fmt: skip
+OWN = "files of our own"
 
 
 def page() -> str:
@@ -17,18 +39,21 @@ def page() -> str:
 
 
 def _fuzz(part: dict[str, Any]) -> Iterator[str]:
-    yield "| reader | mutated files | read | refused | other exception, silent change, hang or death |"
+    yield "| readers | mutated files | read | refused | other exception, silent change, hang, death, over 1 GB |"
     yield "|---|---:|---:|---:|---:|"
-    total = {"accepted": 0, "refused": 0, "found": 0}
+    families: dict[str, Counter[str]] = {}
     for name, counts in part["targets"].items():
-        yield _fuzz_row(name, counts)
-        total = {kind: number + counts.get(kind, 0) for kind, number in total.items()}
-    yield _fuzz_row("**all**", total)
+        family = next((title for title, names in FAMILIES.items() if name in names), OWN)
+        families.setdefault(family, Counter()).update(counts)
+    for family in (*FAMILIES, OWN):
+        if family in families:
+            yield _fuzz_row(family, families[family])
+    yield _fuzz_row(f"**all {len(part['targets'])} readers**", sum(families.values(), Counter()))
     yield ""
     yield _origin(part)
 
 
-def _fuzz_row(name: str, counts: dict[str, int]) -> str:
+def _fuzz_row(name: str, counts: Mapping[str, int]) -> str:
     columns = (sum(counts.values()), *(counts.get(kind, 0) for kind in ("accepted", "refused", "found")))
     return f"| {name} | " + " | ".join(f"{number:,}" for number in columns) + " |"
 

@@ -132,20 +132,44 @@ def _convert(folder: Path, overwrite: bool, suffix: str) -> None:
     WordVectors.load(folder / "table.txt").save(folder / f"out{suffix}", overwrite=True)
 
 
-def _distill(folder: Path, overwrite: bool) -> None:
+def _config(folder: Path, *methods: str) -> Any:
     from wordstill.corpus import PrepareConfig, VocabularyConfig
-    from wordstill.distillation import DistillConfig, distill
+    from wordstill.distillation import DistillConfig
     from wordstill.teacher import TeacherConfig
 
-    config = DistillConfig(
-        ("still", "x2static"),
+    return DistillConfig(
+        methods,
         TeacherConfig(str(saved_teacher(folder.parent)), device="cpu", dtype="float32"),
         prepare=PrepareConfig(),
         vocabulary=VocabularyConfig(min_count=1),
         budget=400,
         checkpoint_seconds=0.0,
     )
+
+
+def _distill(folder: Path, overwrite: bool) -> None:
+    from wordstill.distillation import distill
+
+    config = _config(folder, "still", "x2static")
     distill(folder / "text.txt", folder / "out", config=config, overwrite=True, resume=not overwrite)
+
+
+def _distill_in_shards(folder: Path, overwrite: bool, text: str = "text.txt", out: str = "out") -> None:
+    """As with ``--workers``, but in this process."""
+    from wordstill.scale import ScaleConfig, distill_in_shards
+
+    scale = ScaleConfig(keep_sums=True, shard_words=200)
+    config = _config(folder, "ase")
+    distill_in_shards(folder / text, folder / out, config, scale, overwrite=True, resume=not overwrite)
+
+
+def _add(folder: Path, overwrite: bool) -> None:
+    from wordstill.scale.incremental import add
+
+    if not (folder / "base").exists():
+        (folder / "base.txt").write_text("The river and the stone. A house by the water.\n" * 9, encoding="utf-8")
+        _distill_in_shards(folder, True, "base.txt", "base")
+    add(folder / "base", folder / "text.txt", folder / "out", device="cpu", dtype="float32", overwrite=True)
 
 
 @cache
@@ -172,6 +196,8 @@ SCENARIOS = {
         Scenario("convert to a folder", lambda folder, overwrite: _convert(folder, overwrite, "")),
         Scenario("convert to a file", lambda folder, overwrite: _convert(folder, overwrite, ".txt"), ".txt"),
         Scenario("distill", _distill),
+        Scenario("distill in shards", _distill_in_shards),
+        Scenario("add", _add),
         Scenario("meaning train", _train),
     )
 }
