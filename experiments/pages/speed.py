@@ -22,6 +22,7 @@ from experiments.speed import (
     retrofit,
     vectors,
     whole,
+    workers,
 )
 from experiments.speed.common import SPEED, Row
 
@@ -31,6 +32,7 @@ BENCHMARKS: tuple[ModuleType, ...] = (
     whole,
     precision,
     prepare,
+    workers,
     memory,
     vectors,
     retrofit,
