@@ -23,7 +23,9 @@ SUMMARY = {"all-MiniLM-L6-v2": "words-27M-minilm", "all-mpnet-base-v2": "words-2
 """Teachers of the short table, and where their scores are."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
 """Texts of the picture, each with a file for each teacher."""
-PICTURED = ("still", "sentence", "ase")
+OLDER_VERSIONS = ("still.v1", "still.v2")
+"""Versions of `still` whose scores are kept; their rows carry the version's name."""
+PICTURED = ("still", "still.v2", "sentence", "ase")
 PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
 """The text that was read by sentences and by paragraphs."""
@@ -176,10 +178,10 @@ def _size_curves(columns: Iterable[Column]) -> list[Curve]:
     for teacher, summary_file in SUMMARY.items():
         for size in SIZES:
             for row in texts[f"{size}-{summary_file.rpartition('-')[2]}"][0]["rows"]:
-                if row["label"] in PICTURED:
+                if label_of(row) in PICTURED:
                     words = float(row["provenance"]["corpus"]["words"])
                     score = mean(row["scores"]["all"][column.name]["value"] for column in columns)
-                    label = f"{row['label']}, {teacher.split('-')[1]}"
+                    label = f"{label_of(row)}, {teacher.split('-')[1]}"
                     found.setdefault(label, []).append((words, score))
     return [Curve(label, tuple(points)) for label, points in found.items()]
 
@@ -189,7 +191,8 @@ def choice_page() -> str:
     files = [json.loads(path.read_text()) for path in sorted((RESULTS / "choice").glob("*.json"))]
     lines = []
     for content in files:
-        lines += [f"**{content['title']}**, on {content['hardware']}, commit {content['commit']}:", ""]
+        about = f"{content.get('version', 'still.v2')}, {content['title']}"
+        lines += [f"**{about}**, on {content['hardware']}, commit {content['commit']}:", ""]
         lines += [f"    {content['command']}", ""]
         lines += ["| settings | gain | similarity | Google | MSR | sentences |", "|---|---:|---:|---:|---:|---:|"]
         for row in content["rows"]:
@@ -281,8 +284,8 @@ def label_of(row: Row) -> str:
     """The method, and what the teacher read at a time if that is not the default."""
     label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
     version = row["provenance"].get("method", {}).get("name")
-    if version == "still.v1" and not label.startswith(version):
-        # Measured when this was the only version.
+    if version in OLDER_VERSIONS and not label.startswith(version):
+        # Measured when this was the only version, or the latest.
         label = label.replace("still", version, 1)
     return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 

@@ -42,6 +42,12 @@ DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 """What each weight is multiplied with, one at a time."""
 WEIGHTS = ("state_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
+V2 = (
+    "still:lower=1,window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
+)
+"""The settings of `still.v2`."""
+OTHER_LAYERS = ("still:lower=1", "still:lower=3", "still:neighbor_layer=0", V2)
+"""Candidates that need sums of their own, kept in the same pass."""
 EXPONENTS = {
     "state_exponent": (0.0, 0.2),
     "lower_exponent": (0.1, 0.3),
@@ -62,7 +68,8 @@ def main() -> None:
         print(f"{label:34s} gain {gain(scores):7.2f}  {scores}", flush=True)
     facts = {"title": options.title, "command": command_line(MODULE, sys.argv[1:]), "seconds": sums.seconds}
     origin = {"commit": options.commit or current_commit(), "hardware": device_name(), "words": sums.words}
-    write_json(options.out / f"{options.name}.json", {**facts, **origin, "rows": rows})
+    content = {"version": Still.name, **facts, **origin, "rows": rows}
+    write_json(options.out / f"{options.name}.json", content)
 
 
 class Sums:
@@ -70,7 +77,7 @@ class Sums:
 
     def __init__(self, text: list[str], teacher: TeacherConfig) -> None:
         config = DistillConfig(
-            methods=("still",), teacher=teacher, vocabulary=VocabularyConfig(words=evaluation_words())
+            methods=("still", *OTHER_LAYERS), teacher=teacher, vocabulary=VocabularyConfig(words=evaluation_words())
         )
         with tempfile.TemporaryDirectory() as folder:
             corpus = open_or_prepare(text, config.prepare, Path(folder), progress=False)
@@ -78,8 +85,8 @@ class Sums:
             start = time.monotonic()
             plan.engine.run()
             self.seconds, self.words = round(time.monotonic() - start, 1), corpus.n_words
-        (method,) = plan.engine.methods.values()
-        assert isinstance(method, Still)
+        methods = [method for method in plan.engine.methods.values() if isinstance(method, Still)]
+        method, *self.others = methods
         self.method = method
         self.frequent = frequent_words(method.states.counts, method.isolated.counts, method.run.width)
         counts = torch.where(self.frequent, method.states.counts, 0)
@@ -98,6 +105,8 @@ class Sums:
             yield f"sentence:strength={strength}", table
         for strength, table in tables.items():
             yield f"still:strength={strength}", self.mixed(replace(base, strength=strength), table)
+        for label, other in zip(OTHER_LAYERS, self.others):
+            yield label, self.mixed(other.config, tables[base.strength], other)
         yield from self.varied(base, tables[base.strength])
 
     def varied(self, base: StillConfig, table: Tensor) -> Iterator[tuple[str, Tensor]]:
@@ -113,10 +122,11 @@ class Sums:
         for dim in DIMS:
             yield f"still:dim={dim}", self.mixed(replace(base, dim=dim), table)
 
-    def mixed(self, config: StillConfig, sentence: Tensor) -> Tensor:
-        """The table of some settings, with the lengths of the sentence regression."""
-        self.method.config = config
-        blocks = [block for block in self.method.blocks(self._as_rows(sentence)) if block.weight]
+    def mixed(self, config: StillConfig, sentence: Tensor, method: Still | None = None) -> Tensor:
+        """The table of some settings, with the lengths of the sentence regression; the sums are a method's."""
+        method = method or self.method
+        method.config = config
+        blocks = method.blocks(self._as_rows(sentence))
         parts = [block.weight * self._unit(block) for block in blocks]
         chosen = torch.cat([part[self.common] for part in parts], dim=1).double()
         mean = chosen.mean(dim=0)

@@ -24,7 +24,9 @@ class Observed:
     """What stands at and around every occurrence of a word, found with plain loops."""
 
     def __init__(self, text, config: StillConfig) -> None:
-        layers = tuple(sorted({0, config.lower, config.layer}))
+        self.lower = 2 if config.lower is None else config.lower
+        self.beside = config.layer if config.neighbor_layer is None else config.neighbor_layer
+        layers = tuple(sorted({self.lower, self.beside, config.layer}))
         size, self.width = len(text.vocabulary), text.teacher.width
         names = ("state", "lower", "window", "left", "right")
         self.found: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in range(size)] for name in names}
@@ -40,7 +42,7 @@ class Observed:
                 place = slice(int(batch.word_start[number]), int(batch.word_end[number]))
                 if row >= 0:
                     self.alone[row] = states.hidden[config.layer][place].double().mean(dim=0)
-                    self.alone_lower[row] = states.hidden[config.lower][place].double().mean(dim=0)
+                    self.alone_lower[row] = states.hidden[self.lower][place].double().mean(dim=0)
         self.counts = np.array([len(each) for each in self.found["state"]])
 
     def read(self, states, config: StillConfig) -> None:
@@ -68,10 +70,10 @@ class Observed:
             around = [*range(low - config.window, low), *range(high, high + config.window)]
             for name, value in {
                 "state": word(config.layer, number),
-                "lower": word(config.lower, number),
+                "lower": word(self.lower, number),
                 "window": mean(config.layer, around, sentence),
-                "left": mean(0, [low - 1], sentence),
-                "right": mean(0, [high], sentence),
+                "left": mean(self.beside, [low - 1], sentence),
+                "right": mean(self.beside, [high], sentence),
             }.items():
                 self.found[name][row].append(value)
             bags[sentence].append(row)
@@ -118,12 +120,13 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
     deviations = regressed - regressed[frequent].mean(axis=0)
 
     around, low = config.context_prior, seen.alone_lower
+    beside = seen.alone if seen.beside == config.layer else low
     blocks = [
         block("state", seen.alone, config.state_prior, config.state_exponent, config.state_weight),
         block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight),
         block("window", seen.alone, around, config.window_exponent, config.window_weight),
-        block("left", low, around, config.neighbor_exponent, config.neighbor_weight),
-        block("right", low, around, config.neighbor_exponent, config.neighbor_weight),
+        block("left", beside, around, config.neighbor_exponent, config.neighbor_weight),
+        block("right", beside, around, config.neighbor_exponent, config.neighbor_weight),
         config.sentence_weight * unit(deviations),
     ]
     joint = np.hstack(blocks)
@@ -139,7 +142,8 @@ SETTINGS = {
         "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
         "lower_weight": 0.3,
         "lower_exponent": 0.4, "context_prior": 0.5,
-        "window": 1, "window_weight": 0.9, "window_exponent": 0.2, "neighbor_weight": 0.7, "neighbor_exponent": 0.35,
+        "window": 1, "window_weight": 0.9, "window_exponent": 0.2,
+        "neighbor_layer": 0, "neighbor_weight": 0.7, "neighbor_exponent": 0.35,
         "sentence_weight": 1.5, "strength": 2.0, "exponent": 0.2,
     },
 }  # fmt: skip
@@ -172,10 +176,10 @@ def test_lengths_are_those_of_the_sentence_regression(text):
 @pytest.mark.parametrize(
     ("left_out", "layers", "most"),
     [
-        ({}, (0, 1, 3), 6),
-        ({"lower_weight": 0.0}, (0, 3), 5),
-        ({"neighbor_weight": 0.0}, (1, 3), 4),
-        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (0, 1, 3), 3),
+        ({}, (2, 3), 6),
+        ({"lower_weight": 0.0}, (3,), 5),
+        ({"neighbor_weight": 0.0}, (2, 3), 4),
+        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (2, 3), 3),
     ],
 )
 def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, most):
@@ -200,9 +204,15 @@ def test_a_lower_layer_must_be_lower(hand_made_run, layer, lower):
         Still(StillConfig(layer=layer, lower=lower), hand_made_run([1], width=3))
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_teacher_without_a_lower_layer_goes_without_that_block(hand_made_run, layer):
-    assert Still(StillConfig(layer=layer), hand_made_run([1], width=3)).layers == tuple({0, layer})
+@pytest.mark.parametrize(("layer", "layers"), [(0, (0,)), (1, (1,)), (2, (1, 2)), (3, (2, 3)), (12, (2, 12))])
+def test_the_lower_layer_is_the_second_or_what_is_there(hand_made_run, layer, layers):
+    assert Still(StillConfig(layer=layer), hand_made_run([1], width=3)).layers == layers
+
+
+def test_neighbors_are_of_a_layer_that_the_teacher_has(hand_made_run):
+    assert Still(StillConfig(layer=3, neighbor_layer=0), hand_made_run([1], width=3)).layers == (0, 2, 3)
+    with pytest.raises(UsageError, match="neighbor_layer must be from 0 to the layer, 3; got 4"):
+        Still(StillConfig(layer=3, neighbor_layer=4), hand_made_run([1], width=3))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 
 USUAL_DIM = 256
-USUAL_LOWER = 1
+USUAL_LOWER = 2
 SIDES = ("left", "right")
 
 
@@ -39,23 +39,25 @@ class StillConfig(Config):
     """How far they are whitened: 0 not at all, 0.5 wholly."""
     state_prior: Prior = 0.5
     """How many occurrences the guess from the isolated word counts for, in states."""
-    lower: Annotated[int, Range(0, 1_000)] = USUAL_LOWER
-    """A lower layer: its states say more about a word's form and grammar, so that analogies gain. The default
-    is left out where ``layer`` is 0 or 1."""
+    lower: Annotated[int | None, Range(0, 1_000)] = None
+    """A lower layer: its states say more about a word's form and grammar, so that analogies gain. None takes
+    layer 2, or layer 1 below ``layer=2``; there is none below 1."""
     lower_weight: Weight = 0.65
     lower_exponent: Exponent = 0.2
     window: Annotated[int, Range(1, 1_000)] = 2
     """Words on each side that make up the narrow context."""
-    window_weight: Weight = 0.55
+    window_weight: Weight = 0.35
     """Weight of the narrow context: more for relatedness."""
     window_exponent: Exponent = 0.35
-    neighbor_weight: Weight = 0.15
-    """Weight of the one word to the left and the one to the right, as input embeddings: they carry the grammar
-    that analogies ask for."""
-    neighbor_exponent: Exponent = 0.15
+    neighbor_layer: Annotated[int | None, Range(0, 1_000)] = None
+    """Which layer's states of the one word to the left and the one to the right; None takes ``layer``, 0 is the
+    input embeddings."""
+    neighbor_weight: Weight = 0.3
+    """Weight of each of these two words: they carry the grammar and the facts that analogies ask for."""
+    neighbor_exponent: Exponent = 0.25
     context_prior: Prior = 6.0
     """How many occurrences the guess from the isolated word counts for, in everything around the word."""
-    sentence_weight: Weight = 0.55
+    sentence_weight: Weight = 0.5
     """Weight of the vectors of `Sentence`, whose mean is the teacher's sentence vector. They also give the rows
     their lengths."""
     strength: Annotated[float, Range(0, 1e9, above=True)] = 0.03
@@ -68,8 +70,8 @@ class Still(Method):
     r"""What a teacher's states say about a word, in five blocks: shrunk, whitened, mixed and reduced.
 
     For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
-    last layer, of its states in a low layer, of the two words on either side, of the word just before and the
-    word just after it (input embeddings), and its row of `Sentence`, which is not shrunk. With
+    last layer, of its states in a low layer, of the two words on either side, of the word just before it, of the
+    word just after it, and its row of `Sentence`, which is not shrunk. With
     :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
@@ -102,7 +104,7 @@ class Still(Method):
         >>> vectors = distill("corpus.txt", methods=["still:dim=128"])  # doctest: +SKIP
     """
 
-    name: ClassVar[str] = "still.v2"
+    name: ClassVar[str] = "still.v3"
     purpose: ClassVar[str] = "words, analogies and sentences"
     config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
@@ -112,6 +114,7 @@ class Still(Method):
         self.check(config, run.width)
         refuse_unseen("still", run)
         self.lower = lower_layer(config)
+        self.neighbor_layer = config.layer if config.neighbor_layer is None else config.neighbor_layer
 
         def sums() -> RowSums:
             return RowSums(len(run.vocabulary), run.width, run.device)
@@ -141,11 +144,15 @@ class Still(Method):
 
     @classmethod
     def check(cls, config: StillConfig, width: int) -> None:
-        """Refuse a size that cannot be, and a lower layer that is not lower."""
-        if lower_layer(config) is None and config.lower_weight and config.lower != USUAL_LOWER:
+        """Refuse a size that cannot be, and other layers above the one of the states."""
+        if config.lower is not None and config.lower_weight and config.lower >= config.layer:
             raise UsageError(
                 f"still:lower must be below the layer, {config.layer}; got {config.lower}. "
                 "Set lower_weight=0 to leave it out."
+            )
+        if config.neighbor_layer is not None and config.neighbor_layer > config.layer:
+            raise UsageError(
+                f"still:neighbor_layer must be from 0 to the layer, {config.layer}; got {config.neighbor_layer}."
             )
         blocks = _n_blocks(config)
         if not blocks:
@@ -156,10 +163,10 @@ class Still(Method):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layer of the settings, the lower one, and the embeddings of neighbors."""
-        lowest = [0] if self.config.neighbor_weight else []
+        """The layer of the settings, the lower one, and that of the neighbors."""
+        beside = [self.neighbor_layer] if self.config.neighbor_weight else []
         below = [] if self.lower is None else [self.lower]
-        return tuple(sorted({*lowest, *below, self.config.layer}))
+        return tuple(sorted({*beside, *below, self.config.layer}))
 
     def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
@@ -175,7 +182,7 @@ class Still(Method):
             reach = self.config.window
             self.add("windows", states, states.windows(layer, reach, reach, include_self=False, chosen=known))
         if self.sides:
-            words, (before, after) = states.adjacent(0)
+            words, (before, after) = states.adjacent(self.neighbor_layer)
             self.add("left", states, words, before[known])
             self.add("right", states, words, after[known])
         if self.bags is not None:
@@ -227,6 +234,7 @@ class Still(Method):
         config = self.config
         blocks = [self.state_block()]
         low = self.isolated if self.isolated_below is None else self.isolated_below
+        beside = self.isolated if self.neighbor_layer == config.layer else low
         if self.below is not None:
             blocks.append(self._block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight))
         if self.windows is not None:
@@ -234,7 +242,7 @@ class Still(Method):
             blocks.append(self._block("windows", self.isolated, *weights, by_count=True))
         for side in self.sides:
             weights = config.context_prior, config.neighbor_exponent, config.neighbor_weight
-            blocks.append(self._block(side, low, *weights, by_count=True))
+            blocks.append(self._block(side, beside, *weights, by_count=True))
         if sentence is not None:
             blocks.append(Block(sentence, weight=config.sentence_weight))
         return [block for block in blocks if block.weight]
@@ -257,8 +265,9 @@ class Still(Method):
 
 
 def lower_layer(config: StillConfig) -> int | None:
-    """The lower layer, or None where it has no weight or is not below the layer."""
-    return config.lower if config.lower_weight and config.lower < config.layer else None
+    """The lower layer, or None where it has no weight or there is none."""
+    lower = min(USUAL_LOWER, config.layer - 1) or None if config.lower is None else config.lower
+    return lower if config.lower_weight and lower is not None and 0 <= lower < config.layer else None
 
 
 def _n_blocks(config: StillConfig) -> int:
