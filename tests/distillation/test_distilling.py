@@ -181,6 +181,7 @@ def test_a_loaded_teacher_beside_the_name_of_another_is_refused(store, config):
 @pytest.mark.parametrize("resume", [False, True])
 def test_an_existing_output_is_refused_at_once(short_text, tmp_path, resume):
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.json").touch()
     with pytest.raises(UsageError, match="exists already"):
         distill(short_text, tmp_path / "out", resume=resume)
 
