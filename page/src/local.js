@@ -257,7 +257,7 @@ export class LocalTables {
   }
 
   errors({ dataset, table }) {
-    return this.item_errors?.[`${dataset}|${this.table(table).name}`] ?? { dataset, pairs: [], note: "Not in this file; open the page with wordstill explore." };
+    return this.item_errors?.[`${dataset}|${this.table(table).name}`] ?? { dataset, pairs: [], answers: [], note: "Not in this file; open the page with wordstill explore." };
   }
 }
 

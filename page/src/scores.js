@@ -4,6 +4,7 @@ import { $, csv, download, fill, h, link, number, problem } from "./dom.js";
 import { get } from "./state.js";
 
 const COLORS = ["var(--accent)", "#2f7fb8", "#3f8f4f", "#8a5fb0", "#c23f5e", "#1d9a93"];
+const ITEMS = { similarity: "Pairs", analogy: "Questions" };
 const METRICS = { spearman: "Spearman", pearson: "Pearson", accuracy: "accuracy" };
 
 export class ScoresView {
@@ -51,7 +52,7 @@ export class ScoresView {
       papers.length ? paperBar(papers[0], set) : null,
       first ? h("p", { class: "quiet" }, `${number(first.coverage[0] ?? first.coverage.used)} of ${number(first.coverage[1] ?? first.coverage.total)} items covered`) : null,
       papers.length ? h("details", {}, h("summary", {}, `${papers.length} published rows`), h("table", {}, h("tbody", {}, papers.map((row) => h("tr", {}, h("td", {}, row.model), h("td", {}, h("small", {}, row.source)), h("td", { class: "figure" }, row.scores[set].toFixed(1))))))) : null,
-      first?.task === "similarity" ? h("details", { ontoggle: (event) => event.target.open && this.errors(set, tables.map(([name]) => name), errors) }, h("summary", {}, "Pairs that went wrong"), errors) : null,
+      ITEMS[first?.task] ? h("details", { ontoggle: (event) => event.target.open && this.errors(set, tables.map(([name]) => name), errors) }, h("summary", {}, `${ITEMS[first.task]} that went wrong`), errors) : null,
     );
   }
 
@@ -59,13 +60,16 @@ export class ScoresView {
     const loaded = this.contents.tables.map((table) => table.name);
     const table = names.includes(get().table) ? get().table : (names.find((name) => loaded.includes(name)) ?? loaded[0]);
     try {
-      const { pairs, note } = await this.api.ask("errors", { dataset, table, limit: 12 });
+      const { pairs, answers, note } = await this.api.ask("errors", { dataset, table, limit: 12 });
+      if (answers.length) return fill(box, h("p", { class: "quiet" }, `Some wrong answers of ${table}.`), wrongAnswers(answers));
       fill(box, note ? h("p", { class: "quiet" }, note) : [h("p", { class: "quiet" }, `In ${table}: people and cosines rank these pairs most differently.`), h("table", {}, h("thead", {}, h("tr", {}, ["pair", "people", "cosine", "ranked"].map((text) => h("th", {}, text)))), h("tbody", {}, pairs.map((pair) => h("tr", {}, h("td", {}, link({ view: "word", word: pair.first, other: pair.second, table }, { class: "word" }, `${pair.first} · ${pair.second}`)), h("td", { class: "figure" }, pair.human.toFixed(1)), h("td", { class: "figure" }, pair.cosine.toFixed(2)), h("td", {}, pair.error > 0 ? "too near" : "too far")))))]);
     } catch (error) {
       fill(box, problem(error));
     }
   }
 }
+
+const wrongAnswers = (answers) => h("table", {}, h("thead", {}, h("tr", {}, ["question", "expected", "answer"].map((text) => h("th", {}, text)))), h("tbody", {}, answers.map(({ a, b, c, expected, given }) => h("tr", {}, h("td", {}, `${a} : ${b} = ${c} : ?`), h("td", {}, expected), h("td", {}, given)))));
 
 const clip = (value) => `${Math.max(0, Math.min(100, value))}%`;
 

@@ -161,7 +161,7 @@ def _item_errors(library: Library) -> Iterator[tuple[str, Any]]:
         return
     for name in library.tables:
         scored = evaluation["tables"].get(name, {"scores": []})["scores"]
-        for dataset in [score["dataset"] for score in scored if score.get("task") == "similarity"]:
+        for dataset in [score["dataset"] for score in scored if score.get("task") in ("similarity", "analogy")]:
             try:
                 yield f"{dataset}|{name}", asdict(ScoreAnswers(library).errors(dataset, name, ITEM_ERRORS))
             except WordstillError:

@@ -361,9 +361,22 @@ class ItemError:
 
 
 @dataclass(frozen=True)
+class WrongAnswer:
+    """A question of a set of analogies: a is to b as c is to expected, but the table says given."""
+
+    a: str
+    b: str
+    c: str
+    expected: str
+    given: str
+
+
+@dataclass(frozen=True)
 class ItemErrors:
-    """The pairs of a set that the table ranks most unlike people."""
+    """The items of a set that a table gets most wrong."""
 
     dataset: str
     pairs: list[ItemError]
+    """Ranked most unlike people."""
+    answers: list[WrongAnswer]
     note: str | None

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from wordstill.errors import WordstillError
+from wordstill.errors import WordstillError, unknown_name
+from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.report.published import published_for
 from wordstill.evaluation.report.tables import title
+from wordstill.evaluation.tasks.analogy import AnalogyTask
+from wordstill.evaluation.tasks.similarity import SimilarityTask
 from wordstill.explore.library import MOST_ANSWERS, Library, bounded
-from wordstill.explore.replies import ItemError, ItemErrors, PublishedScores, Scores
+from wordstill.explore.replies import ItemError, ItemErrors, PublishedScores, Scores, WrongAnswer
+from wordstill.vectors.table import WordVectors
+
+QUESTIONS = 300
+"""Of a set of analogies, so many are asked to find wrong answers."""
 
 
 class ScoreAnswers:
@@ -33,31 +40,41 @@ class ScoreAnswers:
         return Scores(evaluation, {name: title(name) for name in sets}, rows, None)
 
     def errors(self, dataset: str, table: str = "", limit: int = 20) -> ItemErrors:
-        """The pairs of a similarity set that a table ranks most unlike people, if the set is on this machine."""
-        from wordstill.evaluation.tasks.similarity import SimilarityTask
-
-        loaded = self.library.table(table)
+        """The pairs that a table ranks most unlike people, or the questions that it answers wrong."""
+        # A path would be read as a file of one's own, which this page must never do.
+        if dataset not in DATASETS:
+            raise unknown_name("data set", dataset, DATASETS)
+        vectors, most = self.library.table(table).vectors, bounded(limit, MOST_ANSWERS)
         try:
-            task = SimilarityTask(dataset)
-            pairs = task.dataset.content
+            if DATASETS[dataset].task == AnalogyTask.kind:
+                return ItemErrors(dataset, [], _wrong_answers(vectors, AnalogyTask(dataset), most), None)
+            return ItemErrors(dataset, _misranked(vectors, SimilarityTask(dataset), most), [], None)
         except WordstillError as error:
-            return ItemErrors(dataset, [], str(error))
-        cosines = task.similarities(loaded.vectors)
-        known = np.flatnonzero(~np.isnan(cosines))
-        ranks = [np.argsort(np.argsort(some[known])) / max(1, len(known) - 1) for some in (pairs.gold, cosines)]
-        errors = ranks[1] - ranks[0]
-        worst = np.argsort(-np.abs(errors), kind="stable")[: bounded(limit, MOST_ANSWERS)].tolist()
-        return ItemErrors(
-            dataset,
-            [
-                ItemError(
-                    pairs.first[known[place]],
-                    pairs.second[known[place]],
-                    float(pairs.gold[known[place]]),
-                    float(cosines[known[place]]),
-                    float(errors[place]),
-                )
-                for place in worst
-            ],
-            None,
+            return ItemErrors(dataset, [], [], str(error))
+
+
+def _misranked(vectors: WordVectors, task: SimilarityTask, most: int) -> list[ItemError]:
+    pairs, cosines = task.dataset.content, task.similarities(vectors)
+    known = np.flatnonzero(~np.isnan(cosines))
+    ranks = [np.argsort(np.argsort(some[known])) / max(1, len(known) - 1) for some in (pairs.gold, cosines)]
+    errors = ranks[1] - ranks[0]
+    return [
+        ItemError(
+            pairs.first[known[place]],
+            pairs.second[known[place]],
+            float(pairs.gold[known[place]]),
+            float(cosines[known[place]]),
+            float(errors[place]),
         )
+        for place in np.argsort(-np.abs(errors), kind="stable")[:most].tolist()
+    ]
+
+
+def _wrong_answers(vectors: WordVectors, task: AnalogyTask, most: int) -> list[WrongAnswer]:
+    """Wrong answers to some questions from all over the set."""
+    asked = [tuple(word.lower() for word in question) for question in task.dataset.content.words]
+    known = [question for question in asked if all(word in vectors for word in question)]
+    some = known[:: max(1, len(known) // QUESTIONS)]
+    answers = [found[0][0] for found in vectors.analogy_batch([(a, b, c) for a, b, c, _ in some], topn=1)]
+    wrong = [WrongAnswer(a, b, c, d, given) for (a, b, c, d), given in zip(some, answers) if given != d]
+    return wrong[:: max(1, len(wrong) // most)][:most]
