@@ -85,7 +85,7 @@ SPECS = (
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
     "x2static:corrected=false,shared=1100",
     "x2static:shared=0,batch=7",
-    "x2static:preset=paper,subsample=0,batch=7",
+    "x2static:preset=paper,subsample=0,batch=23",
     "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam",
     "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",
@@ -101,7 +101,7 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     (found,) = read_specs([spec], METHODS, text.teacher.depth)
     plain = found.build(text.context)
     with monkeypatch.context() as patched:
-        patched.setattr(rows_module, "_kernels", KernelStep)
+        patched.setattr(rows_module, "gpu_step", KernelStep)
         fast = found.build(replace(text.context, device=DEVICE))
     assert plain.kernel_step is None
     assert fast.kernel_step is not None

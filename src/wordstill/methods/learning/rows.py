@@ -60,7 +60,7 @@ class RowTable:
                 self.state["table_steps"] = torch.zeros(1, dtype=torch.int64, device=initial.device)
         elif optimiser.kind == "adagrad":
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
-        self.kernels = _kernels(self)
+        self.kernels = gpu_step(self)
 
     def scores(self, queries: Tensor, rows: Tensor) -> Tensor:
         """Inner products of queries [B, dim] with their rows [B, R], or with rows shared by all [R]."""
@@ -173,7 +173,8 @@ def joined(queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses
     return torch.cat([queries, losses.negative.T @ queries]), rows, torch.cat([losses.positive, own])
 
 
-def _kernels(table: RowTable) -> KernelStep | None:
+def gpu_step(table: RowTable) -> KernelStep | None:
+    """The steps of a table on a GPU as kernels; None where there is no GPU or no Triton."""
     if not table.weights.is_cuda or table.weights.dtype != torch.float32:
         return None
     try:
