@@ -87,8 +87,8 @@ def test_every_rule_is_described():
 def test_absent_words_of_texts_are_described():
     skip, zero, mean = (Protocol("p", oov=oov) for oov in ("skip", "zero", "mean"))
     assert "Classifiers do not see" in skip.describe(["probe"])
-    assert "Taggers see zeros" in skip.describe(["tagging"]) and "Taggers" not in skip.describe(["probe"])
-    assert "a word that is not in the table is zeros" in zero.describe(["tagging"])
+    assert "taggers see zeros" in skip.describe(["tagging"]) and "taggers" not in skip.describe(["probe"])
+    assert "a word that is not in the table is all zeros" in zero.describe(["tagging"])
     assert mean.describe(["tagging"]) == mean.describe()
 
 
@@ -101,10 +101,10 @@ def test_absent_words_of_texts_are_described():
         ("skip", ["sts", "tagging"], "Words are looked up"),
         ("skip", ["parent"], "Words are looked up"),
         ("mean", ["categorisation"], "A word that is not in the table gets the mean"),
-        ("zero", ["analogy"], "An item with a word that is not in the table gets the similarity 0 or counts"),
+        ("zero", ["analogy"], "An item with a word that is not in the table gets a similarity of 0 or counts"),
         ("zero", ["categorisation"], "Words are looked up"),
         ("zero", ["sts"], "Words are looked up"),
-        ("backoff", ["tagging"], "A word that is not in the table gets a vector of the table's back-offs"),
+        ("backoff", ["tagging"], "A word that is not in the table gets a vector from the table's back-offs"),
     ],
 )
 def test_the_rule_for_absent_words_is_told_where_it_holds(oov, kinds, begins):
@@ -113,8 +113,8 @@ def test_the_rule_for_absent_words_is_told_where_it_holds(oov, kinds, begins):
 
 def test_absent_words_under_zero_are_described_for_every_kind():
     zero = Protocol("p", oov="zero")
-    assert "to be clustered that is not in the table is zeros" in zero.describe(["categorisation"])
-    assert "one has no word in the table has the similarity 0" in zero.describe(["sts"])
+    assert "In clustering, a word that is not in the table is all zeros" in zero.describe(["categorisation"])
+    assert "a similarity of 0 if either sentence has no known word" in zero.describe(["sts"])
 
 
 @pytest.mark.parametrize("name", ["default", "muse", "web", "official"])

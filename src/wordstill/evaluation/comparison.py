@@ -1,4 +1,4 @@
-"""The nearest words of some words, table by table."""
+"""Tables side by side: nearest words, how far neighbors and cosines agree, and paired tests on data sets."""
 
 from __future__ import annotations
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Generic
 
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
-from wordstill.evaluation.data.examples import Examples, Published, Words
+from wordstill.evaluation.data.examples import Examples, Published, Target, Words
 from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 
@@ -32,20 +34,34 @@ class FileOfEachClass:
 
 
 @dataclass(frozen=True)
-class LabelFirst:
-    """A file for each part; a line begins with the label."""
+class FileOfEachPart(ABC, Generic[Target]):
+    """A file for each published part."""
 
     train: str
     dev: str | None = None
     test: str | None = None
-    encoding: str = "utf-8"
-    coarse: bool = False
-    """Whether only what stands before the colon of a label counts: ``LOC`` of ``LOC:city``."""
 
-    def __call__(self, folder: Path) -> Published[str]:
+    def __call__(self, folder: Path) -> Published[Target]:
         """Read the files in a folder."""
         dev, test = (None if name is None else self._part(folder / name) for name in (self.dev, self.test))
         return Published(self._part(folder / self.train), dev, test)
+
+    @classmethod
+    def of_user(cls, path: Path, **layout: Any) -> Published[Target]:
+        """Read a user's own file, or folder with three."""
+        return cls(*own_parts(path), **layout)(path) if path.is_dir() else cls(path.name, **layout)(path.parent)
+
+    @abstractmethod
+    def _part(self, path: Path) -> Examples[Target]: ...
+
+
+@dataclass(frozen=True)
+class LabelFirst(FileOfEachPart[str]):
+    """A file for each part; a line begins with the label."""
+
+    encoding: str = "utf-8"
+    coarse: bool = False
+    """Whether only what stands before the colon of a label counts: ``LOC`` of ``LOC:city``."""
 
     def _part(self, path: Path) -> Examples[str]:
         return _labelled_examples(self._pairs(path), path)
@@ -90,7 +106,7 @@ def own_parts(folder: Path) -> tuple[str, str, str]:
 
 def read_own_labelled(path: Path) -> Published[str]:
     """Read a user's own file, or folder with three: ``label sentence`` lines, the label ending at a tab or blank."""
-    return LabelFirst(*own_parts(path))(path) if path.is_dir() else LabelFirst(path.name)(path.parent)
+    return LabelFirst.of_user(path)
 
 
 def _labelled_examples(pairs: Iterable[tuple[str, str]], place: Path) -> Examples[str]:
@@ -107,12 +123,9 @@ BLANKS = " \t\ufeff"
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(FileOfEachPart[Words]):
     """A word on a line with its tag in a column, and a blank line after each sentence."""
 
-    train: str
-    dev: str | None = None
-    test: str | None = None
     separator: str | None = "\t"
     """What stands between columns; None for any run of blanks."""
     word: int = 0
@@ -120,11 +133,6 @@ class Columns:
     """-1 for the last column."""
     conllu: bool = False
     """Whether lines with ``#`` are comments, and numbers such as ``1-2`` and ``8.1`` are no words."""
-
-    def __call__(self, folder: Path) -> Published[Words]:
-        """Read the files in a folder."""
-        dev, test = (None if name is None else self._part(folder / name) for name in (self.dev, self.test))
-        return Published(self._part(folder / self.train), dev, test)
 
     def _part(self, path: Path) -> Examples[Words]:
         return _tagged_examples(self._sentences(path), path)
@@ -181,10 +189,7 @@ class Treebank:
 
 def read_own_tagged(path: Path) -> Published[Words]:
     """Read a user's own file, or folder with three: word first, tag last on a line, a blank line after a sentence."""
-    if path.is_dir():
-        train, dev, test = own_parts(path)
-        return Columns(train, dev, test, separator=None, tag=-1)(path)
-    return Columns(path.name, separator=None, tag=-1)(path.parent)
+    return Columns.of_user(path, separator=None, tag=-1)
 
 
 OF_FOLDERS = (read_own_labelled, read_own_tagged)

@@ -1,4 +1,4 @@
-"""Accuracy, macro-F1 and the F1 of spans."""
+"""Tags: spans of them, words and tags as numbers, and their scores (accuracy, macro-F1, F1 of spans)."""
 
 from __future__ import annotations
 
