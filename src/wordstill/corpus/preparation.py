@@ -201,7 +201,8 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], run: ShardRunner, bar: 
 
     def unfinished() -> Iterable[Block]:
         for block in blocks:
-            tally = Shard(make.folder, block.index).finished(block.digest())
+            shard = Shard(make.folder, block.index)
+            tally = shard.finished(block.digest()) if shard.record.exists() else None
             if tally is None:
                 yield block
             else:
