@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from wordstill.core.object_stores import fetch, is_address
+from wordstill.core.object_stores import LIST, fetch, fetch_result, is_address
 from wordstill.corpus import prepare
 from wordstill.errors import DataError
 
@@ -88,3 +88,10 @@ def test_text_is_prepared_from_an_s3_server(tmp_path, monkeypatch, short_text):
     finally:
         fsspec.config.conf.pop("s3", None)
         server.stop()
+
+
+@pytest.mark.parametrize("listed", [b"[1]", b"{", b'{"a": 5}', b'{"a": {}}', b'{"../a": {"size": 1, "sha256": "x"}}'])
+def test_a_damaged_list_of_a_result_is_refused(memory, listed):
+    memory.pipe_file(f"/texts/out/{LIST}", listed)
+    with pytest.raises(DataError, match="memory://texts/out"):
+        fetch_result("memory://texts/out")

@@ -275,8 +275,11 @@ def _read_list(store: Any, path: str, address: str) -> bytes | None:
         store.invalidate_cache()
         with suppress(FileNotFoundError):
             listed = bytes(store.cat_file(f"{path}/{LIST}"))
-            if any(Path(name).is_absolute() or ".." in Path(name).parts for name in json.loads(listed)):
+            facts = json.loads(listed)
+            if any(Path(name).is_absolute() or ".." in Path(name).parts for name in facts):
                 raise DataError(f"{address}/{LIST} names files outside its folder.")
+            if not all(type(each["size"]) is int and type(each["sha256"]) is str for each in facts.values()):
+                raise DataError(f"{address}/{LIST} is damaged: it lacks sizes and checksums.")
             return listed
     return None
 
