@@ -139,6 +139,7 @@ def test_several_methods_in_one_call(planted, tmp_path):
 
 def test_an_output_that_exists_is_refused_before_any_work(planted, tmp_path):
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.json").touch()
     with pytest.raises(UsageError, match="exists already"):
         train(tmp_path / "missing.txt", tmp_path / "out")
 

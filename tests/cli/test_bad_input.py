@@ -28,6 +28,7 @@ def here(tmp_path, monkeypatch, text, store, vectors):
     (tmp_path / "cut.txt.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00")
     (tmp_path / "folder").mkdir()
     (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.md").touch()
     (tmp_path / "file").write_text("")
     return tmp_path
 
@@ -73,7 +74,7 @@ SETTINGS = {
     "errors": (("--errors", "ignore"), "Known: replace, strict"),
     "encoding": (("--encoding", "utf-9"), "Unknown encoding 'utf-9'"),
     "language": (("--language", "xx"), "Unknown language 'xx'"),
-    "output exists": (("--out", "taken"), "taken exists already"),
+    "output exists": (("--out", "taken"), "Choose another output"),
     "output without a name": (("--out", ".."), "is not a new folder"),
 }
 

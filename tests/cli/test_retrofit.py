@@ -118,6 +118,7 @@ def test_bad_lines_are_named(cli, table, tmp_path):
 
 def test_an_output_that_exists(cli, table, lexicon, tmp_path):
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.json").touch()
     done = cli("retrofit", tmp_path / "table", "-l", lexicon, "-o", tmp_path / "out")
     assert done.code == 2
     assert "exists already" in done.err

@@ -77,7 +77,7 @@ def test_other_formats_and_joining(cli, table, tmp_path):
     [
         ((), "Use exactly one of --chain and --apply"),
         (("--chain", "centre", "--apply", "file"), "Use exactly one of --chain and --apply"),
-        (("--chain", "center"), "Did you mean 'centre'"),
+        (("--chain", "centr"), "Did you mean 'centre'"),
         (("--chain", "pca:dim=7"), "pca:dim must be at most 6"),
         (("--apply", "nothing"), "There is no file nothing"),
         (("--chain", "centre", "--format", "wrod2vec"), "Unknown format 'wrod2vec'"),

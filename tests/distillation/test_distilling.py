@@ -283,7 +283,7 @@ def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(short_text, co
 def test_other_settings_are_not_resumed(short_text, config, stopped):
     other = DistillConfig(("still",), config.teacher, config.vocabulary, budget=50, seed=3)
     with pytest.raises(
-        DataError, match=r"batches\.budget was 30, now 50; methods\.ase-layer-0 was .*absent.*seed was 0, now 3\."
+        DataError, match=r"batches\.budget was 30, now 50; methods\.ase-layer-0 is missing now.*seed was 0, now 3\."
     ):
         distill(short_text, stopped, config=other, resume=True)
     assert CHECKPOINT in names(stopped.with_name("out.partial"))

@@ -86,7 +86,7 @@ def test_a_table_that_was_not_learnt_from(transform, table):
 def test_another_dimension_is_refused(transform, table):
     transform.fit(table)
     if transform.short_name in ("centre", "abtt", "whiten", "pca", "uncovec"):
-        with pytest.raises(UsageError, match="learnt from vectors of 6 numbers; this table has 5"):
+        with pytest.raises(UsageError, match="learned from vectors of 6 numbers; this table has 5"):
             transform.transform(make_table(dim=5))
 
 

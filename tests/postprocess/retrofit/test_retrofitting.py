@@ -205,7 +205,7 @@ def test_the_table_stays_as_it_was_and_float16_is_taken(table, lexicon):
 
 def test_other_words_are_refused(table, lexicon):
     step = retrofitter("faruqui", lexicon).fit(table)
-    with pytest.raises(UsageError, match="this table has other words than it has learnt from"):
+    with pytest.raises(UsageError, match="this table has other words than it has learned from"):
         step.transform(table.subset(table.words[::-1]))
 
 
