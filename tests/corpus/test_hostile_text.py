@@ -50,6 +50,12 @@ def test_a_line_without_end(tmp_path, name):
         read(tmp_path / name)
 
 
+def test_a_field_without_end(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b'text,year\n"' + b"a b\n" * 500_000 + b'",1990\n')
+    with pytest.raises(DataError, match=r"a field has more than 1,000,000 characters.*--limits line_bytes=N"):
+        read(tmp_path / "x.csv")
+
+
 def test_a_long_line_within_the_limit_is_text(tmp_path):
     (tmp_path / "x.txt").write_bytes(b"word " * 150_000)
     assert read(tmp_path / "x.txt") == 750_000

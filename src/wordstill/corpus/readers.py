@@ -26,8 +26,8 @@ BINARY_PROBE_BYTES = 1 << 13
 UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = ",;\t|"
-LONGEST_FIELD = 1 << 28
-"""Characters; csv's own limit of 131,072 is too short for documents."""
+TOO_LONG = "larger than field limit"
+"""What csv says of a field over its limit."""
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
 KIND_OF_SUFFIX = {
@@ -232,7 +232,9 @@ def column_texts(
     Raises:
         DataError: There is no such column, or a row is not like the first.
     """
-    before = csv.field_size_limit(LONGEST_FIELD)
+    limits = Limits.chosen(**LIMITS)
+    # csv's own limit of 131,072 characters is too short for documents.
+    before = csv.field_size_limit(limits.line_bytes)
     lines = text_lines(chunks, name, errors)
     try:
         first = next(lines, "")
@@ -255,6 +257,8 @@ def column_texts(
             if row and row[place]:
                 yield row[place] if group_place is None else [row[place], row[group_place]]
     except csv.Error as error:
+        if TOO_LONG in str(error):
+            limits.refuse("line_bytes", limits.line_bytes + 1, f"{name}:{rows.line_num}: a field has", "characters")
         raise DataError(f"{name}:{rows.line_num}: not well-formed CSV ({error}). Correct the quotes.") from None
     finally:
         csv.field_size_limit(before)

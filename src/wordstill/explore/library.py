@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wordstill.analysis.concordance import Concordance
 from wordstill.analysis.senses import Senses
+from wordstill.core.guard import reading
 from wordstill.corpus import Corpus
 from wordstill.errors import DataError, UsageError, WordstillError, unknown_name
 from wordstill.evaluation.result import FILE_NAME
@@ -163,12 +164,8 @@ def bounded(number: int, most: int) -> int:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """An evaluation that ``wordstill evaluate --out`` wrote."""
-    try:
+    with reading(path, remedy="Make one: wordstill evaluate --out"):
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path} cannot be read as an evaluation: {error}. Make one: wordstill evaluate --out"
-        ) from None
     if not isinstance(content, dict) or not isinstance(content.get("tables"), dict):
         raise DataError(f"{path} is not an evaluation: it has no tables. Make one: wordstill evaluate --out")
     return content
