@@ -188,7 +188,7 @@ export class LocalTables {
   }
 
   timeline({ word, table }) {
-    return this.meanings[this.table(table).name].timelines[word] ?? { word, groups: [], note: "This file has the groups of some thousand words; wordstill explore has those of all." };
+    return this.meanings[this.table(table).name].timelines[word] ?? { word, groups: [], note: "This file has the groups of 1,500 words; wordstill explore has those of all." };
   }
 
   changed({ before, after, table }) {

@@ -40,7 +40,7 @@ LINES_PER_WORD = 8
 BLOCKS = 64
 FEWEST_WORDS = 100
 ITEM_ERRORS = 12
-MEANING_WORDS = 2_500
+MEANING_WORDS = 1_500
 """Words of each table whose senses and groups are in the file: those that changed most, and the most frequent."""
 
 

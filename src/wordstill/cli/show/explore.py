@@ -92,7 +92,7 @@ def _open(
 def _write(library: Library, html: Path) -> None:
     from wordstill.explore.offline import write_page
 
-    typer.echo("Computing the map; this can take minutes for a large table.", err=True)
+    typer.echo("Computing the map, senses and groups; this can take minutes for a large table.", err=True)
     written = write_page(library, html)
     for note in written.notes:
         warn(note)
