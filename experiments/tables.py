@@ -32,6 +32,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "senses": senses.page,
     "safety": safety.page,
     "scale-simulation": scale.simulation,
+    "averaged-learners": scale.averaged_learners,
     "speed": speed.page,
     "speed-summary": speed.summary,
 }

@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md: the simulated cluster, and random kills."""
+"""The tables of runs on several machines: the simulated cluster, and learners whose tables are averaged."""
 
 from __future__ import annotations
 
@@ -31,3 +31,27 @@ def simulation() -> str:
         f"`{record['command']}`, commit {record['commit']}, seed {record['seed']}.",
     ]
     return "\n".join(lines)
+
+
+def averaged_learners() -> str:
+    """Scores of learners by the number of workers; of one worker the mean and the range over seeds."""
+    record = json.loads((FOLDER / "averaged_learners.json").read_text())
+    names = {"similarity": "eight sets", "google": "Google", "msr": "MSR", "sentences": "STS12-16"}
+    lines = [f"| method | workers | {' | '.join(names.values())} |", "|---|---:|" + "---:|" * len(names)]
+    for method in dict.fromkeys(score["method"] for score in record["scores"]):
+        for workers in (1, 2, 4, 8):
+            rows = [each for each in record["scores"] if (each["method"], each["workers"]) == (method, workers)]
+            cells = [_with_range([row[name] for row in rows]) for name in names]
+            lines.append(f"| `{method}` | {workers} | {' | '.join(cells)} |")
+    text = record["text"]
+    lines += [
+        "",
+        f"Development halves; {text['words']:,} words of enwiki-a, {record['teacher']}; one worker is the mean of "
+        f"three seeds with its range. `{record['command']}`, commit {record['commit']}, {record['machine']['cpu']}.",
+    ]
+    return "\n".join(lines)
+
+
+def _with_range(values: list[float]) -> str:
+    mean = f"{sum(values) / len(values):.1f}"
+    return mean if len(values) == 1 else f"{mean} ({min(values):.1f} to {max(values):.1f})"

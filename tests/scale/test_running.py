@@ -175,5 +175,8 @@ def test_workers_of_another_version_or_model_are_refused_by_name(store, config):
     plan = make_plan(teacher, Corpus.open(store), config)
     other = json.loads(plan.recipe.to_json())
     other["teacher"]["fingerprint"] = other["corpus"]["hash"] = "another"
-    with pytest.raises(DataError, match=r"corpus.hash was 'another', .*teacher.fingerprint was 'another'"):
+    other["vocabulary"]["wanted_words_sha256"] = "another"
+    with pytest.raises(DataError) as refused:
         refuse_other_recipe(json.dumps(other), plan)
+    for name in ("corpus.hash", "teacher.fingerprint", "vocabulary.wanted_words_sha256"):
+        assert f"{name} was 'another'" in str(refused.value)
