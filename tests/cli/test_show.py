@@ -52,7 +52,7 @@ def test_one_file_and_what_it_replaces(cli, table, tmp_path):
     [
         (("--text", "nothing"), "nothing is not a prepared text. Prepare it first: wordstill prepare nothing"),
         (("--layout", "tnse"), "Unknown map 'tnse'. Did you mean 'tsne'?"),
-        (("--scores", "nothing"), "nothing cannot be read"),
+        (("--scores", "nothing"), "Cannot read nothing: No such file"),
     ],
 )
 def test_bad_input_gets_one_line(cli, table, arguments, message):
@@ -73,6 +73,6 @@ def test_figures(cli, table, tmp_path):
         assert result.code == 0, result.err
         assert out.read_text().startswith("<svg")
     assert "Unknown figure 'heatmap'. Did you mean 'heat'" in cli("plot", "heatmap", table, "--out", "x.svg").err
-    assert "needs words" in cli("plot", "heat", table, "--out", tmp_path / "x.svg").err
+    assert "needs two words or more, got 0" in cli("plot", "heat", table, "--out", tmp_path / "x.svg").err
     assert "king, queen" not in cli("plot", "change", table, "--out", tmp_path / "x.svg").out
     assert "two tables, got 1" in cli("plot", "change", table, "--out", tmp_path / "x.svg").err

@@ -11,7 +11,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation import Evaluation, Protocol, evaluate
 from wordstill.evaluation.report.tables import layer_rows
 from wordstill.evaluation.result import TableFacts
-from wordstill.evaluation.studies import layer_study, learning_curves, over_seeds, training_curves
+from wordstill.evaluation.studies import Curve, layer_study, learning_curves, over_seeds, training_curves
 from wordstill.vectors import WordVectors
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -156,7 +156,8 @@ def test_tables_of_different_origin_are_different_curves(sets, one, other, label
 def test_a_point_of_several_seeds_is_their_mean(sets):
     tables = {f"{words}-{seed}": table(1.0, words=words, seed=seed) for words in (1_000, 2_000) for seed in range(3)}
     evaluation = evaluate(tables, sets[:1])
-    ((_, ((_, first), _)),) = learning_curves(evaluation, sets[0])
+    (line,) = learning_curves(evaluation, sets[0])
+    (_, first), _ = line.points
     assert first == pytest.approx(np.mean([evaluation.scores[f"1000-{seed}"][sets[0]].value for seed in range(3)]))
 
 
@@ -177,7 +178,8 @@ def test_curves_over_a_setting(sets):
 def test_curves_are_on_the_items_that_every_table_has(sets):
     small = table(0.5, words=1_000, seed=1).subset(WORDS[:40])
     large = table(0.5, words=2_000, seed=2)
-    ((_, ((_, first), (_, second))),) = learning_curves(evaluate({"small": small, "large": large}, sets[:1]), sets[0])
+    (line,) = learning_curves(evaluate({"small": small, "large": large}, sets[:1]), sets[0])
+    (_, first), (_, second) = line.points
     alike = evaluate({"small": small, "large": large.subset(WORDS[:40])}, sets[:1])
     assert (first, second) == pytest.approx(tuple(alike.scores[name][sets[0]].value for name in ("small", "large")))
     assert second != pytest.approx(evaluate(large, sets[:1]).scores["vectors"][sets[0]].value)
@@ -187,7 +189,8 @@ def test_curves_of_trainings_are_those_that_tables_record():
     scored = WordVectors(
         ["a"], np.ones((1, 2), dtype=np.float32), provenance={"development": {"curve": [[100, 20.0], [200, 25.5]]}}
     )
-    assert training_curves({"scored": scored, "plain": table(0)}) == [("scored", ((100.0, 20.0), (200.0, 25.5)))]
+    curve = Curve("scored", ((100.0, 20.0), (200.0, 25.5)))
+    assert training_curves({"scored": scored, "plain": table(0)}) == [curve]
 
 
 @pytest.mark.parametrize("facts", [{"teacher": "roberta"}, {"unit": "sentence"}, {"context": "max"}, {"words": 99}])

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from wordstill.distillation import distilling
+from wordstill.distillation.engine import Engine
 from wordstill.errors import UsageError
 from wordstill.evaluation import evaluate
 from wordstill.evaluation.score import Part
@@ -105,7 +105,7 @@ def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatc
 
     few = replace(plan, systems=SYSTEMS[3:5])
     with monkeypatch.context() as patched:
-        patched.setattr(distilling.Engine, "run", stop)
+        patched.setattr(Engine, "run", stop)
         with pytest.raises(KeyboardInterrupt):
             reproduce(few, [short_text], tmp_path / "out", config)
     again = reproduce(few, [short_text], tmp_path / "out", config)
