@@ -14,8 +14,8 @@ import pytest
 from wordstill.corpus.sources import embedded_text
 
 WHOLE = os.environ.get("WORDSTILL_DEMO") == "whole"
-PAGES = None if WHOLE else 32
-LEAST = {"wordsim353": 75, "simlex999": 51} if WHOLE else {"wordsim353": 72, "simlex999": 48}
+PAGES = None if WHOLE else 72
+LEAST = {"wordsim353": 75, "simlex999": 51}
 
 
 @pytest.fixture(scope="module")
