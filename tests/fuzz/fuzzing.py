@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.fuzz.mutators import mutate, sealed
-from tests.fuzz.targets import TARGETS, Target
+from tests.fuzz.seeds import Target
+from tests.fuzz.targets import TARGETS
 from wordstill.errors import WordstillError
 
 MEMORY = 1 << 30

@@ -56,7 +56,7 @@ def _make_table(path: Path) -> None:
     table.occurrences = Occurrences(["king", "queen"], np.array([2, 1]), np.array([0, 2, 3]), states, *places, layer=1)
     cells, first, counts = np.arange(2, dtype=np.int32), np.zeros(2, np.int32), np.array([2, 1])
     sizes, names = np.array([9]), (("all",), ("documents",))
-    table.folds = Folds(TABLE.matrix[:2], cells, first, counts, first[:1], sizes, *names)
+    table.folds = Folds(np.ones((2, TABLE.dim), np.float32), cells, first, counts, first[:1], sizes, *names)
     table.save(path)
 
 
@@ -170,7 +170,8 @@ class _Reader:
 
 
 def _states(path: Path) -> str:
-    triples = Triples([Triple(*[Occurrence("bank", 0, 4)] * 3)] * 3, {}, "hash")
+    bank = Occurrence("bank", 0, 4)
+    triples = Triples([Triple(bank, bank, bank)] * 3, {}, "hash")
     cache = StateCache.build(path, _Reader(), triples, block=2)  # type: ignore[arg-type]
     return digest(cache.rows(slice(None)).float().numpy())
 
