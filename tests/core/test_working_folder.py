@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wordstill.core.resume import CHECKPOINT, LOCK_FILE, SETTINGS, keep_record, locked, working_folder
+from wordstill.core.resume import CHECKPOINT, LOCK_FILE, SETTINGS, keep_record, locked, read_record, working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 
 
@@ -202,3 +202,9 @@ def test_settings_are_noted_and_compared(tmp_path):
         record.write_bytes(damage)
         with pytest.raises(DataError, match=r"record\.json is damaged .*: delete it"):
             keep_record(record, {}, "delete it")
+
+
+def test_names_that_are_not_utf8_are_noted(tmp_path):
+    settings = {"text": {"caf\udce9.txt": 5}}
+    assert keep_record(tmp_path / "record.json", settings) == settings
+    assert read_record(tmp_path / "record.json") == settings

@@ -200,6 +200,12 @@ def test_damaged_artifacts(encoder, teacher, tmp_path):
         (path / "config.json").write_text(json.dumps(config | change))
         with pytest.raises(FormatError, match=message):
             MeaningEncoder.load(path, teacher=teacher)
+    encoder.save(path, overwrite=True)
+    # As before settings had a checksum.
+    old = {key: value for key, value in config.items() if key != "checksum"}
+    (path / "config.json").write_text(json.dumps(old | {"teacher": {"fingerprint": teacher.identity}}))
+    with pytest.raises(FormatError, match=r"(?s)meaning is damaged.*name.*Train it again"):
+        MeaningEncoder.load(path)
     (path / "config.json").write_text("{")
     with pytest.raises(FormatError, match="not a saved encoder"):
         MeaningEncoder.load(path, teacher=teacher)

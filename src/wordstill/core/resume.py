@@ -189,7 +189,8 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
 def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Replace a record as a whole, with its checksum; returns it."""
     with atomic_file(path) as handle:
-        handle.write(json.dumps(signed(record), ensure_ascii=False, indent=2).encode())
+        # Names of files that are not UTF-8 have lone surrogates.
+        handle.write(json.dumps(signed(record), ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass"))
     return record
 
 

@@ -134,16 +134,15 @@ class MeaningEncoder:
         with reading(path, FormatError, "Train it again."):
             config = _read_config(path)
             distillers = _read_distillers(path, config)
-            fingerprint, layers = str(config["teacher"]["fingerprint"]), ",".join(map(str, config["layers"]))
+            trained_on, expected = (str(config["teacher"][key]) for key in ("name", "fingerprint"))
+            layers = ",".join(map(str, config["layers"]))
         if not isinstance(teacher, Teacher):
-            name = str(config["teacher"]["name"] if teacher is None else teacher)
             if teacher is None:
-                refuse_download(name, str(path / CONFIG), "--teacher")
-            teacher = Teacher.from_config(TeacherConfig(name, device, dtype))
-        got, expected = teacher.identity, fingerprint
-        if got != expected:
+                refuse_download(trained_on, str(path / CONFIG), "--teacher")
+            teacher = Teacher.from_config(TeacherConfig(str(teacher or trained_on), device, dtype))
+        if (got := teacher.identity) != expected:
             raise TeacherError(
-                f"The distillers in {path} were trained on {config['teacher']['name']} with the fingerprint "
+                f"The distillers in {path} were trained on {trained_on} with the fingerprint "
                 f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
                 "differ. Use the right teacher."
             )
