@@ -33,7 +33,7 @@ from tests.fuzz.targets import TARGETS
 from wordstill.errors import WordstillError
 
 MEMORY = 1 << 30
-BATCH_SECONDS = 2.0
+BATCH_SECONDS, FIRST_BATCH = 2.0, 100
 FROM_SEED, MOST_SEEDS = 0.4, 200
 """How often an input is made from the seed itself, and how many other inputs of a file are mutated further."""
 HANGS, IDLE_SECONDS = (signal.SIGPROF, signal.SIGALRM), 60
@@ -243,7 +243,7 @@ def rounds(
 ) -> Iterator[tuple[str, Counter[str], dict[int, Finding]]]:
     """Batches of one target after another until the time is over; each gets as much work, not as many inputs."""
     fuzzers = {name: Fuzzer(TARGETS[name], _new(folder / name), seed) for name in names}
-    reached, sizes = dict.fromkeys(names, 0), dict.fromkeys(names, 5)
+    reached, sizes = dict.fromkeys(names, 0), dict.fromkeys(names, FIRST_BATCH)
     end = time.monotonic() + seconds
     for name in cycle(names):
         if time.monotonic() >= end:
@@ -254,7 +254,7 @@ def rounds(
             keep(fuzzers[name], number, finding)
         reached[name] += sizes[name]
         rate = sizes[name] / max(_work_of_children() - started, 1e-3)
-        sizes[name] = max(5, min(int(rate * BATCH_SECONDS), 10 * sizes[name]))
+        sizes[name] = max(FIRST_BATCH, min(int(rate * BATCH_SECONDS), 10 * sizes[name]))
         yield name, counts, findings
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from wordstill.errors import DataError, UsageError, WordstillError, in_one_line, unknown_name
@@ -112,7 +112,7 @@ class Limits:
     @classmethod
     def chosen(cls, **defaults: Any) -> Limits:
         """A reader's own limits, with what the user has changed."""
-        return replace(cls(**defaults), **parse_limits(os.environ.get(VARIABLE, "")))
+        return cls(**defaults | parse_limits(os.environ.get(VARIABLE, "")))
 
     def check(self, name: object, decompressed: int, stored: int, error: type[DataError] = DataError) -> None:
         """Raise if so few bytes cannot honestly hold so many."""
@@ -142,11 +142,10 @@ def parse_limits(text: str) -> dict[str, Any]:
     >>> parse_limits("line_bytes=1.5GB, seconds=900")
     {'line_bytes': 1500000000, 'seconds': 900}
     """
-    names = [field.name for field in fields(Limits)]
     found: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, value = (piece.strip() for piece in part.partition("="))
-        if name not in names:
+        if name not in (names := [field.name for field in fields(Limits)]):
             raise unknown_name("limit", name, names)
         match = NUMBER.fullmatch(value)
         if match is None:
