@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from wordstill.cli.printing import count_text, size_text, time_text
+from wordstill.cli.printing import count_text, show_result, size_text, time_text
+from wordstill.vectors import WordVectors
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,9 @@ def test_sizes(size, text):
 def test_one_and_many():
     assert count_text(1, "sentence") == "1 sentence"
     assert count_text(1200, "sentence") == "1,200 sentences"
+
+
+def test_the_next_command_names_a_word_rather_than_a_mark(tmp_path, capsys):
+    vectors = WordVectors(["。", "北京"], np.eye(2, dtype=np.float32))
+    show_result({"still": vectors}, tmp_path, 1.0)
+    assert "北京" in capsys.readouterr().out.partition("Next:")[2]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from wordstill.errors import DataError
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol
+from wordstill.evaluation.tasks.similarity import SimilarityTask
 from wordstill.vectors import WordVectors
 
 
@@ -66,3 +69,15 @@ def test_broken_vectors_are_named():
 
 def test_rows_of_zeros_stay_zeros():
     assert unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[0.6, 0.8], [0.0, 0.0]]
+
+
+def test_pairs_that_only_back_offs_cover_get_a_score(tmp_path):
+    names = ["walked", "talked", "jumped", "painted", "cooked", "played", "worked", "looked"]
+    vectors = WordVectors(names, np.random.default_rng(0).normal(size=(len(names), 5)).astype(np.float32))
+    path = tmp_path / "pairs.txt"
+    path.write_text("".join(f"{a}s {b}s {score}\n" for score, (a, b) in enumerate(pairwise(names))))
+    task = SimilarityTask(path)
+    assert task.run(vectors).value is None
+    filled = task.run(vectors, Protocol("p", oov="backoff"))
+    assert filled.value is not None
+    assert (filled.n, filled.coverage.used) == (7, 0)

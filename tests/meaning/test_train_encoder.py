@@ -10,6 +10,7 @@ import torch
 from wordstill.core.resume import working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triple, Triples, train_encoder
+from wordstill.meaning.make_encoder import batch_for
 from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.triples import write_triples
 from wordstill.teacher import Teacher, TeacherConfig
@@ -129,3 +130,8 @@ def test_a_stopped_training_is_resumed_to_the_same_weights(triples, teacher, tmp
     assert resumed.fingerprint == whole.fingerprint
     assert "training: 100%" in capsys.readouterr().err
     assert not (tmp_path / "meaning.partial").exists()
+
+
+@pytest.mark.parametrize(("triples", "batch"), [(157, 16), (3_200, 50), (20_000, 128)])
+def test_few_triples_make_small_batches(triples, batch):
+    assert batch_for(triples) == batch

@@ -55,9 +55,13 @@ def show_result(
         typer.echo(f"\nNearest words in {label}:")
         found = table.neighbors(samples, SAMPLE_NEIGHBORS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
-    place, example = places[label], samples[0] if samples else table.words[0]
+    place, example = places[label], samples[0] if samples else next(filter(_has_letters, table.words), table.words[0])
     more = [("change", place)] if len(table.groups) > 1 else []
     show_next(("similar", place, example), *more, ("evaluate", shown(out)), ("info", place))
+
+
+def _has_letters(word: str) -> bool:
+    return any(map(str.isalnum, word))
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:

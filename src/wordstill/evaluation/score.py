@@ -238,9 +238,14 @@ def make_score(
     )
 
 
-def correlation_problem(coverage: Coverage, items: ItemScores) -> str | None:
+def with_backoffs(coverage: Coverage, scored: NDArray[np.bool_], protocol: Protocol) -> Coverage:
+    """The coverage that decides whether there is a score: what a back-off fills in counts, a constant does not."""
+    return coverage._replace(used=int(scored.sum())) if protocol.oov == "backoff" else coverage
+
+
+def correlation_problem(coverage: Coverage, items: ItemScores, protocol: Protocol) -> str | None:
     """Why the correlation of some pairs has no value, or None if it has one."""
-    used, total = coverage
+    used, total = with_backoffs(coverage, items.scored, protocol)
     assert items.gold is not None
     gold, cosines = items.gold[items.scored], items.predicted[items.scored]
     if used == 0:

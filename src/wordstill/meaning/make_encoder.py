@@ -119,6 +119,7 @@ def _provenance(triples: Triples, cache: StateCache, config: TrainConfig, traine
 
 WORK = ".work"
 SAMPLE_WORDS = 2_000
+SMALLEST_BATCH = 16
 SAME_MEANING = 5
 """The neighbor whose cosine is the threshold: nearer words have about the same meaning."""
 
@@ -131,7 +132,7 @@ class ReadyConfig(Config):
     """How many targets to make triples of."""
     min_words: Annotated[int, Range(1)] = 8
     """Words of the shortest sentence that is used."""
-    epochs: Annotated[int, Range(1)] = 20
+    epochs: Annotated[int, Range(1)] = 50
     seed: int = 0
 
 
@@ -174,12 +175,17 @@ def make_encoder(
     pairs = PairConfig(config.triples, targets, BuildConfig(similarity=usual_threshold(vectors, config.seed)))
     sources = Sources.of_corpus(corpus, pairs.count, pairs.targets)
     triples = make_triples(sources, model, vectors, work / "triples.jsonl", pairs, overwrite=True, progress=progress)
-    training = TrainConfig(max_epochs=config.epochs, seed=config.seed)
+    training = TrainConfig(batch=batch_for(len(triples)), max_epochs=config.epochs, seed=config.seed)
     steps = max(1, len(triples) // training.batch) * config.epochs
     training = replace(training, warm_up=min(training.warm_up, steps // 10))
     made = train_encoder(triples, teacher, out, training, overwrite=overwrite, progress=progress)
     remove(work)
     return made
+
+
+def batch_for(triples: int) -> int:
+    """Triples in a batch: few where there are few, since a step or two an epoch would teach nothing."""
+    return min(TrainConfig.batch, max(SMALLEST_BATCH, triples // 64))
 
 
 def usual_threshold(vectors: WordVectors, seed: int = 0) -> float:

@@ -38,7 +38,7 @@ def make(
     out: options.NewFolder,
     triples: Annotated[int, option("N", "Words in sentences to learn from; fewer are faster.", min=20)] = 20_000,
     min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", min=1)] = 8,
-    epochs: Annotated[int, option("N", "Most epochs of training; it stops earlier if it can.", min=1)] = 20,
+    epochs: Annotated[int, option("N", "Most epochs of training; it stops earlier if it can.", min=1)] = 50,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",

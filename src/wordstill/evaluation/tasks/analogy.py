@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from wordstill.evaluation.data.analogy_sets import Pair, Questions, Relation, Relations, read_own_questions
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
-from wordstill.evaluation.score import FEWEST_ITEMS, Coverage, ItemScores, Part, Score, make_score, points
+from wordstill.evaluation.score import (
+    FEWEST_ITEMS,
+    Coverage,
+    ItemScores,
+    Part,
+    Score,
+    make_score,
+    points,
+    with_backoffs,
+)
 from wordstill.evaluation.statistics import Floats, spearman
 from wordstill.evaluation.tasks.base import Task
 from wordstill.vectors.analogies import solve
@@ -54,7 +63,8 @@ class AnalogyTask(Task[Questions]):
         items = ItemScores("mean", right)
         total = len(self.dataset.content)
         coverage = Coverage(int(known.sum()), total)
-        problem = None if coverage.used else f"none of the {total} questions is covered"
+        used = with_backoffs(coverage, items.scored, protocol).used
+        problem = None if used else f"none of the {total} questions is covered"
         return make_score(self.source(protocol), items, coverage, problem, seed, self._parts(items))
 
     def _parts(self, items: ItemScores) -> tuple[Part, ...]:

@@ -12,7 +12,7 @@ from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.category_sets import Categories, read_own_categories
 from wordstill.evaluation.lookup import Lookup, unit
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points
+from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points, with_backoffs
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
 
@@ -55,7 +55,9 @@ class CategorizationTask(Task[Categories]):
         # A word of zeros is still a point that can be put into some cluster.
         used = found.usable[numbers] if protocol.oov != "zero" else np.ones(len(numbers), dtype=np.bool_)
         coverage = Coverage(int(found.known[numbers].sum()), len(numbers))
-        problem = _problem(coverage, [label for label, known in zip(content.labels, used) if known])
+        problem = _problem(
+            with_backoffs(coverage, used, protocol), [label for label, known in zip(content.labels, used) if known]
+        )
         pure = np.full(len(numbers), np.nan)
         parts: list[Part] = []
         if problem is None:

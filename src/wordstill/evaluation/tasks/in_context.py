@@ -117,7 +117,7 @@ class ContextTask(DatasetTask[Content]):
         items, coverage = row.items, Coverage(int(row.found.sum()), len(row.found))
         problem = None if coverage.used else f"none of the {coverage.total} pairs is covered"
         if items.gold is not None and items.groups is None:
-            problem = correlation_problem(coverage, items)
+            problem = correlation_problem(coverage, items, protocol)
         metric = items.statistic if items.gold is not None else self.metric
         source = self.source(protocol)._replace(dataset=row.name or self.name, metric=metric)
         return make_score(source, items, coverage, problem, seed, row.parts)

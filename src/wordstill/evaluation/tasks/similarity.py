@@ -62,7 +62,7 @@ class SimilarityTask(Task[WordPairs]):
         keys = tuple("\t".join(sorted((a.lower(), b.lower()))) for a, b in zip(pairs.first, pairs.second))
         items = ItemScores("spearman", self._cosines(found, protocol), pairs.gold, keys=keys)
         coverage = Coverage(int(self._both(found, found.known).sum()), len(self.dataset.content))
-        return make_score(self.source(protocol), items, coverage, correlation_problem(coverage, items), seed)
+        return make_score(self.source(protocol), items, coverage, correlation_problem(coverage, items, protocol), seed)
 
     def similarities(self, vectors: WordVectors, protocol: str | Protocol = "default") -> Floats:
         """The cosine of every pair of the set, NaN for those that the protocol leaves out, shape (pairs,)."""
