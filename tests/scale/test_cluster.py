@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 import sys
 import threading
 import time
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from wordstill.cli.app import main
 from wordstill.corpus import PrepareConfig, prepare
 from wordstill.corpus.paragraphs import Block
 from wordstill.corpus.segment import LineSplitter
 from wordstill.corpus.shards import ShardMaker
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
-from wordstill.scale.cluster import _made, shards_on_cluster
+from wordstill.scale.cluster import ClusterPool, _connect, _made, shards_on_cluster
 
 SHARD = 60
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -63,6 +65,49 @@ def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, s
     finally:
         ray.shutdown()
         two.shutdown()
+
+
+@needs_ray
+def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text, saved_teacher, capsys, monkeypatch):
+    content = short_text.read_text()
+    (tmp_path / "text.txt").write_text(content * (200_000 // len(content)))
+    store = tmp_path / "store"
+    prepare(tmp_path / "text.txt", store, workers=1)
+    events = []
+    real = ClusterPool.poll
+
+    def seen(self, seconds):
+        found = real(self, seconds)
+        events.extend(found)
+        return found
+
+    monkeypatch.setattr(ClusterPool, "poll", seen)
+    options = ["--method", "ase:layer=2", "--teacher", str(saved_teacher), "--device", "cpu", "--dtype", "float32"]
+    options += ["--min-count", "3", "--batch-tokens", "60", "--workers", "1"]
+    for name, more in (("ray", ["--ray", "local"]), ("one", [])):
+        arguments = ["wordstill", "distill", str(store), "--out", str(tmp_path / name), *more, *options]
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        assert not end.value.code, said.err
+        assert "Distilled 1 table" in said.out
+    assert contents(tmp_path / "ray") == contents(tmp_path / "one")
+    assert any(event.words and event.part is None for event in events)
+
+
+@needs_ray
+def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(monkeypatch):
+    import ray
+
+    def refused(**_):
+        raise ConnectionError("not let in")
+
+    monkeypatch.setattr(ray, "init", refused)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(UsageError, match=f"{address} answers, but Ray cannot connect.*not let in.*token"):
+            _connect(ray, address)
 
 
 @needs_ray

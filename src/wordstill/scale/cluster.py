@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+import warnings
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from wordstill.scale.shared_folder import SharedFolder
 
 GROW_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
+WAIT_SECONDS = 30.0
+"""After which a run that has no actor says so."""
 
 
 @dataclass(eq=False)
@@ -36,6 +39,8 @@ class _Actor:
     """What is waited for: that it is ready, or a shard."""
     claim: Claim | None = None
     ready: bool = False
+    words: int = 0
+    """Words of its shard that the progress bar has already."""
 
 
 class ClusterPool(Pool):
@@ -61,6 +66,9 @@ class ClusterPool(Pool):
         self._actors: dict[int, _Actor] = {}
         self._next = self._lost = 0
         self._grown = -GROW_SECONDS
+        self._started: float | None = time.monotonic()
+        self._tally = self.ray.remote(_Tally).options(num_cpus=0).remote()
+        self._words = self._tally.take.remote()
         self._grow()
 
     def idle(self) -> list[int]:
@@ -70,24 +78,60 @@ class ClusterPool(Pool):
     def start(self, worker: int, shard: Shard, claim: Claim) -> None:
         """Let an actor read a shard."""
         actor = self._actors[worker]
-        actor.claim, actor.pending = claim, actor.handle.read.remote(shard)
+        actor.claim, actor.words = claim, 0
+        actor.pending = actor.handle.read.remote(shard, self._tally, worker)
 
     def poll(self, seconds: float) -> list[Event]:
         """Wait until an actor has something, or is lost."""
         self._grow()
+        self._warn_if_none_starts()
+        events = self._read_so_far()
         waiting = {actor.pending: number for number, actor in self._actors.items() if actor.pending is not None}
         if not waiting:
             time.sleep(seconds)
-            return []
+            return events
         done, _ = self.ray.wait(list(waiting), num_returns=1, timeout=seconds)
-        return [event for reference in done for event in self._heard(waiting[reference], reference)]
+        return events + [event for reference in done for event in self._heard(waiting[reference], reference)]
 
     def close(self) -> None:
         """Kill the actors; the cluster stays."""
-        for actor in self._actors.values():
-            self.ray.kill(actor.handle)
+        for handle in (self._tally, *(actor.handle for actor in self._actors.values())):
+            self.ray.kill(handle)
         if self._own:
             self.ray.shutdown()
+
+    def _read_so_far(self) -> list[Event]:
+        """Words that were read since the last look; a tally that is lost with its node costs progress only."""
+        if not self.ray.wait([self._words], timeout=0)[0]:
+            return []
+        try:
+            read = self.ray.get(self._words)
+        except self.ray.exceptions.RayError:
+            return []
+        self._words = self._tally.take.remote()
+        events = []
+        for number, words in read.items():
+            # What comes after the end of a shard was counted there.
+            if (actor := self._actors.get(number)) is not None and actor.claim is not None:
+                actor.words += words
+                events.append(Event(number, words))
+        return events
+
+    def _warn_if_none_starts(self) -> None:
+        if self._started is None or time.monotonic() - self._started < WAIT_SECONDS:
+            return
+        self._started = None
+        if not any(actor.ready for actor in self._actors.values()):
+            kind = "GPU" if self._gpu else "CPU"
+            free, total = (
+                int(resources.get(kind, 0))
+                for resources in (self.ray.available_resources(), self.ray.cluster_resources())
+            )
+            warnings.warn(
+                f"No worker is ready after {WAIT_SECONDS:.0f} s: {free} of {total} {kind}s of the Ray cluster are "
+                "free. The run continues when workers have started; see them with: ray status",
+                stacklevel=2,
+            )
 
     def _heard(self, number: int, reference: Any) -> list[Event]:
         actor = self._actors[number]
@@ -108,7 +152,7 @@ class ClusterPool(Pool):
         name = claim.new_part()
         self.folder.store(name, Part({label: unpack(state) for label, state in states.items()}, cut).write)
         actor.claim = None
-        return [Event(number, words, part=name)]
+        return [Event(number, max(0, words - actor.words), part=name)]
 
     def _replace(self, number: int, error: Exception, claim: Claim | None) -> list[Event]:
         actor = self._actors.pop(number)
@@ -144,6 +188,22 @@ class ClusterPool(Pool):
             self._next += 1
 
 
+class _Tally:
+    """Words that readers have read, by their number: a shard may take minutes, and the user wants to see something."""
+
+    def __init__(self) -> None:
+        self.words: dict[int, int] = {}
+
+    def add(self, reader: int, words: int) -> None:
+        """A reader has read a batch."""
+        self.words[reader] = self.words.get(reader, 0) + words
+
+    def take(self) -> dict[int, int]:
+        """What was added since the last time."""
+        words, self.words = self.words, {}
+        return words
+
+
 class _Reader:
     """What an actor does; a plain class, so that it can be imported without Ray."""
 
@@ -154,9 +214,9 @@ class _Reader:
         """Answers when everything is loaded."""
         return True
 
-    def read(self, shard: Shard) -> tuple[dict[str, Any], int, int]:
+    def read(self, shard: Shard, tally: Any, number: int) -> tuple[dict[str, Any], int, int]:
         """What the methods have seen of a shard, without rows of zeros; how many sentences were cut; words."""
-        part = self.reader.read(shard)
+        part = self.reader.read(shard, lambda words: tally.add.remote(number, words))
         return {label: pack(state) for label, state in part.states.items()}, part.cut, shard.words
 
 
@@ -227,14 +287,23 @@ def _made(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str
 
 def _connect(ray: Any, address: str) -> None:
     host, colon, port = address.rpartition(":")
+    answers = False
     try:
         if colon and port.isdigit() and "/" not in host:
             # Ray itself would wait for minutes.
             socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            answers = True
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, RuntimeError) as error:
+        reason = in_one_line(error)
+        if answers:
+            raise UsageError(
+                f"{address} answers, but Ray cannot connect to it ({reason}). Ray on both machines must be of the same "
+                "version, and a cluster that asks for a token needs it in the environment of this command; on a "
+                "machine of the cluster try --ray auto."
+            ) from error
         raise UsageError(
-            f"There is no Ray cluster at {address} ({in_one_line(error)}). Start one with: ray start --head"
+            f"There is no Ray cluster at {address} ({reason}). Start one with: ray start --head"
         ) from error
 
 
