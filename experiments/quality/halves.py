@@ -16,7 +16,7 @@ from wordstill.evaluation import make_task
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.score import ItemScores
 from wordstill.evaluation.studies import development_half
-from wordstill.vectors.sentence_words import WordTokenizer
+from wordstill.vectors.sentences import WordTokenizer
 
 ANALOGIES = ("google", "msr")
 SENTENCES = ("sts12", "sts13", "sts14", "sts15", "sts16")

@@ -24,14 +24,13 @@ import torch
 from experiments.speed.common import Row, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
-from wordstill.distillation.engine import Engine
-from wordstill.distillation.stages import Stage
+from wordstill.distillation.engine import Engine, Stage
 from wordstill.methods import METHODS, RunContext, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
+from wordstill.teacher.batch import usual_budget
 from wordstill.teacher.batches import AnyBatch, Place, batch_arrays
 from wordstill.teacher.layers import blocks_of
 from wordstill.teacher.loading import embedded_teacher
-from wordstill.teacher.planning import usual_budget
 
 BENCHMARK = "gpu_throughput"
 TITLE = "Speed on a GPU"

@@ -28,8 +28,8 @@ from experiments.speed.common import LEAST_COSINE, Row, agreement, met, save, sh
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
+from wordstill.distillation.engine import Position, Stage
 from wordstill.distillation.plan import make_plan
-from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import DataError, WordstillError
 from wordstill.evaluation import evaluate, words_of
 from wordstill.evaluation.data.catalog import EIGHT

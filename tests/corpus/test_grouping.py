@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
-from wordstill.corpus.division.grouping import Grouping, in_order
+from wordstill.corpus.config import Grouping, in_order
 from wordstill.errors import DataError, UsageError
 
 ROWS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
-from wordstill.corpus.occurrence_choice import choose_occurrences, place_code, place_hashes, places
+from wordstill.corpus.dealing import choose_occurrences, place_code, place_hashes, places
 
 TEXT = "The cat and the dog. The cat sat in New York.\nthe New York cat, in New York!\nA new york dog. The end.\n" * 40
 

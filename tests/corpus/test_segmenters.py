@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig
-from wordstill.corpus.segmenters import SEGMENTERS, recorded_segmenter
+from wordstill.corpus.segment import SEGMENTERS, recorded_segmenter
 from wordstill.errors import MissingExtra, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pkg_resources:")

@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from wordstill.core.resume import CheckpointFile, stop_requested
-from wordstill.distillation.engine import Engine, Progress
-from wordstill.distillation.stages import Stage
+from wordstill.distillation.engine import Engine, Progress, Stage
 from wordstill.errors import DataError, Interrupted, TrainingError
 
 RECIPE = '{"seed": 0}'

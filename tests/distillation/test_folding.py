@@ -12,8 +12,8 @@ import pytest
 
 from wordstill.core.resume import CHECKPOINT
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig, prepare
-from wordstill.corpus.division.dealing import LEAST_FOLDS, Cells, deal_folds
-from wordstill.distillation import DistillConfig, distill, folding
+from wordstill.corpus.dealing import LEAST_FOLDS, Cells, deal_folds
+from wordstill.distillation import DistillConfig, distill, plan
 from wordstill.distillation.estimate import dry_run
 from wordstill.errors import DataError, FormatError, UsageError
 from wordstill.formats.artifact import FOLDS
@@ -166,7 +166,7 @@ class TestRuns:
             assert (tmp_path / "out" / name).read_bytes() == (made / name).read_bytes()
 
     def test_sums_on_disk_are_the_same(self, grouped: Corpus, made: Path, config, tmp_path: Path, monkeypatch):
-        monkeypatch.setattr(folding, "free_memory", lambda: 0)
+        monkeypatch.setattr(plan, "free_memory", lambda: 0)
         distill(grouped.path, tmp_path / "out", config=config)
         assert (tmp_path / "out" / FOLDS).read_bytes() == (made / FOLDS).read_bytes()
         assert [path.name for path in tmp_path.iterdir()] == ["out"]

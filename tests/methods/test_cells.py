@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.corpus.division.dealing import Cells, FoldPlan
+from wordstill.corpus.dealing import Cells, FoldPlan
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.blocks import Mixture

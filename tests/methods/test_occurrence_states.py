@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from torch import float16
 
-from wordstill.corpus.occurrence_choice import choose_occurrences
+from wordstill.corpus.dealing import choose_occurrences
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.methods.sentence import Sentence, SentenceConfig
-from wordstill.methods.sentence_regression import Bags, observe_bags, regress
+from wordstill.methods.sentence import Bags, Sentence, SentenceConfig, observe_bags, regress
 from wordstill.methods.sums import RowSums
 
 WORDS, WIDTH = 30, 8

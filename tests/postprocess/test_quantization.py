@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from wordstill import formats
 from wordstill.errors import FormatError, UsageError
 from wordstill.postprocess import Pipeline
-from wordstill.postprocess.quantization import balanced_columns, centroids, nearest_centroids
+from wordstill.postprocess.vocabulary_transforms import balanced_columns, centroids, nearest_centroids
 from wordstill.vectors import WordVectors
 from wordstill.vectors.compressed import part_bounds
 from wordstill.vectors.search import unit_rows

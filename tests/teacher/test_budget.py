@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from wordstill.teacher.planning import ON_CPU, ON_GPU, usual_budget
+from wordstill.teacher.batch import ON_CPU, ON_GPU, usual_budget
 
 GPU = torch.device("cuda")
 

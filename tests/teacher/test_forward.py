@@ -10,7 +10,7 @@ import torch
 
 from wordstill.errors import TeacherError
 from wordstill.teacher import Teacher
-from wordstill.teacher.assembly import bare_batch
+from wordstill.teacher.gathering import bare_batch
 
 
 @pytest.fixture(params=[True, False], ids=["packed", "padded"])

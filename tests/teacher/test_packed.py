@@ -13,8 +13,8 @@ from wordstill.core.threads import OrderedPool
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.attention import CannotPack
+from wordstill.teacher.batch import within_sum
 from wordstill.teacher.layers import LayerHooks, blocks_of, relative_difference
-from wordstill.teacher.planning import within_sum
 
 PHRASES = ["the river", "river", "a still house by the river", "stands", "the old still stands by the river"]
 SMALL = {

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.teacher import BatchConfig
+from wordstill.teacher.batch import plan_batches, plan_texts, within_budget
 from wordstill.teacher.batches import BATCHES_IN_WINDOW
-from wordstill.teacher.planning import plan_batches, plan_texts, within_budget
 
 PARAGRAPHS = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=8), min_size=1, max_size=6)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordstill.vectors.sentence_words import ASCII_WORD, WordTokenizer, as_written_then_lower, word_pattern
+from wordstill.vectors.sentences import ASCII_WORD, WordTokenizer, as_written_then_lower, word_pattern
 
 regex = pytest.importorskip("regex", reason="regex is not installed")
 LETTER = r"[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}ーｰ]]"

@@ -8,9 +8,9 @@ import pytest
 from gensim.models import KeyedVectors
 
 from wordstill.errors import DataError, UsageError, WordstillError
+from wordstill.vectors.compressed import find_duplicate
 from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import find_duplicate
 
 WORDS = [f"word{number}" for number in range(200)]
 

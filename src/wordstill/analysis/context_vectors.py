@@ -28,7 +28,7 @@ from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.folds import with_folds
 from wordstill.vectors.oov import UnknownWord
-from wordstill.vectors.sentence_words import WordTokenizer
+from wordstill.vectors.sentences import WordTokenizer
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

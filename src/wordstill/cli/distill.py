@@ -19,8 +19,7 @@ from wordstill.cli.printing import show_profile, show_result
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
-    from wordstill.distillation.config import DistillConfig
-    from wordstill.distillation.early_stopping import EarlyStopping
+    from wordstill.distillation.config import DistillConfig, EarlyStopping
     from wordstill.methods.occurrence_states import OccurrenceConfig
     from wordstill.scale import ScaleConfig
     from wordstill.vectors import WordVectors
@@ -311,7 +310,7 @@ def _early_stopping(path: Path | None, patience: int | None, every: str | None) 
             if given is not None:
                 raise UsageError(f"{name} needs --development with a file of word pairs.")
         return None
-    from wordstill.distillation.early_stopping import EarlyStopping
+    from wordstill.distillation.config import EarlyStopping
     from wordstill.distillation.snapshots import read_sizes
     from wordstill.evaluation.development import DevelopmentPairs
 

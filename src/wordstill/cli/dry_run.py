@@ -12,8 +12,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.printing import count_text, show_facts, size_text, time_text
 
 if TYPE_CHECKING:
-    from wordstill.distillation.config import DistillConfig
-    from wordstill.distillation.early_stopping import EarlyStopping
+    from wordstill.distillation.config import DistillConfig, EarlyStopping
     from wordstill.distillation.estimate import Estimate, Step
     from wordstill.distillation.recipe import Recipe
     from wordstill.scale import ScaleConfig

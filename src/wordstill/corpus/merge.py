@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from wordstill.core.ragged import Ints, offsets_of
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.core.threads import OrderedPool
+from wordstill.corpus.config import MOST_GROUPS, in_order
 from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayFile, ArrayWriter, RunIndex
-from wordstill.corpus.division.grouping import MOST_GROUPS, in_order
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard, Tally
 from wordstill.errors import DataError, WordstillError

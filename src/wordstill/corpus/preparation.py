@@ -26,8 +26,7 @@ from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.merge import join_origins, merge_shards
 from wordstill.corpus.paragraphs import Block, group_parts
 from wordstill.corpus.readers import read_parts
-from wordstill.corpus.segment import LineSplitter, Segmenter, SentencexSplitter, Splitter
-from wordstill.corpus.segmenters import SEGMENTERS, warn_if_unspaced
+from wordstill.corpus.segment import SEGMENTERS, LineSplitter, Segmenter, SentencexSplitter, Splitter, warn_if_unspaced
 from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta

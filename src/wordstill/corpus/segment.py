@@ -8,16 +8,39 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from functools import cache, lru_cache
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache, partial
 from typing import Any, Protocol
 
-from wordstill.errors import MissingExtra
+import numpy as np
+
+from wordstill.corpus.store import Corpus
+from wordstill.errors import MissingExtra, UsageError
 
 Span = tuple[int, int]
 SPLIT_WINDOW = 1 << 15
 """Characters given to the sentence splitter at once: its time is quadratic in the length."""
 SENTENCE_ENDS = frozenset(" 。！？｡")
 """Last characters of a sentence: the space after it, or a full stop that is written without one."""
+Cut = Callable[[str], Iterable[str]]
+"""From a text in one script to its words, which concatenate to it."""
+MOST_AT_ONCE = 8_000
+"""Characters; Sudachi refuses longer texts than 49,149 bytes."""
+SAMPLE_FORMS = 2_000
+WORTH_WARNING = 0.3
+KANA_OF_JAPANESE = 0.1
+"""From so many kana among its Han characters on, a text is Japanese."""
+RANGES: Mapping[str, tuple[tuple[int, int], ...]] = {
+    "chinese": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0x20000, 0x3FFFF)),
+    "japanese": ((0x3041, 0x30FF), (0xFF66, 0xFF9D)),
+    "thai": ((0x0E01, 0x0E5B),),
+    "lao": ((0x0E81, 0x0EDF),),
+    "burmese": ((0x1000, 0x109F),),
+    "khmer": ((0x1780, 0x17FF),),
+}
+"""Characters of languages that write no spaces; those of kana stand for Japanese."""
 
 
 class Splitter(Protocol):
@@ -180,3 +203,152 @@ _ADDRESSES = r"""
   | www\.[A-Za-z0-9][!-~--[<>"`{}|\\^]]*[A-Za-z0-9/_=&\#%~\-]
   | [\p{L}\p{N}._%+\-]{1,64}+@(?:[\p{L}\p{N}\-]{1,63}+\.){1,8}[\p{L}\p{N}\-]{1,63}+
 """
+
+
+class PossessiveSegmenter:
+    """The usual words, with a final ``'s`` as a word of its own: ``dog's`` is ``dog`` and ``'s``."""
+
+    name = "possessives.v1"
+
+    def __init__(self) -> None:
+        self._words = WordSegmenter()
+
+    def spans(self, form: str) -> list[Span]:
+        """Start and end of every word of ``form``."""
+        found: list[Span] = []
+        for start, end in self._words.spans(form):
+            owner, ending = form[start : end - 2], form[end - 2 : end]
+            if owner[-1:].isalpha() and ending.lower() in ("'s", "’s"):
+                found += [(start, end - 2), (end - 2, end)]
+            else:
+                found.append((start, end))
+        return found
+
+
+class UnspacedSegmenter:
+    """Runs of one script are cut by a library; whatever is between them is cut as usual.
+
+    Args:
+        language: A name of :data:`LIBRARIES`.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language, self.name = language, f"{language}.v1"
+        script, library = LIBRARIES[language]
+        self._words, self._cut = WordSegmenter(), library()
+        regex: Any = importlib.import_module("regex")
+        self._runs = regex.compile(f"(?:{script})+", regex.VERSION1)
+
+    def spans(self, form: str) -> list[Span]:
+        """Start and end of every word of ``form``."""
+        found: list[Span] = []
+        position = 0
+        for run in self._runs.finditer(form):
+            found += self._usual(form, position, run.start())
+            found += self._cut_run(form, run.start(), run.end())
+            position = run.end()
+        return found + self._usual(form, position, len(form))
+
+    def __reduce__(self) -> tuple[type[UnspacedSegmenter], tuple[str]]:
+        # Dictionaries of libraries cannot be pickled; another process loads its own.
+        return UnspacedSegmenter, (self.language,)
+
+    def _usual(self, form: str, start: int, end: int) -> list[Span]:
+        return [(start + low, start + high) for low, high in self._words.spans(form[start:end])]
+
+    def _cut_run(self, form: str, start: int, end: int) -> list[Span]:
+        found: list[Span] = []
+        for first in range(start, end, MOST_AT_ONCE):
+            position = first
+            for word in self._cut(form[first : min(first + MOST_AT_ONCE, end)]):
+                found.append((position, position + len(word)))
+                position += len(word)
+        return found
+
+
+def _jieba() -> Cut:
+    cut: Cut = _library("rjieba", "rjieba", "chinese").cut
+    return cut
+
+
+def _sudachi() -> Cut:
+    """In its shortest units."""
+    sudachi = _library("sudachipy", "sudachipy", "japanese")
+    _library("sudachidict_small", "sudachidict-small", "japanese")
+    tokenizer = sudachi.Dictionary(dict="small").tokenizer(sudachi.SplitMode.A)
+    return lambda text: (word.surface() for word in tokenizer.tokenize(text))
+
+
+def _pythainlp() -> Cut:
+    return partial(_library("pythainlp.tokenize", "pythainlp", "thai").word_tokenize, engine="newmm")
+
+
+LIBRARIES: Mapping[str, tuple[str, Callable[[], Cut]]] = {
+    "chinese": (r"\p{Han}", _jieba),
+    "japanese": (r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ々〆ヶ]", _sudachi),
+    "thai": (r"\p{Thai}", _pythainlp),
+}
+"""A pattern for one character of a language, and what cuts runs of them."""
+SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
+    "words": WordSegmenter,
+    "possessives": PossessiveSegmenter,
+    **{language: partial(UnspacedSegmenter, language) for language in LIBRARIES},
+}
+
+
+def recorded_segmenter(name: str) -> Segmenter:
+    """The segmenter that a store was prepared with, by the name that it records."""
+    kind = SEGMENTERS.get(name.removesuffix(".v1")) if name.endswith(".v1") else None
+    if kind is None:
+        raise UsageError(f"The text was prepared with the segmenter {name!r}, which is not built in. Pass segmenter=.")
+    return kind()
+
+
+def _library(module: str, package: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(package, extra, f"Finding {extra.capitalize()} words") from None
+
+
+def warn_if_unspaced(corpus: Corpus) -> None:
+    """Warn if much of a text is in a script without spaces, but was cut at spaces."""
+    if corpus.meta["settings"]["segmenter"] not in (WordSegmenter.name, PossessiveSegmenter.name):
+        return
+    language, share = unspaced_share(corpus)
+    if share < WORTH_WARNING:
+        return
+    advice = (
+        f"Prepare it with --segmenter {language} (segmenter={language!r})."
+        if language in SEGMENTERS
+        else "Give prepare() a segmenter for it."
+    )
+    warnings.warn(
+        f"{share:.0%} of the text is in a script without spaces, probably {language.capitalize()}: single "
+        f"characters or whole phrases are taken for words. {advice}",
+        stacklevel=3,
+    )
+
+
+def unspaced_share(corpus: Corpus) -> tuple[str, float]:
+    """The most frequent language without spaces, by its script, and its share of a sample of the text."""
+    forms = corpus.forms
+    sample = np.linspace(0, len(forms) - 1, min(SAMPLE_FORMS, len(forms)), dtype=np.int64)
+    found: Counter[str] = Counter()
+    total = 0
+    for number in sample.tolist():
+        letters = np.frombuffer(forms[number].strip().encode("utf-32-le"), dtype=np.uint32)
+        count = int(forms.counts[number])
+        total += count * len(letters)
+        for language, ranges in RANGES.items():
+            found[language] += count * sum(int(((low <= letters) & (letters <= high)).sum()) for low, high in ranges)
+    if found["japanese"] > KANA_OF_JAPANESE * found["chinese"]:
+        found["japanese"] += found.pop("chinese")
+    language, number = found.most_common(1)[0]
+    return language, number / max(total, 1)
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script without spaces."""
+    code = ord(character)
+    return any(low <= code <= high for ranges in RANGES.values() for low, high in ranges)

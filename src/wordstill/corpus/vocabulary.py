@@ -18,8 +18,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.core.text_io import read_word_list
 from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.corpus.phrases import PhraseTable, count_phrases
-from wordstill.corpus.segment import Segmenter
-from wordstill.corpus.segmenters import recorded_segmenter
+from wordstill.corpus.segment import Segmenter, recorded_segmenter
 from wordstill.corpus.store import Corpus
 from wordstill.errors import DataError, UsageError
 

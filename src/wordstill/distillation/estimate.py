@@ -20,12 +20,11 @@ from wordstill.corpus.paragraphs import Block, read_paragraphs
 from wordstill.corpus.preparation import BLOCK_BYTES, is_one_store
 from wordstill.corpus.readers import read_parts
 from wordstill.corpus.sources import find_sources
-from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.config import DistillConfig, EarlyStopping
 from wordstill.distillation.distilling import load
-from wordstill.distillation.early_stopping import EarlyStopping
+from wordstill.distillation.engine import Stage
 from wordstill.distillation.plan import Plan, make_plan
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.stages import Stage
 from wordstill.teacher import Batch, DeviceBatch, Teacher
 from wordstill.teacher.device import synchronize
 

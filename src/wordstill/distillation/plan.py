@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from wordstill.core.progress import NullProfiler, Profiler
+from wordstill.core.ragged import owners
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
+from wordstill.core.settings import Configured
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.corpus.occurrence_choice import choose_occurrences
-from wordstill.distillation.config import DistillConfig
-from wordstill.distillation.early_stopping import EarlyStopping
-from wordstill.distillation.engine import Engine
-from wordstill.distillation.folding import fold_facts, make_cells, table_maker
-from wordstill.distillation.language_fit import warn_if_unknown_language
+from wordstill.corpus.dealing import LEAST_FOLDS, Cells, choose_occurrences, deal_folds
+from wordstill.corpus.segment import is_unspaced
+from wordstill.distillation.config import DistillConfig, EarlyStopping, refuse_without_folds
+from wordstill.distillation.engine import Engine, make_stages
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
-from wordstill.distillation.stages import make_stages
 from wordstill.errors import DataError
 from wordstill.methods import Method, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.methods.specification import MethodSpec
+from wordstill.methods.sums import TableMaker
 from wordstill.teacher import BatchConfig, Teacher
-from wordstill.teacher.planning import usual_budget
+from wordstill.teacher.batch import usual_budget
+from wordstill.teacher.tokenizer import SubwordTokenizer
 from wordstill.vectors import WordVectors
 
 Maker = Callable[[RunContext], dict[str, Method]]
+USUAL_FOLDS, USUAL_FOLDS_OF_GROUP = 20, 10
+SHARE_OF_MEMORY = 0.5
+"""Tables of cells that would take more of the free memory are kept on disk."""
+TABLES = 5
+"""Sums by cell of the method that has most, `Still`."""
+SAMPLE_WORDS = 1_000
+FEWEST_WORDS = 150
+"""Fewer words of a text say little about its language."""
+SHORTEST = 4
+"""Letters; shorter words are in many vocabularies whatever the language."""
+MOST_SUBWORDS = 1.6
+"""A tokenizer cuts a frequent word of its own language into 1.0 to 1.1 subwords, one of German by an English
+tokenizer into 2.8."""
+MOST_UNKNOWN = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,3 +192,152 @@ def _maker(
         return methods
 
     return make
+
+
+def make_cells(
+    corpus: Corpus, vocabulary: Vocabulary, config: DistillConfig, specs: Sequence[Configured[Method]]
+) -> Cells | None:
+    """The cells of a run; None if it keeps no rows by fold."""
+    per_group = folds_per_group(corpus, config)
+    if not per_group:
+        return None
+    refuse_without_folds(specs)
+    plan = deal_folds(corpus, per_group, config.seed)
+    _warn_of_few(corpus, plan.names, plan.dealt, np.bincount(plan.group_of_fold).tolist(), per_group)
+    return Cells.count(corpus, vocabulary, plan, config.enough, config.track)
+
+
+def folds_per_group(corpus: Corpus, config: DistillConfig) -> int:
+    """Folds for each group on average; 0 keeps none."""
+    if config.folds is not None:
+        return config.folds
+    if corpus.groups is not None:
+        return USUAL_FOLDS_OF_GROUP
+    return USUAL_FOLDS if config.track else 0
+
+
+def fold_facts(corpus: Corpus, cells: Cells | None, config: DistillConfig) -> dict[str, Any] | None:
+    """What the recipe says of folds."""
+    if cells is None:
+        return None
+    origins = corpus.meta.get("origins") or {}
+    return {
+        "group": origins.get("group"),
+        "bins": origins.get("bins"),
+        "groups": list(cells.plan.names),
+        "folds": np.bincount(cells.plan.group_of_fold, minlength=len(cells.plan.names)).tolist(),
+        "dealt": list(cells.plan.dealt),
+        "enough": None if config.track else config.enough,
+        "track": len(config.track),
+        "cells": len(cells),
+        "sha256": hashlib.sha256(cells.plan.of_paragraph.tobytes() + cells.words.tobytes()).hexdigest(),
+    }
+
+
+def table_maker(cells: Cells | None, width: int, methods: int, work: Path | None) -> TableMaker | None:
+    """Where the sums of cells are kept: on disk if they would take much of the free memory, else None."""
+    if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * free_memory():
+        return None
+
+    def make(rows: int, columns: int) -> Tensor:
+        # The file has no name any more, so that nothing is left of it when the run ends.
+        with tempfile.TemporaryFile(dir=work) as file:
+            return torch.from_numpy(np.memmap(file, np.float32, "w+", shape=(max(rows, 1), columns))[:rows])
+
+    return make
+
+
+def free_memory() -> int:
+    """Bytes of memory that are free, or all there is where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (ValueError, AttributeError):
+            return 8 << 30
+
+
+def _warn_of_few(
+    corpus: Corpus, names: Sequence[str], dealt: Sequence[str], folds: Sequence[int], per_group: int
+) -> None:
+    if per_group == 1:
+        return
+    by_paragraph = [name for name, kind in zip(names, dealt) if kind == "paragraphs"]
+    if by_paragraph and corpus.documents is not None:
+        warnings.warn(
+            f"Too few documents for folds of documents in {_some(by_paragraph)}: runs of paragraphs are dealt instead, "
+            "and intervals say nothing about other documents.",
+            stacklevel=4,
+        )
+    elif by_paragraph:
+        warnings.warn(
+            "The text was prepared without documents, so folds are of runs of paragraphs, and intervals may be too "
+            "narrow. Prepare it with --documents (documents=True).",
+            stacklevel=4,
+        )
+    if small := [name for name, number in zip(names, folds) if number < LEAST_FOLDS]:
+        warnings.warn(
+            f"Too little text for a comparison in {_some(small)}: fewer than {LEAST_FOLDS} folds of the size of the "
+            "others. Join small groups.",
+            stacklevel=4,
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+class LanguageFit(NamedTuple):
+    """How a tokenizer cuts the most frequent words of a text."""
+
+    subwords: float
+    """Of a word, on average over different words."""
+    unknown: float
+    """Share of occurrences that it cannot read at all."""
+    words: int
+    """How many different words were looked at."""
+
+    @classmethod
+    def of(cls, tokenizer: SubwordTokenizer, vocabulary: Vocabulary) -> LanguageFit:
+        """Measure the most frequent words that are all letters."""
+        surfaces = vocabulary.surfaces[: 4 * SAMPLE_WORDS]
+        rows = [row for row, word in enumerate(surfaces) if word.isalpha() and _is_typical(word)]
+        rows = rows[:SAMPLE_WORDS]
+        counts = vocabulary.counts[rows].astype(np.float64)
+        if len(rows) < FEWEST_WORDS or not counts.sum():
+            return cls(1.0, 0.0, len(rows))
+        # With a space before it, as in running text: some tokenizers cut a word without one differently.
+        words = [vocabulary.surfaces[row] for row in rows]
+        encoded = tokenizer.encode([f" {word}" for word in words])
+        owner = owners(np.diff(encoded.offsets))
+        cut_into = np.bincount(owner, weights=encoded.ends > encoded.starts, minlength=len(words))
+        if (cut_into >= np.array([len(word) for word in words])).all():
+            # Models that read letters or bytes cut words of every language like this.
+            return cls(1.0, 0.0, len(rows))
+        # Where a character is a word or a syllable, tokenizers rightly cut between characters.
+        lengths = cut_into / np.array([len(word) if is_unspaced(word[0]) else 1 for word in words])
+        unknown = np.bincount(owner, weights=encoded.ids == tokenizer.unknown_id, minlength=len(words)) > 0
+        weights = counts / counts.sum()
+        return cls(float(lengths.mean()), float(weights @ unknown), len(words))
+
+
+def _is_typical(word: str) -> bool:
+    return len(word) >= SHORTEST or is_unspaced(word[0])
+
+
+def warn_if_unknown_language(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    """Warn if the teacher was probably trained on another language than that of the text."""
+    fit = LanguageFit.of(teacher.tokenizer, vocabulary)
+    if fit.subwords <= MOST_SUBWORDS and fit.unknown <= MOST_UNKNOWN:
+        return
+    reason = f"cuts its {fit.words:,} most frequent words into {fit.subwords:.1f} subwords on average"
+    if fit.unknown > MOST_UNKNOWN:
+        reason = f"cannot read {fit.unknown:.0%} of its {fit.words:,} most frequent words"
+    warnings.warn(
+        f"The teacher {teacher.config.name} probably does not know the language of the text: its tokenizer {reason}. "
+        "The vectors would reflect spelling rather than meaning. Choose a model of that language, or a multilingual "
+        "one, with --teacher (teacher=).",
+        stacklevel=3,
+    )

@@ -16,7 +16,7 @@ from wordstill.vectors.oov import fall_back
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
-    from wordstill.vectors.sentence_words import TextTokenizer
+    from wordstill.vectors.sentences import TextTokenizer
 
 
 @dataclass(frozen=True, eq=False)

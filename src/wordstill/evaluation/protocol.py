@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range, field_kinds
 from wordstill.errors import UsageError, unknown_name
-from wordstill.vectors.sentence_words import as_written_then_lower
+from wordstill.vectors.sentences import as_written_then_lower
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

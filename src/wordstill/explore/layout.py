@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_path
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import MissingExtra, WordstillError, in_one_line, unknown_name
+from wordstill.vectors.compressed import most_frequent
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import most_frequent
 
 LayoutMethod = Literal["pca", "tsne", "umap"]
 METHODS: tuple[LayoutMethod, ...] = get_args(LayoutMethod)

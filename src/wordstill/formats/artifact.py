@@ -42,12 +42,11 @@ from wordstill.formats.card import card
 from wordstill.formats.floret import LARGEST, FloretTable
 from wordstill.formats.record import json_text, parse_object, provenance_text, read_object
 from wordstill.vectors.char_ngrams import NgramTable, NgramVectors
-from wordstill.vectors.compressed import CompressedRows, Int8Rows, ProductRows, quantize
+from wordstill.vectors.compressed import CompressedRows, Int8Rows, Matrix, ProductRows, quantize
 from wordstill.vectors.folds import Folds
 from wordstill.vectors.occurrences import Occurrences
 from wordstill.vectors.oov import SubwordVectors
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import Matrix
 
 SUBWORDS, FOLDS, OCCURRENCES = "subwords.safetensors", "folds.safetensors", "occurrences.safetensors"
 KINDS: dict[str, type[NgramTable] | type[NgramVectors] | type[FloretTable]] = {

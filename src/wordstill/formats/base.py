@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from wordstill.core.guard import Limits
 from wordstill.core.text_io import CODECS, ByteReader, line_blocks, open_bytes
 from wordstill.errors import FormatError, UsageError, WordstillError
-from wordstill.vectors.compressed import CompressedRows
+from wordstill.vectors.compressed import CompressedRows, Matrix, find_duplicate
 from wordstill.vectors.oov import SubwordVectors
-from wordstill.vectors.sentence_words import TextTokenizer
+from wordstill.vectors.sentences import TextTokenizer
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import Matrix, find_duplicate
 
 Float: TypeAlias = type[np.float32] | type[np.float16]
 

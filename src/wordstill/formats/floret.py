@@ -18,8 +18,8 @@ from wordstill.core.text_io import create_bytes
 from wordstill.errors import FormatError, UsageError
 from wordstill.formats.base import STRICT, Format, Header, ReadOptions, head, make_table, not_this
 from wordstill.formats.text import DECIMAL, TextTable
+from wordstill.vectors.compressed import Matrix
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import Matrix
 
 LARGEST = {"minn": 100, "maxn": 100, "hash_count": 4, "hash_seed": (1 << 32) - 1}
 """The largest value of each setting that is a number."""

@@ -1,7 +1,7 @@
 """A spaCy pipeline with vectors: a folder that ``spacy.load`` opens.
 
     config.cfg, meta.json   the pipeline: no language, a tokenizer, and where there are phrases, what joins them
-    tokenizer               cuts texts into the words of `wordstill.vectors.sentence_words`, and what is between them
+    tokenizer               cuts texts into the words of `wordstill.vectors.sentences`, and what is between them
     entity_ruler            the phrases of the table, which are then one token each
     vocab/strings.json      every string
     vocab/key2row           the row of each string's hash, as MessagePack
@@ -34,7 +34,7 @@ from wordstill.formats.floret import LARGEST, FloretTable
 from wordstill.formats.record import RECORD, json_text, parse_json, read_object, read_record, write_record
 from wordstill.formats.static_tokenizer import other_spellings
 from wordstill.vectors import WordVectors
-from wordstill.vectors.sentence_words import pattern_for, phrases_of, word_pattern
+from wordstill.vectors.sentences import pattern_for, phrases_of, word_pattern
 
 STRINGS, KEYS, VECTORS, SETTINGS, LOOKUPS = "strings.json", "key2row", "vectors", "vectors.cfg", "lookups.bin"
 RULER = ("config.cfg", "meta.json", "tokenizer", "cfg", "patterns.jsonl")

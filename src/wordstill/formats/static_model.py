@@ -38,9 +38,9 @@ from wordstill.formats.record import (
     write_record,
 )
 from wordstill.formats.static_tokenizer import LoadedTokenizer, WordTokens, read_tokens, words_of
+from wordstill.vectors.compressed import Matrix
 from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import Matrix
 
 TENSORS, MODULES, CARD = "model.safetensors", "modules.json", "README.md"
 KIND = "StaticEmbedding"

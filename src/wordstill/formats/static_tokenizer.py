@@ -1,6 +1,6 @@
 """``tokenizer.json`` of static sentence models: the one that we write, and those that come with other tables.
 
-The tokenizer that we write finds the words of `wordstill.vectors.sentence_words` in a text, with phrases whole, and
+The tokenizer that we write finds the words of `wordstill.vectors.sentences` in a text, with phrases whole, and
 drops those that the table does not have, so that a mean over its tokens is the vector of `SentenceEncoder`:
 
     normalizer      composed characters, lower case if no word of the table has a capital, single spaces
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from wordstill.errors import FormatError, MissingExtra
 from wordstill.formats.record import read_object
-from wordstill.vectors.sentence_words import APOSTROPHES, CJK, composed, pattern_for, pattern_text, phrases_of
-from wordstill.vectors.table_checks import Matrix
+from wordstill.vectors.compressed import Matrix
+from wordstill.vectors.sentences import APOSTROPHES, CJK, composed, pattern_for, pattern_text, phrases_of
 
 MARKERS = "▁▂▃▄▅▆▇█\ue000\ue001\ue002\ue003"
 LETTER, MARKS = rf"[\p{{L}}\p{{N}}&&[^{CJK}]]", r"\p{M}"

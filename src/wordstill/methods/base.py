@@ -15,11 +15,10 @@ from torch import Tensor
 
 from wordstill.core.settings import Configurable
 from wordstill.corpus import Vocabulary
-from wordstill.corpus.division.dealing import Cells
+from wordstill.corpus.dealing import Cells
 from wordstill.errors import DataError, UsageError
-from wordstill.methods.cells import CellSums
 from wordstill.methods.linear_algebra import unit_rows
-from wordstill.methods.sums import Accumulator, Additive, Growing, TableMaker, row_blocks
+from wordstill.methods.sums import Accumulator, Additive, CellSums, Growing, TableMaker, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds

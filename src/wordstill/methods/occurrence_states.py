@@ -15,7 +15,7 @@ from torch import Tensor
 from wordstill.core.ragged import Ints
 from wordstill.core.settings import Config, Range
 from wordstill.corpus import Vocabulary
-from wordstill.corpus.occurrence_choice import ChosenOccurrences, place_code, places
+from wordstill.corpus.dealing import ChosenOccurrences, place_code, places
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.sums import Accumulator

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Configurable
 from wordstill.errors import UsageError
+from wordstill.vectors.compressed import Matrix
 from wordstill.vectors.sentences import has_sentence_lengths
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import Matrix
 
 RECORD = "transforms"
 """Where a table's provenance lists what was done to it, in order."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.postprocess.base import WORDS, Transform, require_dim, with_matrix, with_rows, words_digest
+from wordstill.vectors.compressed import most_frequent
 from wordstill.vectors.search import unit_rows
 from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS, has_sentence_lengths, sif, word_frequencies
 from wordstill.vectors.table import WordVectors
-from wordstill.vectors.table_checks import most_frequent
 
 SMALLEST = 1e-8
 """Directions with less than this part of the largest variance are rounding only."""

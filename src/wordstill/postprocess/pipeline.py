@@ -20,10 +20,9 @@ from wordstill.errors import FormatError, UsageError
 from wordstill.postprocess.base import Transform, record_of
 from wordstill.postprocess.combine import Average, Concatenate
 from wordstill.postprocess.linear_transforms import AllButTheTop, Center, Pca, SentenceWeights, Uncovec, Unit, Whiten
-from wordstill.postprocess.quantization import ProductQuantization, Quantize
 from wordstill.postprocess.retrofit import ContextGraph, CounterFit, Faruqui
 from wordstill.postprocess.subword_rows import Subwords
-from wordstill.postprocess.vocabulary_transforms import MergeCase, Trim
+from wordstill.postprocess.vocabulary_transforms import MergeCase, ProductQuantization, Quantize, Trim
 from wordstill.vectors import WordVectors
 
 TRANSFORMS: Registry[type[Transform]] = Registry(

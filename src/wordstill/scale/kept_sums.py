@@ -18,7 +18,7 @@ from wordstill import __version__
 from wordstill.core.guard import reading
 from wordstill.core.resume import differences
 from wordstill.corpus import Vocabulary, VocabularyConfig
-from wordstill.corpus.segmenters import recorded_segmenter
+from wordstill.corpus.segment import recorded_segmenter
 from wordstill.corpus.vocabulary import Entry
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import SUMS

@@ -10,9 +10,9 @@ import numpy as np
 
 from wordstill.core.settings import Config
 from wordstill.distillation import DistillConfig
+from wordstill.distillation.engine import Position, Stage
 from wordstill.distillation.plan import Plan
 from wordstill.distillation.recipe import Recipe
-from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import UsageError
 from wordstill.teacher.batch import Batch, DeviceBatch
 from wordstill.teacher.batches import BATCHES_IN_WINDOW, WINDOW_FORMS, ResumableBatches, TextBatches

@@ -14,9 +14,8 @@ from wordstill.core.object_stores import local_copy
 from wordstill.core.resume import differences
 from wordstill.corpus import Corpus
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.engine import Engine
+from wordstill.distillation.engine import Engine, Position, Stage
 from wordstill.distillation.plan import Plan, make_plan
-from wordstill.distillation.stages import Position, Stage
 from wordstill.errors import DataError
 from wordstill.scale.part_files import Part
 from wordstill.scale.partition import Shard, WindowRange

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from wordstill.core.ragged import Ints, offsets_of, ranges
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.teacher.assembly import Assembler
-from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch, made_on_device
-from wordstill.teacher.gathering import HOST, DeviceArrays, FormTable, HostArrays, Passage, SubwordTable
-from wordstill.teacher.planning import plan_batches, plan_texts
+from wordstill.teacher.batch import Batch, BatchConfig, DeviceBatch, made_on_device, plan_batches, plan_texts
+from wordstill.teacher.gathering import HOST, Assembler, DeviceArrays, FormTable, HostArrays, Passage, SubwordTable
 from wordstill.teacher.subwords import FormSubwords, SubwordSource
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
 

@@ -28,10 +28,10 @@ from wordstill.core.ragged import Ints
 from wordstill.core.resume import read_record, write_record
 from wordstill.errors import DataError, in_one_line
 from wordstill.teacher.amx import AmxUnavailable, with_amx
-from wordstill.teacher.assembly import bare_batch
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
 from wordstill.teacher.device import amx_announced, avoid_broken_amx, bfloat16_is_safe, choose_precision, shared_cores
 from wordstill.teacher.forward import Forward
+from wordstill.teacher.gathering import bare_batch
 from wordstill.teacher.layers import (
     CLOSE_ENOUGH,
     TOLERANCE,

@@ -20,11 +20,9 @@ from torch import Tensor
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import unknown_name
-from wordstill.teacher.assembly import Assembler
-from wordstill.teacher.batch import Batch
-from wordstill.teacher.gathering import SubwordTable
+from wordstill.teacher.batch import Batch, batches_by_length
+from wordstill.teacher.gathering import Assembler, SubwordTable
 from wordstill.teacher.layers import resolve_layers
-from wordstill.teacher.planning import batches_by_length
 from wordstill.teacher.states import WordStates
 from wordstill.teacher.teacher import Teacher
 

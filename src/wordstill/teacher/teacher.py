@@ -13,10 +13,10 @@ import torch
 
 from wordstill.core.ragged import Ints, offsets_of
 from wordstill.errors import TeacherError, in_one_line, unknown_name
-from wordstill.teacher.assembly import trial_batch
 from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
+from wordstill.teacher.gathering import trial_batch
 from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
 from wordstill.teacher.precision import Choice, TrialMemory, fastest, in_precision, is_tried
 from wordstill.teacher.states import NonFiniteMonitor, WordStates

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from wordstill.errors import DataError, UsageError
 from wordstill.vectors import queries
 from wordstill.vectors.analogies import Rule, analogies
-from wordstill.vectors.compressed import CompressedRows
+from wordstill.vectors.compressed import CompressedRows, Matrix, checked_counts, checked_matrix, checked_rows, index_of
 from wordstill.vectors.folds import Folds, group_names, group_table
 from wordstill.vectors.oov import Backoff, SubwordVectors, UnknownWord, choose_backoffs, fall_back
 from wordstill.vectors.queries import Item, Items, Scored, as_list
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentence_words import TextTokenizer
-from wordstill.vectors.table_checks import Matrix, checked_counts, checked_matrix, checked_rows, index_of
+from wordstill.vectors.sentences import TextTokenizer
 
 if TYPE_CHECKING:
     from wordstill.explore.notebook import Notebook

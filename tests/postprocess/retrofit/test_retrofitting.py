@@ -24,10 +24,8 @@ from wordstill.postprocess.retrofit import (
     read_lexicon,
     retrofitter,
 )
-from wordstill.postprocess.retrofit.graph import Graph
-from wordstill.postprocess.retrofit.lexicon_update import turned_back
-from wordstill.postprocess.retrofit.relaxation import in_row_order
-from wordstill.postprocess.retrofit.retrofitting import log_kernel
+from wordstill.postprocess.retrofit.graph import Graph, turned_back
+from wordstill.postprocess.retrofit.retrofitting import in_row_order, log_kernel
 from wordstill.vectors import WordVectors
 
 CONFIGS = {

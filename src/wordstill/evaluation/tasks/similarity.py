@@ -26,8 +26,8 @@ from wordstill.evaluation.score import (
 )
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
-from wordstill.vectors.sentence_words import WordTokenizer
 from wordstill.vectors.sentences import (
+    WordTokenizer,
     common_directions,
     sentence_means,
     sif_weights,

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
-from wordstill.postprocess.retrofit.graph import LINKS_AT_ONCE, Case, Floats, Graph, sparse
+from wordstill.postprocess.retrofit.graph import LINKS_AT_ONCE, Case, Floats, Graph, LeastCosine, LexiconUpdate, sparse
 from wordstill.postprocess.retrofit.lexicon import Lexicon
-from wordstill.postprocess.retrofit.lexicon_update import LeastCosine, LexiconUpdate
 from wordstill.postprocess.retrofit.retrofitting import Positive
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows

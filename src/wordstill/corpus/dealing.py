@@ -1,13 +1,15 @@
-"""Folds: documents dealt at random into parts of equal size inside each group, and which words have rows there."""
+"""Parts of a text: documents dealt into folds of equal size, and a bounded choice of the occurrences of words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import Ints, offsets_of
 from wordstill.corpus.phrases import sentence_ranges
 from wordstill.corpus.store import Corpus
 from wordstill.corpus.vocabulary import Vocabulary
@@ -22,6 +24,11 @@ BLOCK_WORDS = 2000
 SCAN_FORMS = 1 << 20
 WHOLE = "all"
 """Name of the one group of a text without groups."""
+POSITION_BITS, SIZE_BITS = 16, 8
+MOST_WAITING = 1 << 22
+"""Occurrences that are held before those with larger hashes are dropped."""
+
+Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +171,8 @@ class Cells:
         row_of_word = np.full(len(vocabulary), -1, dtype=np.int32)
         row_of_word[tracked] = np.arange(len(tracked))
         counts = np.zeros(len(tracked) * len(plan), dtype=np.int64)
-        for ids, folds in _occurrences(corpus, vocabulary, plan):
+        for ids, sentences, _, _ in _occurrences(corpus, vocabulary, SCAN_FORMS):
+            folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
             rows = row_of_word[ids].astype(np.int64)
             kept = (rows >= 0) & (folds >= 0)
             counts += np.bincount(rows[kept] * len(plan) + folds[kept], minlength=len(counts))
@@ -189,17 +197,106 @@ class Cells:
         )
 
 
-def _occurrences(
-    corpus: Corpus, vocabulary: Vocabulary, plan: FoldPlan
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Vocabulary ids of the words and phrases of the text, with their folds, part by part."""
-    word_ids = vocabulary.word_ids(corpus)
-    for first, last in sentence_ranges(corpus.sentences, SCAN_FORMS):
-        slots, sentences = corpus.word_slots(first, last)
-        ids = word_ids[slots]
-        folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
-        known = (ids >= 0) & (ids < len(vocabulary))
-        yield ids[known].astype(np.int64), folds[known]
+@dataclass(frozen=True, eq=False)
+class ChosenOccurrences:
+    """Places of the occurrences that are kept, word by word. R words, T occurrences."""
+
+    words: Ints
+    """[R] ids in the vocabulary, ascending."""
+    offsets: Ints
+    """[R + 1] where the occurrences of each word begin."""
+    codes: Ints
+    """[T] `place_code` of each, ascending inside a word."""
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def place_code(sentence: Any, position: Any, size: Any) -> Any:
+    """One number for each place, in reading order: sentence of the corpus, word of the sentence, words of a phrase.
+
+    Arrays and tensors will do.
+    """
+    return (sentence * (1 << POSITION_BITS) + position) * (1 << SIZE_BITS) + size
+
+
+def places(codes: Ints) -> tuple[Ints, Ints, Ints]:
+    """Sentence, position and size of codes."""
+    position = (codes >> SIZE_BITS) & ((1 << POSITION_BITS) - 1)
+    return codes >> (POSITION_BITS + SIZE_BITS), position, codes & ((1 << SIZE_BITS) - 1)
+
+
+def choose_occurrences(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    words: Ints,
+    number: int,
+    seed: int = 0,
+    *,
+    scan_forms: int = SCAN_FORMS,
+    most_waiting: int = MOST_WAITING,
+) -> ChosenOccurrences:
+    """At most ``number`` occurrences of each of the words, given by their ids.
+
+    Words behind the first 65,536 of a sentence, and phrases of more than 255 words, are never chosen.
+    """
+    words = np.unique(words)
+    row_of = np.full(len(vocabulary), -1, dtype=np.int64)
+    row_of[words] = np.arange(len(words))
+    largest = np.full(len(words), np.iinfo(np.uint64).max, dtype=np.uint64)
+    rows, codes, hashes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+    for ids, sentence, position, size in _occurrences(corpus, vocabulary, scan_forms):
+        fits = (row_of[ids] >= 0) & (position < 1 << POSITION_BITS) & (size < 1 << SIZE_BITS)
+        found_rows, found_codes = row_of[ids][fits], place_code(sentence, position, size)[fits]
+        found = place_hashes(found_codes, seed)
+        low = found <= largest[found_rows]
+        rows = np.concatenate([rows, found_rows[low]])
+        codes, hashes = np.concatenate([codes, found_codes[low]]), np.concatenate([hashes, found[low]])
+        if len(rows) > most_waiting:
+            kept = _smallest(rows, hashes, number)
+            rows, codes, hashes = rows[kept], codes[kept], hashes[kept]
+            full = np.bincount(rows, minlength=len(words)) == number
+            last = np.zeros(len(words), dtype=np.uint64)
+            np.maximum.at(last, rows, hashes)
+            largest[full] = last[full]
+    kept = _smallest(rows, hashes, number)
+    rows, codes = rows[kept], codes[kept]
+    order = np.lexsort((codes, rows))
+    return ChosenOccurrences(words, offsets_of(np.bincount(rows, minlength=len(words))), codes[order])
+
+
+def place_hashes(codes: Ints, seed: int) -> Hashes:
+    """Evenly spread hashes of codes, by the finalizer of splitmix64."""
+    mixed = codes.astype(np.uint64) + _mix(np.array([seed], dtype=np.uint64))
+    return _mix(mixed)
+
+
+def _mix(values: Hashes) -> Hashes:
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _smallest(rows: Ints, hashes: Hashes, number: int) -> Ints:
+    """Numbers of the ``number`` smallest hashes of each row; of equal ones the first in the text."""
+    order = np.lexsort((hashes, rows))
+    ordered = rows[order]
+    rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return np.sort(order[rank < number])
+
+
+def _occurrences(corpus: Corpus, vocabulary: Vocabulary, scan_forms: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+    """Id, sentence, position and size of every word and phrase of the vocabulary, a part of the text at a time."""
+    ids_of_slots = vocabulary.word_ids(corpus)
+    for start, end in sentence_ranges(corpus.sentences, scan_forms):
+        slots, sentence = corpus.word_slots(start, end)
+        ids = ids_of_slots[slots]
+        begin = np.flatnonzero((ids >= 0) & (ids < len(vocabulary)))
+        found, size = ids[begin].astype(np.int64), np.ones(len(begin), dtype=np.int64)
         if len(vocabulary.phrases):
-            phrases, starts, _ = vocabulary.phrases.find(ids, sentences)
-            yield phrases, folds[starts]
+            phrases, first, last = vocabulary.phrases.find(ids, sentence)
+            found, begin = np.concatenate([found, phrases]), np.concatenate([begin, first])
+            size = np.concatenate([size, last - first + 1])
+        of_word = sentence[begin]
+        yield found, of_word, begin - np.searchsorted(sentence, of_word), size
