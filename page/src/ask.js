@@ -10,7 +10,7 @@ const TOOLS = {
     about: "A is to B as C is to what?",
     fields: [["a", "A", "man"], ["b", "is to B", "king"], ["c", "as C", "woman"]],
   },
-  odd: { title: "Odd one out", about: "Which word does not belong to the others?", fields: [["words", "Words, with commas between", "cat, dog, horse, paris"]] },
+  odd: { title: "Odd one out", about: "Which word does not belong to the others?", fields: [["words", "Words, with commas between", "cat, dog, horse, train"]] },
   axis: {
     title: "Axis",
     about: "Words between two poles. A pole may be several words.",
@@ -112,9 +112,11 @@ export class AskView {
 
   axis({ low, high, words, low_end: lowEnd, high_end: highEnd }) {
     const reach = Math.max(0.05, ...words.map((one) => Math.abs(one.score)));
+    // At an end a word lies inside the box, at the middle around its place.
+    const across = (score) => 50 + (score / reach) * 50;
     const side = (title, list) => h("div", {}, h("h3", {}, title), h("ol", { class: "plain-words" }, list.map(({ word, score }) => h("li", {}, wordLink(word), h("small", {}, ` ${score.toFixed(2)}`)))));
     return [
-      h("div", { class: "axis" }, h("div", { class: "pole" }, low.join(", ")), h("div", { class: "pole" }, high.join(", ")), h("ul", {}, words.map(({ word, score }, row) => h("li", { style: { left: `${50 + (score / reach) * 42}%`, top: `${row * 30 + 14}px` } }, wordLink(word), h("small", {}, score.toFixed(2)))), h("li", { class: "height", "aria-hidden": "true", style: { height: `${words.length * 30 + 30}px` } }))),
+      h("div", { class: "axis" }, h("div", { class: "pole" }, low.join(", ")), h("div", { class: "pole" }, high.join(", ")), h("ul", {}, words.map(({ word, score }, row) => h("li", { style: { left: `${across(score)}%`, transform: `translateX(-${across(score)}%)`, top: `${row * 30 + 14}px` } }, wordLink(word), h("small", {}, score.toFixed(2)))), h("li", { class: "height", "aria-hidden": "true", style: { height: `${words.length * 30 + 30}px` } }))),
       h("div", { class: "sides" }, side(`Towards ${low.join(", ")}`, lowEnd), side(`Towards ${high.join(", ")}`, highEnd)),
     ];
   }
@@ -122,7 +124,11 @@ export class AskView {
   arrows({ pairs, missing }) {
     const spots = pairs.flatMap(({ start, end }) => [start, end]);
     const [low, high] = [Math.min, Math.max].map((pick) => [0, 1].map((axis) => pick(...spots.map((spot) => spot[axis]))));
-    const place = ([x, y]) => [95 + ((x - low[0]) / (high[0] - low[0] || 1)) * 550, 400 - ((y - low[1]) / (high[1] - low[1] || 1)) * 350];
+    // As wide as the page, so that words are as large on a phone as on a desk.
+    const [width, height] = [Math.min(860, $("#answer").clientWidth), 400];
+    const longest = Math.max(...pairs.flatMap(({ first, second }) => [first.length, second.length]));
+    const margin = Math.min(0.36 * width, 16 + 8.5 * longest);
+    const place = ([x, y]) => [margin + ((x - low[0]) / (high[0] - low[0] || 1)) * (width - 2 * margin), height - 45 - ((y - low[1]) / (high[1] - low[1] || 1)) * (height - 75)];
     const taken = [];
     // A label moves down until it covers no other one.
     const label = (x, y, anchor, text) => {
@@ -142,7 +148,7 @@ export class AskView {
     }
     const head = svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0 8 4 0 8z" })));
     return [
-      svg("svg", { viewBox: "0 0 740 440", class: "arrows", role: "img", "aria-label": pairs.map(({ first, second }) => `${first} to ${second}`).join(", ") }, head, words, lines),
+      svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "arrows", role: "img", "aria-label": pairs.map(({ first, second }) => `${first} to ${second}`).join(", ") }, head, words, lines),
       missing.length ? h("p", { class: "quiet" }, `Not in this table: ${missing.join(", ")}`) : null,
     ];
   }
@@ -179,7 +185,7 @@ export class AskView {
     const percent = (share) => `${Math.round(100 * share)} %`;
     return [
       h("p", { class: "sentence" }, "The tables share ", h("strong", {}, percent(found.overlap)), ` of the ${found.topn} nearest words `, h("span", { class: "quiet" }, `(95 %: ${found.interval.map(percent).join(" to ")}; ${number(found.compared_words)} frequent words of ${number(found.shared_words)} shared; cosines correlate at ${found.cosines.toFixed(2)})`)),
-      h("div", { class: "sides" }, h("div", {}, h("h3", {}, "Moved most"), h("ol", { class: "moved" }, found.moved.slice(0, 60).map(({ word, overlap }) => h("li", {}, h("button", { class: "word", onclick: () => open(word) }, word), h("span", { class: "share", title: "Shared neighbors" }, h("i", { style: { width: `${100 * overlap}%` } })), h("small", {}, percent(overlap)))))), box),
+      h("div", { class: "sides" }, h("div", {}, h("h3", {}, "Moved most, and the share of nearest words that both tables have"), h("ol", { class: "moved" }, found.moved.slice(0, 60).map(({ word, overlap }) => h("li", {}, h("button", { class: "word", onclick: async () => (await open(word), box.scrollIntoView({ block: "nearest" })) }, word), h("span", { class: "share", title: "Shared neighbors" }, h("i", { style: { width: `${100 * overlap}%` } })), h("small", {}, percent(overlap)))))), box),
     ];
   }
 }

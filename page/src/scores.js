@@ -51,7 +51,7 @@ export class ScoresView {
       own.map(([name, score], place) => (score ? bar(name, score, COLORS[place % COLORS.length]) : null)),
       papers.length ? paperBar(papers[0], set) : null,
       first ? h("p", { class: "quiet" }, `${number(first.coverage[0] ?? first.coverage.used)} of ${number(first.coverage[1] ?? first.coverage.total)} items covered`) : null,
-      papers.length ? h("details", {}, h("summary", {}, `${papers.length} published rows`), h("table", {}, h("tbody", {}, papers.map((row) => h("tr", {}, h("td", {}, row.model), h("td", {}, h("small", {}, row.source)), h("td", { class: "figure" }, row.scores[set].toFixed(1))))))) : null,
+      papers.length ? h("details", {}, h("summary", {}, `${papers.length} published rows`), h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": `Published rows of ${titles[set]}` }, h("table", {}, h("tbody", {}, papers.map((row) => h("tr", {}, h("td", {}, row.model), h("td", {}, h("small", {}, row.source)), h("td", { class: "figure" }, row.scores[set].toFixed(1)))))))) : null,
       ITEMS[first?.task] ? h("details", { ontoggle: (event) => event.target.open && this.errors(set, tables.map(([name]) => name), errors) }, h("summary", {}, `${ITEMS[first.task]} that went wrong`), errors) : null,
     );
   }

@@ -72,7 +72,11 @@ export class WordView {
       for (const near of report.tables[table].neighbors) Object.assign(near, pick(sure.get(near.word)));
       report.tables[table].sureNote = note;
     }
+    // Longer lists above the sentences must not push them away from a reader.
+    const place = () => $("#sentences-title").getBoundingClientRect().top;
+    const before = place();
     $("#word .tables").replaceWith(this.tables(report, other));
+    if (before < innerHeight) $("main").scrollBy(0, place() - before);
   }
 
   examples() {
@@ -127,7 +131,7 @@ export class WordView {
     if (get().word.toLowerCase() !== word.toLowerCase() || (get().other || "") !== (other || "")) return;
     const title = other ? ["Sentences behind ", h("em", {}, word), " and ", h("em", {}, other)] : "Sentences";
     fill($("#sentences-title"), title);
-    if (other) this.showPair(found, word);
+    if (other) this.showPair(found, word, other);
     else this.showLines(found, word, table, offset);
   }
 
@@ -148,12 +152,12 @@ export class WordView {
     );
   }
 
-  showPair(found, word) {
+  showPair(found, word, other) {
     fill(
       $("#lines"),
       found.note ? h("p", { class: "quiet" }, found.note) : null,
       h("p", {}, link({ other: "" }, { class: "button" }, `← All sentences with ${word}`)),
-      found.together.length ? [h("h3", {}, "With both words"), h("ul", { class: "prose" }, found.together.map((line) => h("li", {}, marked(line))))] : found.note ? null : h("p", { class: "quiet" }, "No sentence has both words."),
+      found.together.length ? [h("h3", {}, "With both words"), h("ul", { class: "prose" }, found.together.map((line) => h("li", {}, both(line, [word, other]))))] : found.note ? null : h("p", { class: "quiet" }, "No sentence has both words."),
       found.alike.length
         ? [
             h("h3", {}, found.by_states ? "Most alike uses" : "Most alike sentences"),
@@ -162,10 +166,20 @@ export class WordView {
           ]
         : null,
     );
+    // On a phone the sentences are below the lists.
+    const title = $("#sentences-title");
+    if (title.getBoundingClientRect().top > innerHeight / 2) title.scrollIntoView();
   }
 }
 
 const pick = (near) => (near ? { low: near.low, high: near.high, share: near.share } : {});
 const marked = ({ before, word, after }) => [before, h("mark", {}, word), after];
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+function both({ before, word, after }, words) {
+  const found = new RegExp(`(?<![\\p{L}\\p{N}])(${words.map(escaped).join("|")})(?![\\p{L}\\p{N}])`, "iu");
+  // Every second part is a word.
+  const parts = (text) => text.split(found).map((part, place) => (place % 2 ? h("mark", {}, part) : part));
+  return [parts(before), h("mark", {}, word), parts(after)];
+}
 const kwic = ({ before, word, after }) =>
   h("li", {}, h("button", { "aria-expanded": "false", title: "Show the whole sentence", onclick: ({ currentTarget: line }) => line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") === "false")) }, h("span", { class: "before" }, h("bdi", {}, before.trimEnd())), " ", h("span", { class: "after" }, h("mark", {}, word), after)));

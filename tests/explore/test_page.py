@@ -202,6 +202,23 @@ def test_a_word_shows_its_senses_and_groups(tab, address):
     assert page.get_by_text("too small for a p-value").is_visible()
 
 
+def test_a_phone_shows_answers_where_they_are_seen(browser, address):
+    tab = Tab(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = tab.open(f"{address}/#/word?word=king&table=first")
+    page.get_by_label("Sentences behind king and queen").first.click()
+    page.get_by_role("heading", name="With both words").wait_for()
+    until(page, "document.querySelector('.prose li').getBoundingClientRect().bottom < innerHeight")
+    assert page.locator(".prose li").first.locator("mark").all_inner_texts() == ["King", "queen"]
+    page = tab.open(f"{address}/#/ask?ask=arrows&table=first")
+    page.locator("svg.arrows .arrow").nth(2).wait_for(state="attached")
+    assert page.locator("svg.arrows text").first.bounding_box()["height"] > 12
+    page = tab.open(f"{address}/#/ask?ask=compare&table=first")
+    page.locator(".moved-word li").first.wait_for()
+    tops = [page.locator(box).first.bounding_box()["y"] for box in (".moved-word", ".moved")]
+    assert tops == sorted(tops)
+    tab.close()
+
+
 def test_questions_and_two_tables_compared(tab, address):
     page = tab.open(f"{address}/#/ask?ask=odd&more=words%3Driver%252Clake%252Csea%252Cdog&table=first")
     page.get_by_text("is least like the others").wait_for()

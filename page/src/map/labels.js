@@ -86,7 +86,9 @@ export class Labels {
   one(text, across, down, { font, color, halo, force = true }) {
     const word = short(text);
     const width = this.measured(word, font) + 8;
-    if (!this.take(across - width / 2, down - 24, width, 20, force) && !force) return false;
+    // Above its point, or below it where there is no room.
+    const top = (force ? [down - 24] : [down - 24, down + 4]).find((some) => this.take(across - width / 2, some, width, 20, force));
+    if (top === undefined) return false;
     const { context } = this;
     context.font = font;
     context.textAlign = "center";
@@ -94,8 +96,8 @@ export class Labels {
     context.lineWidth = 4;
     context.strokeStyle = halo;
     context.fillStyle = color;
-    context.strokeText(word, across, down - 9);
-    context.fillText(word, across, down - 9);
+    context.strokeText(word, across, top + 15);
+    context.fillText(word, across, top + 15);
     return true;
   }
 }

@@ -172,7 +172,7 @@ export class MapView {
       h("h2", {}, "Every word is a point"),
       h("p", {}, "Words that are used alike lie close together. Click one to see its nearest words, or look one up:"),
       h("p", { class: "chips" }, examples.map((word) => h("a", { class: "word chip", href: linkOf({ word, at: "" }) }, word))),
-      h("p", { class: "quiet" }, "Drag to move, scroll to zoom, draw around words with the lasso."),
+      h("p", { class: "quiet" }, `Drag to move, ${matchMedia("(pointer: coarse)").matches ? "pinch" : "scroll"} to zoom, draw around words with the lasso.`),
     );
   }
 
@@ -281,7 +281,7 @@ export class MapView {
       fill(
         box,
         legend.map(({ color, text, cluster, off }) =>
-          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), h("bdi", {}, text))),
+          h("li", {}, h("button", { class: off ? "off" : "", "aria-pressed": String(this.cluster === cluster), onclick: () => ((this.cluster = this.cluster === cluster ? null : cluster), this.recolor()) }, h("i", { style: { background: color } }), h("bdi", { title: text }, text))),
         ),
         !legend.length && get().color === "cluster" ? h("li", { class: "quiet" }, "Clusters appear once they are computed.") : null,
       );
