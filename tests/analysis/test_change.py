@@ -247,6 +247,22 @@ def test_merged_folds_hold_the_same_occurrences(table: WordVectors):
         assert fewer.of_word(row)[1] == pytest.approx(sums.reshape(4, 3, DIM).sum(axis=1), abs=1e-4)
 
 
+def test_a_word_without_rows_by_fold_says_what_to_do(table: WordVectors):
+    rows = np.concatenate([table.take(np.arange(len(table))), np.ones((1, DIM), np.float32)])
+    wider = WordVectors([*table.words, "untracked"], rows)
+    wider.folds = table.folds
+    with pytest.raises(UsageError, match=r"'untracked' has no rows by fold.*--track"):
+        change(wider, "a", "b", ["untracked"])
+
+
+def test_a_group_of_one_fold_hides_no_interval(table: WordVectors):
+    assert table.folds is not None
+    lone = dataclasses.replace(table.folds, group_of_fold=np.array([0] * 11 + [1], dtype=np.int32))
+    found = {each.word: each.interval for each in sure_neighbors(with_other(table, lone), ["still"], topn=4)}
+    assert found["half"] is not None
+    assert found["rare"] is None
+
+
 def test_sure_neighbors(table: WordVectors):
     first = next(each for each in sure_neighbors(table, ["half"], topn=3) if each.word != "rare")
     assert first.cosine == pytest.approx(table.similarity("half", first.word), abs=1e-6)

@@ -180,5 +180,5 @@ def test_groups_that_cannot_be_used(folded, tmp_path, table):
     with pytest.raises(UsageError, match="keeps no groups or folds"):
         word_in_folds(table, "bank")
     (tmp_path / "groups.csv").write_text("name,era\n1990,old\n")
-    with pytest.raises(DataError, match="no field 'group'"):
+    with pytest.raises(DataError, match=r"no field 'group'.*Rename the one that names the groups"):
         read_group_fields(tmp_path / "groups.csv")

@@ -109,7 +109,7 @@ def test_what_cannot_be_answered_is_refused():
     documents, vectors, counts = plant()
     with pytest.raises(DataError, match=r"No document has the field 'sex'. Fields: 'party', 'year'"):
         make_design(documents, ["sex"])
-    with pytest.raises(DataError, match=r"'party' has 1 value\(s\)"):
+    with pytest.raises(DataError, match="'party' has only the value 'a' in documents with the word"):
         make_design([{"party": "a"}] * 3, ["party"])
     with pytest.raises(UsageError, match="No field was named"):
         make_design(documents, [])

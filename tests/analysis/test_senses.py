@@ -21,13 +21,13 @@ WIDTH, DIM, USES = 30, 26, 30
 TOPICS = {"water": ["river", "shore", "stream", "boat"], "money": ["loan", "cash", "credit", "fee"]}
 
 
-def planted() -> WordVectors:
+def planted(topics: dict[str, list[str]] = TOPICS) -> WordVectors:
     """Words of two topics, and ``bank``, a third of whose uses are about water and the rest about money."""
     generator = np.random.default_rng(0)
     turn = np.linalg.qr(generator.normal(size=(WIDTH, WIDTH)))[0][:, :DIM]
     water, money, own = np.linalg.qr(generator.normal(size=(WIDTH, WIDTH)))[0][:, :3].T
     others = [f"other{number}" for number in range(60)]
-    centers = dict.fromkeys(TOPICS["water"], water) | dict.fromkeys(TOPICS["money"], money)
+    centers = dict.fromkeys(topics["water"], water) | dict.fromkeys(topics["money"], money)
     means = {word: 2 * center + generator.normal(size=WIDTH) / 5 for word, center in centers.items()}
     means |= {word: generator.normal(size=WIDTH) for word in others}
     states = {word: mean + generator.normal(size=(USES, WIDTH)) / 6 for word, mean in means.items()}
@@ -62,6 +62,12 @@ def table() -> WordVectors:
 @pytest.fixture(scope="module")
 def senses(table) -> Senses:
     return Senses(table)
+
+
+def test_a_sense_is_not_named_by_punctuation():
+    found = Senses(planted({**TOPICS, "water": [";", "(", "--", "shore"]})).of("bank")
+    assert {sense.label.split("|")[1] for sense in found.senses} < {"shore", *TOPICS["money"]}
+    assert {name for sense in found.senses for name, _ in sense.neighbors} >= {";", "("}
 
 
 def test_planted_senses_are_found_and_named(senses):

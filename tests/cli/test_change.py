@@ -96,6 +96,7 @@ def test_only_what_is_sure(cli, made: Path):
     [
         (["--from", "1970s"], "Unknown group '1970s'. Did you mean"),
         (["--words", "nothing"], "'nothing'"),
+        (["--words", ","], "The list of words is empty"),
         (["--from", "2000s"], "got '2000s' twice"),
         (["--words", "river", "--least", "999"], "'river' occurs too seldom for a claim"),
         (["--by", "distence"], "Unknown measure 'distence'. Did you mean 'distance'"),
@@ -107,6 +108,13 @@ def test_wrong_questions_get_one_line(cli, made: Path, arguments: list[str], mes
     assert ended.code in (1, 2)
     assert message in ended.err
     assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_no_word_is_frequent_enough(cli, made: Path):
+    ended = cli("change", made / "vectors", "--least", 9999)
+    assert ended.code == 0, ended.err
+    assert "No word is frequent enough in both groups" in ended.out
+    assert "nearer in" not in ended.out
 
 
 def test_a_table_without_groups_and_a_text_with_others(cli, made: Path, tmp_path: Path):

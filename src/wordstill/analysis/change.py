@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.group_distance import NULL_DRAWS, GroupDistances
-from wordstill.analysis.resampling import Array, Estimate, interval, unit
+from wordstill.analysis.resampling import Array, Estimate, interval, refuse_untracked, unit
 from wordstill.errors import UsageError
 from wordstill.evaluation.significance import all_are_made, false_discovery_rates, splits
 from wordstill.vectors import WordVectors
@@ -124,6 +124,8 @@ def change(
         permutations: At most so many; if there are no more, each is made once.
         seed: Of the permutations.
     """
+    if words is not None and not words:
+        raise UsageError("The list of words is empty. Name words with commas between, or a file with one on each line.")
     folds = with_folds(vectors)
     pair = folds.group(before), folds.group(after)
     if pair[0] == pair[1]:
@@ -221,11 +223,10 @@ def _compared(
     enough: NDArray[np.bool_] = np.logical_and.reduce(often, axis=1)
     if words is None:
         return tracked[enough].tolist(), int((~enough).sum())
+    refuse_untracked(vectors, words)
     kept = []
     for word in words:
         place = np.searchsorted(tracked, vectors.index(word))
-        if place == len(tracked) or tracked[place] != vectors.index(word):
-            raise UsageError(f"{word!r} has no rows by group: it is too rare, or was not tracked.")
         if not enough[place]:
             here = ", ".join(f"{counts[place, number]:,} in {folds.groups[number]}" for number in both)
             raise UsageError(

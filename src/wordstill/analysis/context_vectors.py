@@ -65,7 +65,7 @@ def read_documents(path: Path, text: str = "text") -> list[Document]:
         found = [
             Document(str(fields.pop(text)), fields)
             for place, fields in _records(path)
-            if _checked(fields, text, place)[text] not in (None, "")
+            if _checked(fields, text, place, "Choose one with --text.")[text] not in (None, "")
         ]
     if not found:
         raise DataError(f"{path} has no documents. Expected a field {text!r} with text in each line or row.")
@@ -76,7 +76,8 @@ def read_group_fields(path: Path) -> dict[str, Mapping[str, Any]]:
     """The fields of groups by name, from a JSON-lines, CSV or TSV file with a field ``group``."""
     with reading(path):
         found: dict[str, Mapping[str, Any]] = {
-            str(_checked(fields, GROUP, place)[GROUP]): fields for place, fields in _records(path)
+            str(_checked(fields, GROUP, place, "Rename the one that names the groups.")[GROUP]): fields
+            for place, fields in _records(path)
         }
     if not found:
         raise DataError(f"{path} has no groups. Expected a field {GROUP!r} and others in each line or row.")
@@ -203,8 +204,8 @@ def _object(line: str, place: str) -> dict[str, Any]:
     return found
 
 
-def _checked(fields: dict[str, Any], text: str, place: str) -> dict[str, Any]:
-    if text not in fields:
+def _checked(fields: dict[str, Any], needed: str, place: str, advice: str) -> dict[str, Any]:
+    if needed not in fields:
         names = ", ".join(map(repr, fields)) or "none"
-        raise DataError(f"{place}: no field {text!r}. Fields: {names}. Rename one, or choose another file or --text.")
+        raise DataError(f"{place}: no field {needed!r}. Fields: {names}. {advice}")
     return fields

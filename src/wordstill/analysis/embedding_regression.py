@@ -104,7 +104,8 @@ def make_design(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) -
     for place, name in enumerate(fields):
         values = [str(texts[row][place]) for row in kept]
         if len(set(values)) < 2:
-            raise DataError(f"The field {name!r} has {len(set(values))} value(s) in the documents, expected 2 or more.")
+            there = f"only the value {values[0]!r}" if values else "no value"
+            raise DataError(f"The field {name!r} has {there} in documents with the word; expected 2 or more values.")
         numbers = [finite_number(value) for value in values]
         if None not in numbers:
             names.append(name)
@@ -162,7 +163,10 @@ class _Fit:
         if not np.isfinite(vectors).all() or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError("Vectors must be finite and counts above 0.")
         if rows < columns + 2:
-            raise DataError(f"{rows} rows are too few for {columns} columns; expected {columns + 2} or more.")
+            raise DataError(
+                f"{rows} rows are too few for {columns} columns; expected {columns + 2} or more. Name fewer fields, or "
+                "give more documents or groups."
+            )
         root = np.sqrt(weights)[:, None]
         scaled = design.matrix * root
         if np.linalg.matrix_rank(scaled / np.linalg.norm(scaled, axis=0)) < columns:

@@ -59,7 +59,7 @@ class Resampler:
         names = self.folds.groups if groups is None else groups
         wanted = [self.folds.group(name) for name in names]
         self.chosen = np.flatnonzero(np.isin(self.folds.group_of_fold, wanted))
-        self.group_of_fold = self.folds.group_of_fold[self.chosen]
+        self.group_of_fold = strata(self.folds.group_of_fold[self.chosen])
         self._rows = [vectors.index(word) for word in words]
         self._vectors = vectors
 
@@ -91,6 +91,12 @@ class Resampler:
     def bootstrap(self, statistic: Statistic, draws: int = DRAWS, seed: int = 0) -> Array:
         """(draws, ...) a statistic over folds that are drawn with replacement inside each group."""
         return statistic(self.rows(bootstrap_weights(self.group_of_fold, draws, seed)))
+
+
+def strata(group_of_fold: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Groups to resample in: one with a single fold, which tells nothing about its spread, joins the largest."""
+    sizes = np.bincount(group_of_fold)
+    return np.where(sizes[group_of_fold] > 1, group_of_fold, sizes.argmax())
 
 
 def leave_one_out(folds: int) -> Array:
@@ -189,7 +195,7 @@ def sure_neighbors(
         return np.stack([_dot(query, Resampler(vectors, [word]).rows(weights)[:, 0]) for word in candidates], axis=1)
 
     value = np.array([cosine for _, cosine in found])
-    all_folds = np.asarray(folds.group_of_fold)
+    all_folds = question.group_of_fold
     without = np.arctanh(np.clip(cosines(leave_one_out(len(folds))), -0.999999, 0.999999))
     errors = jackknife_error(without, all_folds)
     drawn = cosines(bootstrap_weights(all_folds, draws, seed))

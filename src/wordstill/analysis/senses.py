@@ -229,7 +229,7 @@ class Senses:
             label = word
             if len(members) > 1:
                 taken = {sense.label for sense in senses}
-                names = [f"{word}{SEPARATOR}{name}" for name, _ in neighbors[number]]
+                names = [f"{word}{SEPARATOR}{name}" for name, _ in neighbors[number] if any(map(str.isalnum, name))]
                 label = next((name for name in names if name not in taken), f"{word}{SEPARATOR}{number + 1}")
             order = np.argsort(-(uses[some] @ centroids[number]), kind="stable")
             senses.append(Sense(label, len(some) / len(uses), vectors[number], some[order], neighbors[number]))

@@ -188,7 +188,11 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
     before, after = map(printable, found.groups)
     facts = _facts(found, rate)
     width = max((len(printable(each.word)) for each in shown), default=4)
-    typer.echo(f"{by:>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}  nearer in {before} | {after}")
+    if not found.words:
+        typer.echo("No word is frequent enough in both groups to be compared. Join small groups, or lower --least.")
+    elif shown:
+        head = f"{by:>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}"
+        typer.echo(f"{head}  nearer in {before} | {after}")
     for each, entry in zip(shown, entries):
         moved = each.by(by)
         there = f"{moved.low:.3f} to {moved.high:.3f}"
