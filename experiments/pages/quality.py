@@ -19,8 +19,8 @@ from wordstill.evaluation.report.plots import curves
 from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
-SUMMARY = {"all-MiniLM-L6-v2": "words-27M-minilm", "all-mpnet-base-v2": "words-27M-mpnet"}
-"""Teachers of the short table, and where their scores are."""
+SUMMARY = {"all-MiniLM-L6-v2": ("words-27M-minilm-v3", "words-27M-minilm"), "all-mpnet-base-v2": ("words-27M-mpnet",)}
+"""Teachers of the short table, and where their scores are; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
 """Texts of the picture, each with a file for each teacher."""
 OLDER_VERSIONS = ("still.v1", "still.v2")
@@ -139,8 +139,10 @@ def summary() -> str:
         "| teacher | method | similarity | SimLex-999 | Google | MSR | sentences |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    for teacher, name in SUMMARY.items():
-        for label, seeds in by_label(by_text()[name]).items():
+    texts = by_text()
+    for teacher, names in SUMMARY.items():
+        rows = {label: seeds for name in reversed(names) for label, seeds in by_label(texts[name]).items()}
+        for label, seeds in sorted(rows.items(), key=lambda row: row[0] != "still"):
             scored = _scored(seeds, "all")
             single = [cell(scored, column, share=False).partition(" (")[0] for column in SUMMARY_COLUMNS]
             cells = [mean_cell(scored, EIGHT), *single, mean_cell(scored, STS)]
@@ -150,7 +152,8 @@ def summary() -> str:
 
 def summary_page() -> str:
     """The short table with its origin."""
-    files = [content for name in SUMMARY.values() for content in by_text()[name]]
+    texts = by_text()
+    files = [content for names in SUMMARY.values() for name in names for content in texts[name]]
     origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
     return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
 
@@ -175,9 +178,9 @@ def _size_curves(columns: Iterable[Column]) -> list[Curve]:
     """A curve for each teacher and method: mean score by running words."""
     columns, found = tuple(columns), dict[str, list[tuple[float, float]]]()
     texts = by_text()
-    for teacher, summary_file in SUMMARY.items():
+    for teacher, names in SUMMARY.items():
         for size in SIZES:
-            for row in texts[f"{size}-{summary_file.rpartition('-')[2]}"][0]["rows"]:
+            for row in texts[f"{size}-{names[-1].rpartition('-')[2]}"][0]["rows"]:
                 if label_of(row) in PICTURED:
                     words = float(row["provenance"]["corpus"]["words"])
                     score = mean(row["scores"]["all"][column.name]["value"] for column in columns)

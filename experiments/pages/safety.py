@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.record import current_command
 from experiments.safety import RESULT
+from experiments.scale import worker_kills
 
 FAMILIES = {
     "vectors": (
@@ -83,6 +84,22 @@ def _kills(part: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {counts['tried']} | {counts['wrong']} |"
     yield ""
     yield _origin(part)
+    if worker_kills.RESULT.exists():
+        yield ""
+        yield from _worker_kills(json.loads(worker_kills.RESULT.read_text()))
+
+
+def _worker_kills(record: dict[str, Any]) -> Iterator[str]:
+    yield "| `distill --workers 2` | kills | runs | result torn or lost, or other bytes after resuming |"
+    yield "|---|---:|---:|---:|"
+    kills, runs, wrong = record["kills"], record["runs"], len(record["wrong"])
+    yield f"| a worker, or the driver | {kills['worker']} + {kills['driver']} | {runs} | {wrong} |"
+    yield ""
+    machine = record["machine"]
+    yield (
+        f"`{current_command(record['command'])}`, commit {record['commit']}, seed {record['seed']}, "
+        f"on {machine['cpu']}, {machine['cores']} cores."
+    )
 
 
 def _cost(part: dict[str, Any]) -> Iterator[str]:
