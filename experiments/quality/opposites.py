@@ -16,8 +16,7 @@ import numpy as np
 
 from experiments.quality.associations import named
 from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
-from wordstill.analysis.opposites import LOST, NEAR, learn_opposites
-from wordstill.analysis.synonyms import rows_of_links
+from wordstill.analysis.synonyms import LOST, NEAR, learn_opposites, rows_of_links
 from wordstill.postprocess.retrofit import Lexicon, read_wordnet
 from wordstill.vectors import WordVectors
 

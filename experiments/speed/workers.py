@@ -18,9 +18,8 @@ from wordstill.corpus.sources import embedded_text
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.plan import make_plan
 from wordstill.scale.ledger import Claim
-from wordstill.scale.partition import make_shards, with_shard_words
+from wordstill.scale.partition import Job, make_shards, with_shard_words
 from wordstill.scale.pools import ProcessPool
-from wordstill.scale.shard_reader import Job
 from wordstill.scale.shared_folder import LocalFolder
 from wordstill.teacher import Teacher
 

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill import WordVectors
-from wordstill.analysis.opposites import LEAST_PAIRS, NEAR, learn_opposites
 from wordstill.analysis.synonym_rules import escape, rules, write_rules
-from wordstill.analysis.synonyms import Pair, Synonyms, find_synonyms, read_review, write_review
+from wordstill.analysis.synonyms import (
+    LEAST_PAIRS,
+    NEAR,
+    Pair,
+    Synonyms,
+    find_synonyms,
+    learn_opposites,
+    read_review,
+    write_review,
+)
 from wordstill.errors import DataError, UsageError
 from wordstill.postprocess.retrofit import Lexicon
 

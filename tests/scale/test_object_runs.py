@@ -124,7 +124,7 @@ def test_a_torn_upload_is_made_again_or_named_and_the_same_command_ends_it(
         distill_in_shards(store, "s3://bucket/second", config, scale)
     assert fetch_result("s3://bucket/second") is None
     # Nothing is read again.
-    monkeypatch.setattr("wordstill.scale.shard_reader.ShardReader.read", None)
+    monkeypatch.setattr("wordstill.scale.partition.ShardReader.read", None)
     distill_in_shards(store, "s3://bucket/second", config, scale)
     assert contents(fetch_result("s3://bucket/second")) == contents(tmp_path / "here")
 

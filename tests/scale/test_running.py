@@ -22,8 +22,8 @@ from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale.partition import Job, ShardReader, refuse_other_recipe
 from wordstill.scale.pools import InlinePool
-from wordstill.scale.shard_reader import Job, ShardReader, refuse_other_recipe
 from wordstill.teacher import Teacher
 
 SHARD = 60

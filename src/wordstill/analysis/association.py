@@ -27,8 +27,17 @@ from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluation.lookup import rows_of, unit
 from wordstill.evaluation.protocol import ABSENT, resolve
-from wordstill.evaluation.significance import all_are_made, holm, p_values, splits
-from wordstill.evaluation.statistics import RESAMPLES, Floats, Interval, checked_seed, percentiles
+from wordstill.evaluation.statistics import (
+    RESAMPLES,
+    Floats,
+    Interval,
+    all_are_made,
+    checked_seed,
+    holm,
+    p_values,
+    percentiles,
+    splits,
+)
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wordstill.analysis.group_distance import NULL_DRAWS, GroupDistances
 from wordstill.analysis.resampling import Array, Estimate, interval, refuse_untracked, unit
 from wordstill.errors import UsageError
-from wordstill.evaluation.significance import all_are_made, false_discovery_rates, splits
+from wordstill.evaluation.statistics import all_are_made, false_discovery_rates, splits
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
 from wordstill.vectors.queries import Scored

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.resampling import Array, jackknife_error, leave_one_out
-from wordstill.evaluation.significance import p_values
+from wordstill.evaluation.statistics import p_values
 from wordstill.vectors.folds import Folds
 
 NULL_DRAWS = 200

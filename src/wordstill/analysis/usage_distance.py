@@ -12,7 +12,7 @@ from wordstill.analysis.resampling import Array, Estimate, interval, jackknife_e
 from wordstill.analysis.senses import Senses, refuse_other_text
 from wordstill.corpus import Corpus
 from wordstill.errors import UsageError, unknown_name
-from wordstill.evaluation.significance import all_are_made, p_values, splits
+from wordstill.evaluation.statistics import all_are_made, p_values, splits
 from wordstill.vectors.search import unit_rows
 
 PERMUTATIONS = 999

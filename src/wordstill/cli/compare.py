@@ -130,7 +130,7 @@ def _table(found: SideBySide) -> Table:
 
 def _rows(found: SideBySide) -> Iterator[list[str]]:
     from wordstill.evaluation.report.tables import A8_TITLE, NO_SCORE, title
-    from wordstill.evaluation.significance import holm
+    from wordstill.evaluation.statistics import holm
 
     assert found.evaluation is not None
     tests = found.tests

@@ -10,10 +10,9 @@ from typing import Annotated, Any
 from wordstill.core.settings import SEEDS, Config, Configured, Range, Spec, configure, field_kinds
 from wordstill.corpus import PrepareConfig, VocabularyConfig
 from wordstill.errors import UsageError
-from wordstill.methods import METHODS, Method
+from wordstill.methods import LAYER, METHODS, Method, MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.methods.base import Length
 from wordstill.methods.occurrence_states import OccurrenceConfig
-from wordstill.methods.specification import LAYER, MethodRequest, MethodSpec, parse_specs, resolve_specs
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.batches import Place

@@ -28,9 +28,8 @@ from wordstill.distillation.engine import Engine, make_stages
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.errors import DataError
-from wordstill.methods import Method, RunContext
+from wordstill.methods import Method, MethodSpec, RunContext
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
-from wordstill.methods.specification import MethodSpec
 from wordstill.methods.sums import TableMaker
 from wordstill.teacher import BatchConfig, Teacher
 from wordstill.teacher.batch import usual_budget

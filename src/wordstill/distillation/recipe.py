@@ -10,7 +10,7 @@ from typing import Any
 
 from wordstill import __version__
 from wordstill.corpus import Corpus, Vocabulary
-from wordstill.methods.specification import MethodSpec
+from wordstill.methods import MethodSpec
 from wordstill.teacher import BatchConfig, Teacher
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")

@@ -16,8 +16,7 @@ from wordstill.errors import DataError, UsageError
 from wordstill.evaluation.data.locate import available
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
 from wordstill.evaluation.result import Comparison, Evaluation
-from wordstill.evaluation.significance import holm
-from wordstill.evaluation.statistics import Interval, checked_seed, spearman
+from wordstill.evaluation.statistics import Interval, checked_seed, holm, spearman
 from wordstill.evaluation.suite import evaluate
 from wordstill.vectors.search import nearest
 

@@ -5,8 +5,9 @@ Where anywidget is installed, Python also knows what is chosen there.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,9 +60,7 @@ class Notebook:
     def _widget(self) -> Any:
         if find_spec("anywidget") is None:
             raise MissingExtra("anywidget", "notebook", "A page that Python can follow")
-        from wordstill.explore.widget import PageWidget
-
-        return PageWidget(page=self._text, height=self.height)
+        return _widget_class()(page=self._text, height=self.height)
 
     @property
     def word(self) -> str:
@@ -86,3 +85,19 @@ class Notebook:
             f'<iframe srcdoc="{escape(self._text)}" title="wordstill" sandbox="{SANDBOX}" width="100%" '
             f'height="{self.height}" style="border:1px solid #ccc;border-radius:8px"></iframe>'
         )
+
+
+@cache
+def _widget_class() -> Any:
+    """A frame with the page in it, whose word and chosen words can be read and set from Python."""
+    import anywidget
+    import traitlets
+
+    class PageWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm = (files("wordstill.explore") / "static" / "widget.js").read_text(encoding="utf-8")
+        page = traitlets.Unicode("").tag(sync=True)
+        height = traitlets.Int(640).tag(sync=True)
+        word = traitlets.Unicode("").tag(sync=True)
+        words = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    return PageWidget

@@ -24,7 +24,6 @@ from wordstill.explore.answers import Answers
 from wordstill.explore.layout import WordMap
 from wordstill.explore.library import Library, LoadedTable
 from wordstill.explore.meanings import Meanings
-from wordstill.explore.questions import Questions
 from wordstill.explore.score_answers import ScoreAnswers
 from wordstill.vectors.compressed import quantize
 from wordstill.vectors.folds import with_folds
@@ -112,7 +111,7 @@ def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kep
         "loaded": [_words(answers, table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
         **texts,
         "sentences_note": answers_note(library),
-        "comparisons": [asdict(Questions(library).compare(*pair)) for pair in permutations(library.tables, 2)],
+        "comparisons": [asdict(Answers(library).compare(*pair)) for pair in permutations(library.tables, 2)],
         "score_reply": asdict(ScoreAnswers(library).scores()),
         "item_errors": dict(_item_errors(library)),
     }

@@ -16,7 +16,6 @@ from wordstill.errors import MissingExtra, UsageError, WordstillError
 from wordstill.explore.answers import Answers
 from wordstill.explore.library import Library
 from wordstill.explore.meanings import Meanings
-from wordstill.explore.questions import Questions
 from wordstill.explore.score_answers import ScoreAnswers
 from wordstill.vectors.oov import UnknownWord, near_in_spelling
 
@@ -55,7 +54,7 @@ STATIC = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/notices.txt": ("notices.txt", "text/plain; charset=utf-8"),
 }
-ANSWERS = (Answers, Meanings, Questions, ScoreAnswers)
+ANSWERS = (Answers, Meanings, ScoreAnswers)
 """Every public method of these is an endpoint under ``/api``."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -21,9 +21,8 @@ from wordstill.corpus.shards import ShardMaker, Tally
 from wordstill.errors import MissingExtra, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
 from wordstill.scale.part_files import Part, pack, unpack
-from wordstill.scale.partition import Shard
+from wordstill.scale.partition import Job, Shard, ShardReader, other_version
 from wordstill.scale.pools import MOST_STARTS, Event, Pool
-from wordstill.scale.shard_reader import Job, ShardReader, other_version
 from wordstill.scale.shared_folder import SharedFolder
 
 GROW_SECONDS = 15.0

@@ -26,9 +26,9 @@ from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.methods import METHODS, Method
 from wordstill.methods.sentence import MOST_WORDS, Bags
+from wordstill.scale.driver import Totals
 from wordstill.scale.kept_sums import KeptSums, new_facts, refuse_different
 from wordstill.scale.running import LEDGER, ScaleConfig, run_shards
-from wordstill.scale.totals import Totals
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 

@@ -17,8 +17,7 @@ import torch
 
 from wordstill.errors import Interrupted, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
-from wordstill.scale.partition import Shard
-from wordstill.scale.shard_reader import Job, ShardReader
+from wordstill.scale.partition import Job, Shard, ShardReader
 from wordstill.scale.shared_folder import SharedFolder
 
 PARENT_POLL_SECONDS = 1.0

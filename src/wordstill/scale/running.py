@@ -22,14 +22,12 @@ from wordstill.distillation.distilling import load
 from wordstill.distillation.plan import Plan, make_plan
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
-from wordstill.scale.driver import Driver
+from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.kept_sums import KeptSums
 from wordstill.scale.ledger import Ledger
-from wordstill.scale.partition import Shard, make_shards, shard_records, with_shard_words
+from wordstill.scale.partition import Job, Shard, ShardReader, make_shards, shard_records, with_shard_words
 from wordstill.scale.pools import InlinePool, Pool, ProcessPool, refuse_too_many, usable_cores
-from wordstill.scale.shard_reader import Job, ShardReader
 from wordstill.scale.shared_folder import LocalFolder, ObjectFolder, SharedFolder
-from wordstill.scale.totals import Totals
 from wordstill.vectors import WordVectors
 
 LEDGER, COMMAND, LEFT_OUT = "shards", "distill in shards", "left_out_shards"
