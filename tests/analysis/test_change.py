@@ -215,7 +215,9 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     assert jackknife_error(without, np.zeros(12, int)) == pytest.approx(values.std(ddof=1) / 12**0.5)
 
 
-@pytest.mark.parametrize(("freedom", "expected"), [(4, 2.776), (9, 2.262), (19, 2.093), (1000, 1.962)])
+@pytest.mark.parametrize(
+    ("freedom", "expected"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (19, 2.093), (1000, 1.962)]
+)
 def test_quantiles_of_t(freedom: int, expected: float):
     assert t_quantile(0.975, freedom) == pytest.approx(expected, abs=0.003)
     there = interval(1.0, 0.1, freedom)

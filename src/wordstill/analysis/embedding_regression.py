@@ -7,8 +7,10 @@ whose vectors are means of context vectors; any vectors of one space will do).
 
 Lengths are biased upwards, as any length of a noisy vector is. The jackknife over rows corrects that: of the squared
 length θ it takes n θ - (n - 1) mean θ(-i), where θ(-i) leaves row i out; leverages give every θ(-i) without a second
-regression. The standard error is the jackknife's too. The p-value permutes what is left of the vectors after the other
-columns were fitted (Freedman and Lane 1983).
+regression. The standard error is the jackknife's too.
+
+The p-value permutes over the rows what is left of a column after the others were fitted to it (O'Gorman 2005). Each row
+keeps its vector and its weight, so rows may differ in how much they vary: for a single column the test is exact.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.analysis.resampling import t_quantile
 from wordstill.errors import DataError, UsageError
 from wordstill.evaluation.data.fields import finite_number
-from wordstill.evaluation.statistics import Floats, Interval, checked_seed
+from wordstill.evaluation.statistics import CONFIDENCE, Floats, Interval, checked_seed
 
 INTERCEPT = "intercept"
 PERMUTATIONS = 1000
 BLOCK = 64
-NORMAL = 1.959963984540054
-"""The 97.5 % quantile of the normal distribution."""
+TIE = 1e-9
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 FULL_LEVERAGE = 1 - 1e-9
 
@@ -150,6 +152,8 @@ class _Fit:
     """Rows times the square root of their weight, (rows, columns)."""
     vectors: Floats
     """The same, (rows, dim)."""
+    root: Floats
+    """Square roots of the weights, (rows, 1)."""
     inverse: Floats
     """Pseudo-inverse of the design, (columns, rows)."""
     coefficients: Floats
@@ -175,20 +179,22 @@ class _Fit:
                 "Leave out a field that follows from the others."
             )
         inverse: Floats = np.asarray(np.linalg.pinv(scaled), dtype=np.float64)
-        return cls(scaled, vectors * root, inverse, inverse @ (vectors * root))
+        return cls(scaled, vectors * root, root, inverse, inverse @ (vectors * root))
 
 
 def _coefficient(fit: _Fit, name: str, column: int, permutations: int, random: np.random.Generator) -> Coefficient:
     vector = fit.coefficients[column]
     square = float(vector @ vector)
     corrected, error = _jackknife(fit, column, square)
-    low, high = (math.sqrt(max(0.0, corrected + sign * NORMAL * error)) for sign in (-1, 1))
+    rows, columns = fit.design.shape
+    reach = t_quantile((1 + CONFIDENCE) / 2, rows - columns) * error
+    low, high = (math.sqrt(max(0.0, corrected + sign * reach)) for sign in (-1, 1))
     return Coefficient(
         name,
         math.sqrt(max(0.0, corrected)),
         math.sqrt(square),
         Interval(low, high),
-        _p_value(fit, column, square, permutations, random),
+        _p_value(fit, column, permutations, random),
         vector,
     )
 
@@ -209,16 +215,32 @@ def _jackknife(fit: _Fit, column: int, square: float) -> tuple[float, float]:
     return corrected, error
 
 
-def _p_value(fit: _Fit, column: int, square: float, permutations: int, random: np.random.Generator) -> float:
-    """The share of permutations in which the coefficient is at least as long."""
+def _p_value(fit: _Fit, column: int, permutations: int, random: np.random.Generator) -> float:
+    """The share of permutations of a column's own part with at least as large a score.
+
+    With u the product of a row's own part of the column and what the other columns leave of its vector, the score is
+    |sum u|^2 / sum |u|^2: rows that vary more count as much above as below.
+    """
     others = np.delete(fit.design, column, axis=1)
-    left = fit.vectors - others @ (np.linalg.pinv(others) @ fit.vectors)
-    # What the other columns explain adds nothing to this coefficient, so only the rest is permuted.
-    row = fit.inverse[column]
+    basis, _ = np.linalg.qr(others)
+    left = fit.vectors - basis @ (basis.T @ fit.vectors)
+    squares = (left**2).sum(axis=1)
+    plain = others / fit.root
+    values = fit.design[:, column] / fit.root[:, 0]
+    own = values - plain @ (np.linalg.pinv(plain) @ values)
+
+    def scores(columns: Floats) -> Floats:
+        weighted = columns * fit.root[:, 0]
+        weighted = weighted - (weighted @ basis) @ basis.T
+        above, below = ((weighted @ left) ** 2).sum(axis=1), weighted**2 @ squares
+        score: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        return score
+
+    given = float(scores(own[None])[0])
     reached = 0
     for start in range(0, permutations, BLOCK):
-        shuffled = np.stack([row[random.permutation(len(row))] for _ in range(min(BLOCK, permutations - start))])
-        reached += int((((shuffled @ left) ** 2).sum(axis=1) >= square * (1 - 1e-12)).sum())
+        shuffled = np.stack([random.permutation(own) for _ in range(min(BLOCK, permutations - start))])
+        reached += int((scores(shuffled) >= given * (1 - TIE)).sum())
     return (reached + 1) / (permutations + 1)
 
 
