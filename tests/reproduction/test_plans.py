@@ -9,6 +9,7 @@ from wordstill.errors import UsageError
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.protocol import PROTOCOLS
 from wordstill.evaluation.suite import IN_CONTEXT
+from wordstill.evaluation.tasks.base import TASKS
 from wordstill.postprocess.pipeline import TRANSFORMS
 from wordstill.postprocess.retrofit import PRESETS
 from wordstill.reproduction import find_plan, plan_names
@@ -31,6 +32,8 @@ def test_every_plan_names_what_there_is(name):
             assert read_baselines([system.spec])
         elif system.made == "distilled":
             assert DistillConfig(methods=(system.spec,)).requests
+        elif system.made == "model":
+            assert system.spec in TASKS
         else:
             assert system.spec in TRANSFORMS or system.spec in PRESETS
         assert label_of(system)
@@ -45,6 +48,16 @@ def test_every_system_stands_beside_a_printed_row(name):
         assert printed, system
         for row in printed:
             assert set(plan.sets) <= set(row.scores)
+
+
+def test_baselines_of_x2static_have_the_settings_that_its_search_chose():
+    specs = {system.row: read_baselines([system.spec])[0] for system in find_plan("x2static:table3").systems[:3]}
+    skipgram, cbow, sent2vec = (specs[row].config for row in ("skip-gram", "CBOW", "Sent2vec"))
+    for config, objective in ((skipgram, "skipgram"), (cbow, "cbow")):
+        assert (config.objective, config.shortest, config.longest, config.dim) == (objective, 3, 6, 768)
+        assert (config.subsample, config.rate) == (1e-5, 0.05)
+    assert (skipgram.epochs, sent2vec.epochs, sent2vec.ngrams, sent2vec.dim) == (10, 10, 3, 768)
+    assert (sent2vec.subsample, sent2vec.rate) == (5e-6, 0.2)
 
 
 def test_the_family_of_a_teacher():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wordstill.distillation.engine import Engine
-from wordstill.errors import UsageError
+from wordstill.errors import DataError, TeacherError
 from wordstill.evaluation import evaluate
 from wordstill.evaluation.score import Part
 from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing
@@ -83,9 +83,16 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
     monkeypatch.setattr(reproducing, "distill", None)
     monkeypatch.setattr(reproducing, "train", None)
     assert reproduce(plan, [short_text], tmp_path / "out", config).rows == found.rows
-    with pytest.raises(UsageError, match=r"has vectors of the teacher .* another --out"):
+    corpus = reproducing.open_text(plan, [short_text], tmp_path / "out", progress=False)
+    assert reproducing.expected_seconds(plan, corpus, config, tmp_path / "out") == 0
+    assert reproducing.expected_seconds(plan, corpus, replace(config, seeds=3), tmp_path / "out") > 0
+    with pytest.raises(DataError, match=r"made with other settings: teacher was .* another --out"):
         other = replace(config, teacher=TeacherConfig("other", "cpu"))
         reproduce(plan, [short_text], tmp_path / "out", other)
+    with pytest.raises(DataError, match=r"filter was 'lower', now 'none'.* choose another --out"):
+        reproduce(replace(plan, text="none"), [short_text], tmp_path / "out", config)
+    with pytest.raises(DataError, match=r"table was 'x2static:table3', now 'x2static:table4'"):
+        reproduce(replace(plan, number=4), [short_text], tmp_path / "out", config)
 
 
 def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_text, tmp_path):
@@ -97,6 +104,40 @@ def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_tex
     parsed.write_text("1\tsmall\t_\t_\t_\t_\t2\tamod\t_\t_\n2\thouse\t_\t_\t_\t_\t0\troot\t_\t_\n")
     _, row = reproduce(few, [short_text], tmp_path / "out", replace(config, trees=(str(parsed),))).rows
     assert row.system == "deps-dim-4-epochs-1-min_context_count-1" and (row.used, row.total) == (1, 11)
+
+
+def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_path, monkeypatch):
+    few = replace(plan, systems=(SYSTEMS[3], System("{parent}-12 itself, fine-tuned", "parent", "model")))
+    asked, score = [], reproducing.evaluate
+
+    def note(tables, sets, *rest, **more):
+        asked.append((list(tables), sets))
+        evaluation = score(tables, sets, *rest, **more)
+        return replace(
+            evaluation, scores={name: {sets[0]: one["simlex999"]} for name, one in evaluation.scores.items()}
+        )
+
+    monkeypatch.setattr(reproducing, "evaluate", note)
+    rows = reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1)).rows
+    assert asked[1] == (["the model itself, parent"], ["simlex999:parent"])
+    assert [row.system for row in rows][1] == "the model itself, parent" and rows[1].ours is not None
+
+
+def test_what_cannot_be_read_is_refused_before_the_text_is_prepared(config, tmp_path):
+    plan = find_plan("context-to-vec:table1")
+    unparsed = tmp_path / "unparsed.conllu"
+    unparsed.write_text("1\tsmall\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    with pytest.raises(DataError, match=r"unparsed.conllu:1: the word 'small' has no head"):
+        reproducing.check(plan, replace(config, trees=(str(unparsed),)))
+    with pytest.raises(DataError, match="No file matches"):
+        reproducing.check(plan, replace(config, trees=(str(tmp_path / "*.txt"),)))
+    with pytest.raises(DataError, match="nowhere"):
+        reproducing.check(plan, replace(config, lexicon="nowhere"))
+    with pytest.raises(TeacherError, match="nowhere/model"):
+        reproducing.check(plan, replace(config, teacher=TeacherConfig("nowhere/model")))
+    # The teacher of these tests predicts no masked words.
+    with pytest.raises(TeacherError, match="masked language model"):
+        reproducing.check(find_plan("meaning"), config)
 
 
 def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def command(
         raise UsageError(f"{plan.name} needs a text and a folder: add --text FILE and --out DIR.")
     from wordstill.corpus.conllu import is_conllu
     from wordstill.reproduction import ReproduceConfig, reproduce
-    from wordstill.reproduction.reproducing import expected_seconds, open_text
+    from wordstill.reproduction.reproducing import check, expected_seconds, open_text
     from wordstill.teacher import TeacherConfig
 
     model = TeacherConfig(teacher or plan.teacher, device, dtype)
@@ -108,13 +108,15 @@ def command(
     )
     show = options.wants_progress(progress)
     inputs = cast("list[str | Path]", text)
-    corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
     _show_plan(plan, model.name, config)
+    check(plan, config)
+    corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
     if corpus.meta["settings"]["filter"] != plan.text:
         warn(f"{corpus.path} was prepared with the filter {corpus.meta['settings']['filter']}, not {plan.text}.")
     seconds = expected_seconds(plan, corpus, config, out)
     what = "Making triples" if plan.paper == "meaning" else "Distilling"
-    typer.echo(f"{what} takes about {time_text(seconds)}; training and scoring come on top.")
+    taken = f"{what} takes about {time_text(seconds)}" if seconds else f"{what} is done"
+    typer.echo(f"{taken}; training and scoring come on top.")
     if dry_run:
         typer.echo("Only the text was prepared. Run without --dry-run to start.")
         return
@@ -149,14 +151,21 @@ def _show_plan(plan: TablePlan | MeaningPlan, teacher: str, config: ReproduceCon
 
 
 def _show_tables(plan: TablePlan, teacher: str, config: ReproduceConfig) -> None:
+    from wordstill.reproduction.reproducing import chosen_systems
+
     size = "all words" if plan.max_size is None else f"at most {plan.max_size:,} words"
-    typer.echo(f"{plan.name}: teacher {teacher}, text filter {plan.text}, {size} seen {plan.min_count} times or more,")
+    seen = f" seen {plan.min_count} times or more" if plan.min_count > 1 else ""
+    typer.echo(f"{plan.name}: teacher {teacher}, text filter {plan.text}, {size}{seen},")
     typer.echo(f"  protocol {plan.protocol}, seeds {config.seeds}, sets {', '.join(plan.sets)}")
+    groups: dict[str, list[str]] = {}
+    for system in chosen_systems(plan, config):
+        origin = {"distilled": f" from {system.unit}s", "retrofitted": f" from {system.source}"}.get(system.made, "")
+        specs = groups.setdefault(f"{system.made}{origin}", [])
+        if system.spec not in specs:
+            specs.append(system.spec)
+    for made, specs in groups.items():
+        typer.echo(f"  {made}: {'; '.join(specs)}")
     untreed = [system.spec for system in plan.systems if system.needs_trees and not config.trees]
-    for system in plan.systems:
-        if system.spec in untreed:
-            continue
-        typer.echo(f"  {system.made} {system.source + ' + ' if system.source else ''}{system.spec} ({system.unit})")
     if untreed and config.baselines:
         typer.echo(f"  Not made: {' and '.join(untreed)}, which need a parsed text (--trees).")
 
@@ -166,14 +175,16 @@ def _show(found: Reproduction) -> None:
 
     from rich.table import Table
 
+    typer.echo(f"{found.plan.name}, teacher {found.teacher}, protocol {found.plan.protocol}: ours next to the paper's.")
     for (system, model), rows in groupby(found.rows, key=lambda row: (row.system, row.printed_row)):
-        beside = "" if model is None else f" beside {model}"
-        shown = Table(title=f"{found.plan.name}, {found.teacher}: {system}{beside}", title_justify="left")
+        shown = Table(title=f"{system} (in the paper: {model or 'no such row'})", title_justify="left")
         for heading in ("set", "ours", "95 % interval", "coverage", "printed"):
             shown.add_column(heading)
         for row in rows:
             shown.add_row(*_cells(row))
         print_whole(shown, names=1)
+    for line in dict.fromkeys(f"{row.dataset}: {row.problem}." for row in found.rows if row.problem):
+        typer.echo(f"No score on {line}")
     if found.missing:
         typer.echo(f"Not found: {', '.join(found.missing)}. Get them with wordstill data fetch.")
 

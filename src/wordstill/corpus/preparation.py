@@ -117,29 +117,32 @@ def prepare(
     return corpus
 
 
-def open_or_prepare(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Corpus:
+def open_or_prepare(
+    inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool, remedy: str = START_ANEW
+) -> Corpus:
     """The text of a run: a store is opened and checked, other text is prepared into one in ``work``.
 
-    A resumed run must have the same text and settings, and none from the standard input.
+    A resumed run must have the same text and settings, and none from the standard input; ``remedy`` says what else
+    to do.
     """
     paths = as_list(inputs)
     if is_one_store(paths):
         return Corpus.open(paths[0], verify=True)
     store = work / STORE
-    note_text(paths, config, work)
+    note_text(paths, config, work, remedy)
     if not store.exists():
         return prepare(paths, store, config, progress=progress)
     if STANDARD_INPUT in map(str, paths):
         raise UsageError(
             f"The standard input cannot be read again. Its text is already prepared: use {store} instead of "
-            f"-, or {START_ANEW}."
+            f"-, or {remedy}."
         )
     return Corpus.open(store, verify=True)
 
 
-def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path) -> None:
+def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path, remedy: str = START_ANEW) -> None:
     """Record what text a run is about, or refuse another one than a stopped run had."""
-    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)})
+    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)}, remedy)
 
 
 def as_list(inputs: Inputs) -> list[str | Path]:

@@ -22,7 +22,7 @@ Case = Literal["fallback", "lower", "exact", "ignore"]
 Solver = Literal["3cosadd", "3cosmul"]
 Asked = Literal["fourth", "third"]
 QuestionWords = Literal["published", "lower", "stripped"]
-RelationMeasure = Literal["cosine", "dot"]
+RelationMeasure = Literal["cosine", "plain-cosine", "dot"]
 Clusters = Literal["kmeans", "best"]
 Sentence = Literal["mean", "sif"]
 Average = Literal["corpora", "pairs"]
@@ -55,8 +55,8 @@ class Protocol(Config):
     analogy_vocab: Annotated[int | None, Range(1)] = None
     """As ``max_vocab``, for analogies only: for the words of questions and for answers."""
     relation: RelationMeasure = "cosine"
-    """How a pair is compared with the typical pairs of a relation: cosine of differences of unit vectors, or
-    dot product of plain ones."""
+    """How a pair is compared with the typical pairs of a relation: cosine of differences of unit vectors or, as BERT +
+    skip-gram prints (Eq. 17), of plain ones, or dot product of plain ones."""
     clusters: Clusters = "kmeans"
     """``kmeans`` is seeded and over unit vectors; ``best`` is the best of six clusterings of plain ones."""
     sentence: Sentence = "mean"
@@ -173,6 +173,7 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "relation": {
         "cosine": "Relations compare differences of unit vectors by their cosine.",
+        "plain-cosine": "Relations compare differences of vectors by their cosine.",
         "dot": "Relations compare differences of vectors by their dot product.",
     },
     "clusters": {

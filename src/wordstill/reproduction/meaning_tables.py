@@ -29,7 +29,7 @@ from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources, TargetConfig
 from wordstill.meaning.translation import RoundTrip, open_translator
 from wordstill.meaning.triple_builder import BuildConfig
-from wordstill.reproduction.results import ReproduceConfig, Reproduction, Row
+from wordstill.reproduction.results import ELSEWHERE, ReproduceConfig, Reproduction, Row
 from wordstill.teacher import Teacher
 from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
@@ -116,14 +116,16 @@ class MeaningMaker:
         self.teacher = Teacher.from_config(config.teacher)
         facts = {"text": corpus.hash, "teacher": self.teacher.fingerprint, "masked": self.masked_name}
         given = {"vectors": config.vectors, "there": config.there, "back": config.back, "preset": config.preset}
-        keep_record(
-            folder / "settings.json",
-            {**facts, **given, "triples": config.triples},
-            "choose another --out, or delete the folder",
-        )
+        keep_record(folder / "settings.json", {**facts, **given, "triples": config.triples}, ELSEWHERE)
+
+    @property
+    def _triples_file(self) -> Path:
+        return self.folder / "triples.jsonl"
 
     def seconds(self) -> float:
-        """How long the triples take, by a probe of a few with vectors that cost little."""
+        """How long the triples take, by a probe of a few with vectors that cost little; none if they are there."""
+        if self._triples_file.exists():
+            return 0.0
         with TemporaryDirectory(prefix="wordstill-") as folder:
             place = self.folder / "vectors"
             vectors = self._vectors(place if place.exists() else Path(folder) / "vectors", "token-table")
@@ -137,11 +139,10 @@ class MeaningMaker:
 
     def triples(self, vectors: WordVectors) -> Triples:
         """All triples."""
-        path = self.folder / "triples.jsonl"
-        if path.exists():
-            return Triples.read(path)
+        if self._triples_file.exists():
+            return Triples.read(self._triples_file)
         self.say(f"making triples of {self.config.triples:,} words in sentences")
-        return self._triples(vectors, path, self.config.triples)
+        return self._triples(vectors, self._triples_file, self.config.triples)
 
     def encoder(self, triples: Triples, seed: int, *, negatives: bool) -> MeaningEncoder:
         """The distillers of one seed."""
@@ -238,6 +239,7 @@ def _rows(plan: MeaningPlan, name: str, runs: Sequence[Evaluation]) -> list[Row]
                 float(np.std(values, ddof=1)) if len(values) > 1 else None,
                 scores[0].interval,
                 *scores[0].coverage,
+                scores[0].problem,
             )
         )
     return rows

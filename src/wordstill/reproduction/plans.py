@@ -12,7 +12,7 @@ from wordstill.evaluation.report.published import PAPERS, PublishedRow, publishe
 from wordstill.reproduction.meaning_tables import MEANING_PLANS, MeaningPlan
 from wordstill.teacher.batch import Unit
 
-Made = Literal["distilled", "trained", "retrofitted"]
+Made = Literal["distilled", "trained", "retrofitted", "model"]
 BEST_PER_SET, BEST_OVERALL = "best layer per task", "best overall layer"
 BEST_BY_F1 = "best overall layer by macro-F1"
 
@@ -24,7 +24,7 @@ class System:
     row: str | None
     """The model as it is printed; ``{parent}`` is the teacher's family. None where the paper has no such row."""
     spec: str
-    """As in ``wordstill distill --method``, ``train --method`` or ``transform``."""
+    """As in ``wordstill distill --method``, ``train --method`` or ``transform``; of the model itself, the task."""
     made: Made = "distilled"
     unit: Unit = "sentence"
     select: str | None = None
@@ -94,10 +94,11 @@ _X2STATIC = (
     System("{parent}2Static para", "x2static:preset=paper", unit="paragraph"),
 )
 _X2STATIC_BASELINES = (
-    System("skip-gram", "skipgram:dim=768", "trained"),
-    System("CBOW", "fasttext:objective=cbow,dim=768", "trained"),
-    System("Sent2vec", "sent2vec:dim=768", "trained"),
+    System("skip-gram", "fasttext:dim=768,epochs=10,subsample=1e-5", "trained"),
+    System("CBOW", "fasttext:objective=cbow,dim=768,subsample=1e-5", "trained"),
+    System("Sent2vec", "sent2vec:dim=768,epochs=10,ngrams=3", "trained"),
 )
+"""With the settings that Table 2 marks as chosen: n-grams of 3 to 6 characters in both of the former."""
 _ASE_LAYERS = (
     System(f"ASE of {{parent}}-12, {BEST_PER_SET}", "ase:layer=all", select=BEST_PER_SET),
     System(f"ASE of {{parent}}-12, {BEST_OVERALL}", "ase:layer=all", select=BEST_OVERALL),
@@ -125,6 +126,7 @@ _WANG = (
 _CONTEXT = "context-to-vec:preset=paper"
 _RETROFITTED = (
     System("Context-to-Vec, retrofitted", "context-graph-printed", "retrofitted", source=_CONTEXT),
+    System("Context-to-Vec, retrofitted", "context-graph-released", "retrofitted", source=_CONTEXT),
     System("Context-to-Vec, retrofitted", "context-graph", "retrofitted", source=_CONTEXT),
 )
 
@@ -153,9 +155,7 @@ def _context(number: int, sets: tuple[str, ...], systems: tuple[System, ...], **
     )  # fmt: skip
 
 
-_NOT_PUBLIC = (
-    "the WSJ part of the Penn Treebank and OntoNotes are not public; use --set ncrfpp:FOLDER for your own copy"
-)
+_NOT_PUBLIC = "WSJ and OntoNotes, which are not public: score your own copy with wordstill evaluate --set ncrfpp:FOLDER"
 _PLANS = (
     _x2static(3, X2STATIC_SETS, (*_X2STATIC_BASELINES, *_ASE_LAYERS, *_X2STATIC)),
     _x2static(
@@ -163,14 +163,13 @@ _PLANS = (
         CLASSES,
         (
             *_X2STATIC_BASELINES,
-            System("fastText", "fasttext:dim=768", "trained"),
-            System("GloVe", "glove:dim=768", "trained"),
             System("ASE of {parent}-12", "ase:layer=all", select=BEST_BY_F1),
             *_X2STATIC,
+            System("{parent}-12 itself, fine-tuned", "parent", "model"),
         ),
         protocol="default",
-        lacks="the models themselves (wordstill evaluate --set cr:parent fine-tunes one, cr:frozen puts a linear layer "
-        "on it); the printed GloVe and fastText are published vectors, over far more text",
+        lacks="GloVe and fastText, which are published vectors of far more text, and the frozen sentence encoders: use "
+        "wordstill evaluate, with --set cr:frozen --teacher NAME for the latter",
     ),
     _x2static(6, X2STATIC_SETS, (*_ASE_LARGE, *_X2STATIC_LARGE), teacher="bert-large-uncased"),
     _wang(1, ("wordsim353",), (System("{parent}", "bert-skipgram:preset=paper"),)),
@@ -186,7 +185,14 @@ _PLANS = (
             *_WANG,
         ),
     ),
-    _wang(3, ("conll2000",), (*_STATIC[::2], _SYNGCN, *_WANG), protocol="default", task="ncrfpp", lacks=_NOT_PUBLIC),
+    _wang(
+        3,
+        ("conll2000",),
+        (*_STATIC[::2], _SYNGCN, *_WANG, System("{parent}-base itself", "states", "model")),
+        protocol="default",
+        task="ncrfpp",
+        lacks=_NOT_PUBLIC,
+    ),
     _context(
         1,
         CONTEXT_SETS,

@@ -10,26 +10,27 @@ import numpy as np
 
 from wordstill.baselines import TrainConfig, Training, read_baselines, train
 from wordstill.core.files import atomic_file
+from wordstill.core.resume import keep_record
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
+from wordstill.corpus.conllu import read_trees, tree_files
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.estimate import dry_run
-from wordstill.errors import UsageError
 from wordstill.evaluation import Evaluation, Score, evaluate
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
-from wordstill.postprocess.retrofit import PRESETS, open_lexicon, retrofitter
+from wordstill.postprocess.retrofit import PRESETS, Lexicon, open_lexicon, retrofitter
 from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, reproduce_meaning
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
-from wordstill.reproduction.results import ReproduceConfig, Reproduction, Row
+from wordstill.reproduction.results import ELSEWHERE, ReproduceConfig, Reproduction, Row
 from wordstill.teacher.batch import Unit
+from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.vectors import WordVectors
 
 FILE_NAME = "reproduction.json"
-RETROFITTERS = ("faruqui", "context-graph", *PRESETS)
 
 
 def reproduce(
@@ -52,7 +53,7 @@ def reproduce(
         say: Is told what begins.
 
     Raises:
-        UsageError: The folder has tables of another teacher or text.
+        DataError: The folder has another table, or one of another teacher or text.
     """
     settings, folder = config or ReproduceConfig(), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,11 +67,36 @@ def reproduce(
     there = set(available())
     sets = [name for name in plan.sets if name in there]
     say(f"scoring {len(runs[0])} tables on {len(sets)} sets")
-    tasks = {name: name if plan.task is None else f"{name}:{plan.task}" for name in sets}
-    evaluations = [evaluate(tables, list(tasks.values()), plan.protocol, progress=progress) for tables in runs]
-    rows = tuple(row for system in maker.systems for row in _rows(plan, system, settings, tasks, evaluations))
+    usual = "" if plan.task is None else f":{plan.task}"
+    evaluations = [
+        evaluate(tables, [f"{name}{usual}" for name in sets], plan.protocol, progress=progress) for tables in runs
+    ]
+    rows: list[Row] = []
+    for system in maker.systems:
+        tasks, scored = {name: f"{name}{usual}" for name in sets}, evaluations
+        if system.made == "model":
+            say(f"scoring {settings.teacher.name} itself ({system.spec})")
+            tasks = {name: f"{name}:{system.spec}" for name in sets}
+            # Only the table's provenance is looked at.
+            table = next(table for label, table in runs[0].items() if label.startswith("sentence "))
+            scored = [evaluate({label_of(system): table}, [*tasks.values()], plan.protocol, progress=progress)]
+        rows += _rows(plan, system, settings, tasks, scored)
     missing = tuple(name for name in plan.sets if name not in there)
-    return _written(Reproduction(plan, rows, missing, settings.teacher.name, corpus.hash), folder)
+    return _written(Reproduction(plan, tuple(rows), missing, settings.teacher.name, corpus.hash), folder)
+
+
+def check(plan: TablePlan | MeaningPlan, config: ReproduceConfig) -> None:
+    """Refuse models, trees and a lexicon that cannot be read, before a long text is prepared for them."""
+    load_model_and_tokenizer(config.teacher.name)
+    if isinstance(plan, MeaningPlan):
+        load_model_and_tokenizer(config.masked or config.teacher.name, "masked language model")
+        for name in filter(None, (config.there, config.back)):
+            load_model_and_tokenizer(name, "translator")
+        return
+    for file in tree_files(config.trees) if config.trees else ():
+        next(read_trees(file), None)
+    if any(system.made == "retrofitted" for system in plan.systems):
+        _open_lexicon(config.lexicon)
 
 
 def _written(result: Reproduction, folder: Path) -> Reproduction:
@@ -83,21 +109,40 @@ def open_text(plan: TablePlan | MeaningPlan, text: Sequence[str | Path], folder:
     """The text as the paper prepares it, made once; a store of the user's own is taken as it is."""
     work = folder / "text"
     work.mkdir(parents=True, exist_ok=True)
-    return open_or_prepare(list(text), PrepareConfig(filter=plan.text), work, progress=progress)
+    return open_or_prepare(list(text), PrepareConfig(filter=plan.text), work, progress=progress, remedy=ELSEWHERE)
 
 
 def expected_seconds(
     plan: TablePlan | MeaningPlan, corpus: Corpus, config: ReproduceConfig, folder: Path | None = None
 ) -> float:
-    """How long distilling takes, or making triples, by a probe; training and scoring come on top."""
+    """How long distilling takes, or making triples, as far as it is still to be done, by a probe.
+
+    Training and scoring come on top.
+    """
     if isinstance(plan, MeaningPlan):
         return MeaningMaker(corpus, folder or corpus.path.parent, config).seconds()
     total = 0.0
     for unit, specs in distilled_specs(plan).items():
-        _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, specs, 0))
-        learners = [spec for spec in specs if _draws(spec)]
-        total += estimate.seconds * (1 + (config.seeds - 1) * bool(learners))
+        seeds = range(config.seeds if any(map(_draws, specs)) else 1)
+        left = [seed for seed in seeds if folder is None or not place_of(folder, unit, seed).exists()]
+        if left:
+            _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, specs, 0))
+            total += estimate.seconds * len(left)
     return total
+
+
+def place_of(folder: Path, made: str, seed: int) -> Path:
+    """Where the tables of one unit or kind and seed are."""
+    return folder / (made if seed == 0 else f"{made}-seed-{seed}")
+
+
+def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
+    """The systems that can be made as the user wants it."""
+    return [
+        system
+        for system in plan.systems
+        if (config.baselines or system.made != "trained") and (config.trees or not system.needs_trees)
+    ]
 
 
 def distilled_specs(plan: TablePlan) -> dict[Unit, list[str]]:
@@ -132,11 +177,9 @@ class _Maker:
     ) -> None:
         self.plan, self.corpus, self.folder, self.config = plan, corpus, folder, config
         self.progress, self.say = progress, say
-        self.systems = [
-            system
-            for system in plan.systems
-            if (config.baselines or system.made != "trained") and (config.trees or not system.needs_trees)
-        ]
+        self.systems = chosen_systems(plan, config)
+        facts = {"table": plan.name, "text": corpus.hash, "teacher": config.teacher.name}
+        keep_record(folder / "settings.json", facts, ELSEWHERE)
 
     def tables(self, seed: int) -> dict[str, WordVectors]:
         """Every table of one seed by the name that `label_of` gives its system; a layer has its number behind it."""
@@ -157,19 +200,18 @@ class _Maker:
     def _distilled(self, unit: Unit, specs: list[str], seed: int) -> dict[str, WordVectors]:
         if not specs:
             return {}
-        target = self.folder / f"{unit}{'' if seed == 0 else f'-seed-{seed}'}"
-        settings = distill_config(self.plan, self.config, unit, specs, seed)
+        target, settings = place_of(self.folder, unit, seed), distill_config(self.plan, self.config, unit, specs, seed)
         if target.exists():
-            return self._found(target, [request.label for request in settings.requests], self.config.teacher.name)
+            return _found(target, settings.requests[0].label)
         self.say(f"distilling {', '.join(specs)} (reading {unit}s, seed {seed})")
         return distill([self.corpus.path], target, config=settings, progress=self.progress)
 
     def _trained(self, folder: str, specs: list[str], seed: int) -> dict[str, WordVectors]:
         if not specs:
             return {}
-        target = self.folder / f"{folder}{'' if seed == 0 else f'-seed-{seed}'}"
+        target = place_of(self.folder, folder, seed)
         if target.exists():
-            return self._found(target, [spec.label for spec in read_baselines(specs)], None)
+            return _found(target, read_baselines(specs)[0].label)
         self.say(f"training {', '.join(specs)} (seed {seed})")
         training = Training(seed, self.config.workers, self.config.teacher.device, self.progress)
         vocabulary = VocabularyConfig(min_count=self.plan.min_count, max_size=self.plan.max_size)
@@ -177,25 +219,20 @@ class _Maker:
         return train([self.corpus.path], target, config=settings)
 
     def _retrofitted(self, spec: str, source: WordVectors) -> WordVectors:
-        if spec not in RETROFITTERS:
+        if spec not in PRESETS:
             return Pipeline.from_spec(spec).fit_transform(source)
-        name = self.config.lexicon
-        lexicon = open_lexicon(locate(name).path if name in DATASETS else name)
-        return retrofitter(spec, lexicon).fit_transform(source)
+        return retrofitter(spec, _open_lexicon(self.config.lexicon)).fit_transform(source)
 
-    def _found(self, target: Path, labels: Sequence[str], teacher: str | None) -> dict[str, WordVectors]:
-        """The tables of a run that is finished, after a look at what they were made from."""
-        places = {labels[0]: target} if ARTIFACT.recognizes(target) else {path.name: path for path in target.iterdir()}
-        tables = {label: WordVectors.load(path, ARTIFACT.name) for label, path in places.items()}
-        for table in tables.values():
-            facts = table.provenance
-            by = facts.get("teacher", {}).get("name")
-            if by != teacher or facts["corpus"]["hash"] != self.corpus.hash:
-                raise UsageError(
-                    f"{target} has vectors {f'of the teacher {by} ' if by else ''}over another text or from another "
-                    "teacher than this run. Choose another --out, or delete the folder."
-                )
-        return tables
+
+def _open_lexicon(name: str) -> Lexicon:
+    """The lexicon of a name of the registry, or of a place."""
+    return open_lexicon(locate(name).path if name in DATASETS else name)
+
+
+def _found(target: Path, label: str) -> dict[str, WordVectors]:
+    """The tables of a run that is finished; the label is that of a table that is alone there."""
+    places = {label: target} if ARTIFACT.recognizes(target) else {path.name: path for path in target.iterdir()}
+    return {name: WordVectors.load(path, ARTIFACT.name) for name, path in places.items()}
 
 
 def label_of(system: System) -> str:
@@ -205,6 +242,8 @@ def label_of(system: System) -> str:
         return found.label
     if system.made == "retrofitted":
         return f"{system.source} + {system.spec}"
+    if system.made == "model":
+        return f"the model itself, {system.spec}"
     (request,) = DistillConfig(methods=(system.spec,)).requests
     return f"{system.unit} {request.label}"
 
@@ -237,6 +276,7 @@ def _rows(
             None if first is None else first.interval,
             0 if first is None else first.coverage.used,
             0 if first is None else first.coverage.total,
+            "no such table was made" if first is None else first.problem,
         )
 
 

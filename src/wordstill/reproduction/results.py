@@ -11,6 +11,9 @@ from wordstill.errors import UsageError
 from wordstill.evaluation.statistics import Interval
 from wordstill.teacher import TeacherConfig
 
+ELSEWHERE = "choose another --out, or delete the folder"
+"""What to do where a folder was made with other settings."""
+
 
 class Plan(Protocol):
     """What every plan of a table says."""
@@ -74,6 +77,8 @@ class Row:
     """Of the first seed."""
     used: int
     total: int
+    problem: str | None = None
+    """Why there is no score of ours."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,8 @@ def test_frozen_is_a_task_of_its_own(tiny_teachers, tmp_path, polar_set, polar_v
     quick = replace(QUICK, frozen=True)
     score = FrozenTask(polar_set(60), quick, teacher=folder).run(polar_vectors)
     assert score.task == "frozen" and score.problem is None
-    assert FrozenTask(polar_set(60)).config.frozen
+    printed = FrozenTask(polar_set(60)).config
+    assert printed.frozen and (printed.epochs, printed.learning_rates) == ((3, 4, 5, 6), (1e-4, 3e-4, 1e-3))
 
 
 def save(tiny_teachers, folder):

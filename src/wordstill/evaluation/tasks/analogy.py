@@ -182,7 +182,7 @@ def _scores(relation: Relation, found: Lookup, protocol: Protocol) -> Floats:
     matrix = found.unit() if protocol.relation == "cosine" else found.matrix
     prototype = _differences(typical, found, matrix).mean(axis=0)
     differences = _differences(relation.pairs, found, matrix)
-    if protocol.relation == "cosine":
+    if protocol.relation != "dot":
         prototype, differences = unit(prototype), unit(differences)
     fit = differences @ prototype
     return np.where(_marked(relation.pairs, found, found.usable), fit, left_out)

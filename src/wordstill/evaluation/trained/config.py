@@ -140,5 +140,5 @@ NCRFPP = TaggerConfig(
 )
 """As in NCRF++, which Context-to-Vec used: many more steps, and the vectors are trained too."""
 
-FROZEN = FinetunedConfig(epochs=tuple(range(3, 17)), learning_rates=(1e-4, 3e-4, 1e-3), dropout=0.0, frozen=True)
+FROZEN = FinetunedConfig(learning_rates=(1e-4, 3e-4, 1e-3), dropout=0.0, frozen=True)
 """A sentence encoder as it is, with a linear layer: the rows SBERT-base-NLI and SRoBERTa-base-NLI of X2Static."""
