@@ -38,7 +38,7 @@ from wordstill.corpus.preparation import (
 from wordstill.corpus.sources import STANDARD_INPUT, find_sources
 from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.config import DistillConfig, EarlyStopping, one_config
-from wordstill.distillation.plan import make_plan
+from wordstill.distillation.plan import make_plan, with_tables
 from wordstill.errors import UsageError, WordstillError
 from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, place_of, write_artifacts
 from wordstill.methods.occurrence_states import OccurrenceConfig
@@ -167,7 +167,9 @@ def distill(
         plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
         tables = plan.run(resume=True, progress=progress)
         if output is not None and target is not None:
-            attention = {label: to_arrays(method.attention()) for label, method in plan.engine.methods.items()}
+            attention = {
+                label: to_arrays(method.attention()) for label, method in with_tables(plan.engine.methods).items()
+            }
             write_artifacts(tables, target, attention, overwrite=work.overwrite)
             result = output.publish()
             for label in tables if settings.snapshots else ():

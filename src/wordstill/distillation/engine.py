@@ -18,7 +18,7 @@ from wordstill.core.threads import OrderedPool, prefetch
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.distillation.config import DistillConfig, EarlyStopping
 from wordstill.errors import Interrupted
-from wordstill.methods import Method
+from wordstill.methods.base import Method, Observer
 from wordstill.teacher import (
     Batch,
     BatchConfig,
@@ -54,7 +54,7 @@ class Stage:
     title: str
     """What the progress bar says."""
     batches: Batches
-    methods: Sequence[Method]
+    methods: Sequence[Observer]
     isolated: bool = field(kw_only=True)
     """Whether the batches are isolated words rather than running text."""
     words: int = field(kw_only=True)
@@ -85,7 +85,7 @@ def make_stages(
     teacher: Teacher,
     corpus: Corpus,
     vocabulary: Vocabulary,
-    methods: Sequence[Method],
+    methods: Sequence[Observer],
     batches: BatchConfig,
     config: DistillConfig,
     early_stopping: EarlyStopping | None = None,
@@ -105,7 +105,8 @@ def make_stages(
     readers = [method for method in methods if method.reads_text]
     if not readers:
         return stages
-    learners = [method for method in readers if method.learns]
+    learners = [method for method in readers if isinstance(method, Method) and method.learns]
+    masked = [method for method in learners if method.masked_readings]
     source = subword_source(corpus, teacher.tokenizer)
     arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
     read_text = partial(TextBatches, corpus, vocabulary, source, teacher.tokenizer, batches)
@@ -113,7 +114,7 @@ def make_stages(
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None
         title = f"text, epoch {epoch}" if config.epochs > 1 else "text"
         observing = readers if epoch == 1 else learners
-        plain = [method for method in observing if not method.masked_readings]
+        plain = [method for method in observing if method not in masked]
         start, read = 0, 0
         for pause, (end, until) in enumerate((*pauses, (len(corpus), corpus.n_words))):
             part = start, end
@@ -122,7 +123,7 @@ def make_stages(
                 stages.append(Stage(title, text, plain, isolated=False, words=until - read))
                 if early_stopping is not None and learners:
                     stages[-1].on_words = _counted_on(early_stopping, learners, (epoch - 1) * corpus.n_words + read)
-            for method, number in ((each, number) for each in learners for number in range(each.masked_readings)):
+            for method, number in ((each, number) for each in masked for number in range(each.masked_readings)):
                 masking = _masking(teacher, method, number, (config.seed, epoch))
                 text = read_text(order and order + number, paragraphs=part, masking=masking)
                 shown = f"{title}, masked for {method.name.partition('.')[0]}, {number + 1} of {method.masked_readings}"
@@ -169,7 +170,7 @@ class Engine:
     """Runs stages one after another, with checkpoints."""
 
     teacher: Teacher
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Observer]
     """All methods by label; their states are saved."""
     stages: list[Stage]
     checkpoint: CheckpointFile | None = None

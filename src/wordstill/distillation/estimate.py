@@ -23,7 +23,7 @@ from wordstill.corpus.sources import find_sources
 from wordstill.distillation.config import DistillConfig, EarlyStopping
 from wordstill.distillation.distilling import load
 from wordstill.distillation.engine import Stage
-from wordstill.distillation.plan import Plan, make_plan
+from wordstill.distillation.plan import Plan, make_plan, with_tables
 from wordstill.distillation.recipe import Recipe
 from wordstill.teacher import Batch, DeviceBatch, Teacher
 from wordstill.teacher.device import synchronize
@@ -135,19 +135,20 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
         share: Part of the whole text that its corpus is.
         limit: Seconds for the probe; a teacher so slow that one batch takes longer gets that batch.
     """
-    teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods.values()
+    teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods
+    distilling = with_tables(methods).values()
     steps = [_probe(teacher, stage, limit / len(stages), 1 if stage.isolated else share) for stage in stages]
     reading, start = _peak_memory(), time.monotonic()
-    tables = [method.finish() for method in methods if method.makes_table]
-    beside = sum(method.memory() for method in methods if not method.makes_table)
+    tables = [method.finish() for method in distilling]
+    beside = sum(method.memory() for method in methods.values() if method not in distilling)
     finishing = time.monotonic() - start
     finished, rows = _peak_memory(), len(plan.vocabulary)
-    checkpoint = sum(method.memory_after(round(plan.corpus.n_words / share)) for method in methods)
+    checkpoint = sum(method.memory_after(round(plan.corpus.n_words / share)) for method in methods.values())
     on_gpu = teacher.device.type == "cuda"
     # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
     more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
     word_bytes = sum(len(word.encode()) + 1 for word in plan.vocabulary.keys)
-    sums = [method.cells for method in methods if method.cells is not None]
+    sums = [method.cells for method in distilling if method.cells is not None]
     cells = len(sums[0].cells) if sums else 0
     return Estimate(
         rows=rows,
@@ -160,7 +161,7 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
         checkpoint=checkpoint,
         cells=cells,
         cell_bytes=sum(part.sums.nbytes for each in sums for part in each.parts.values()),
-        cells_on_disk=any(method.run.make_cells is not None for method in methods),
+        cells_on_disk=any(method.run.make_cells is not None for method in distilling),
     )
 
 

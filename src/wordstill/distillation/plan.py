@@ -29,6 +29,7 @@ from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.errors import DataError
 from wordstill.methods import Method, MethodSpec, RunContext
+from wordstill.methods.base import Observer
 from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStates
 from wordstill.methods.sums import TableMaker
 from wordstill.teacher import BatchConfig, Teacher
@@ -36,7 +37,7 @@ from wordstill.teacher.batch import usual_budget
 from wordstill.teacher.tokenizer import SubwordTokenizer
 from wordstill.vectors import WordVectors
 
-Maker = Callable[[RunContext], dict[str, Method]]
+Maker = Callable[[RunContext], dict[str, Observer]]
 USUAL_FOLDS, USUAL_FOLDS_OF_GROUP = 20, 10
 SHARE_OF_MEMORY = 0.5
 """Tables of cells that would take more of the free memory are kept on disk."""
@@ -81,20 +82,21 @@ class Plan:
             tables = self.finish(engine.methods, done.cut)
             return tables | self.snapshots.tables([*tables])
 
-    def build(self, device: torch.device | None = None) -> dict[str, Method]:
+    def build(self, device: torch.device | None = None) -> dict[str, Observer]:
         """New methods that have seen nothing, on the teacher's device or on another one."""
         return self.make(self.context if device is None else replace(self.context, device=device))
 
-    def finish(self, methods: Mapping[str, Method], cut: int) -> dict[str, WordVectors]:
+    def finish(self, methods: Mapping[str, Observer], cut: int) -> dict[str, WordVectors]:
         """The tables of methods that have seen everything, with their provenance."""
-        tables = {label: self._finish(label, method, cut) for label, method in methods.items() if method.makes_table}
+        tables = {label: self._finish(label, method, cut) for label, method in with_tables(methods).items()}
         for method in methods.values():
-            method.attach(tables.values())
+            if isinstance(method, OccurrenceStates):
+                method.attach(tables.values())
         return tables
 
     def _snapshot(self, point: Point, cut: int) -> None:
         with self.engine.profiler.part("snapshots"):
-            methods = {label: method for label, method in self.engine.methods.items() if method.makes_table}
+            methods = with_tables(self.engine.methods)
             self.snapshots.take(
                 point, methods, {label: self._facts(label, each, cut) for label, each in methods.items()}
             )
@@ -113,6 +115,11 @@ class Plan:
                 f"{label}: none of the {len(self.vocabulary)} words of the vocabulary got a vector; {reason}"
             )
         return table
+
+
+def with_tables(methods: Mapping[str, Observer]) -> dict[str, Method]:
+    """Those that make a table."""
+    return {label: method for label, method in methods.items() if isinstance(method, Method)}
 
 
 def make_plan(
@@ -184,8 +191,8 @@ def _maker(
     if kept is not None:
         chosen = choose_occurrences(corpus, run.vocabulary, kept.word_ids(run.vocabulary), kept.number, run.seed)
 
-    def make(context: RunContext) -> dict[str, Method]:
-        methods: dict[str, Method] = {spec.label: spec.build(replace(context, seed=seed)) for spec, seed in seeded}
+    def make(context: RunContext) -> dict[str, Observer]:
+        methods: dict[str, Observer] = {spec.label: spec.build(replace(context, seed=seed)) for spec, seed in seeded}
         if kept is not None and chosen is not None:
             methods[OccurrenceStates.label] = OccurrenceStates(kept, context, chosen)
         return methods

@@ -1,9 +1,9 @@
-"""The contract of methods: observe the teacher's states, finish with one vector per word."""
+"""The contracts of observers, which see the teacher's states, and of methods, which make a table of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -75,56 +75,28 @@ class RunContext:
         return replace(self, vocabulary=self.vocabulary.counted(counts), words=words, whole=self)
 
 
-class Method(Configurable, ABC):
-    """One way to distil. Subclasses name themselves with a version, so that a recipe keeps its meaning.
+class Observer(Configurable, ABC):
+    """What looks at the teacher's states in a run, and can be saved, restored and merged part by part.
 
     Args:
-        config: The method's settings, with one layer already chosen where it has a ``layer``.
+        config: Its settings.
         run: Vocabulary, sizes, device and seed.
 
     Attributes:
         reads_text: Whether it observes running text.
-        masked_readings: If not 0, it observes text with a masked word in each, so many times, and no other text.
-        masked_keep: Which words can be masked then: the probability for an occurrence of each [V].
-        makes_table: Whether it has a table to finish; otherwise what it keeps is attached to the others' tables.
-        learns: Whether it takes steps, so that reading the text again teaches it more.
-        purpose: What its table is good for, in a few words; empty for methods of the literature.
-        normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
-        unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
-        parts: What it has learnt so far, by name; saved, restored and merged part by part.
+        parts: What it has learnt so far, by name.
     """
 
     reads_text: ClassVar[bool] = True
-    masked_readings: int = 0
-    masked_keep: NDArray[np.float32]
-    makes_table: ClassVar[bool] = True
-    learns: ClassVar[bool] = False
-    normed: ClassVar[bool] = False
-    purpose: ClassVar[str] = ""
-    unseen_parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Any, run: RunContext) -> None:
         self.config = config
         self.run = run
         self.parts: dict[str, Accumulator] = {}
-        self.cells: CellSums | None = None
-
-    @classmethod
-    def has_folds(cls, config: Any) -> bool:
-        """Whether rows of parts of a text can be made: those of a method that is linear in means over occurrences."""
-        return False
-
-    @classmethod
-    def check(cls, config: Any, width: int) -> None:
-        """Refuse settings that do not suit a teacher's width, before any text is read.
-
-        Raises:
-            UsageError: A setting is out of range.
-        """
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layers of the teacher that this method looks at: the one of its settings by default."""
+        """The layers of the teacher that it looks at: the one of its settings by default."""
         return (self.config.layer,)
 
     def isolated_words(self) -> NDArray[np.int64]:
@@ -132,61 +104,15 @@ class Method(Configurable, ABC):
         return np.empty(0, dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
-        """Learn from a batch of running text; called only if the method reads text."""
+        """Learn from a batch of running text; called only if it reads text."""
         raise NotImplementedError(f"{type(self).__name__} reads text, but has no observe")
 
     def observe_isolated(self, states: WordStates) -> None:
         """Learn from a batch of isolated words, each a text of its own; called only if there are some.
 
-        There can be words that only other methods asked for.
+        There can be words that only others asked for.
         """
         raise NotImplementedError(f"{type(self).__name__} has isolated words, but no observe_isolated")
-
-    def keep_cells(self, *names: str) -> None:
-        """Sum some of the parts for every cell, too, if the run has cells."""
-        run = self.run
-        if run.cells is not None:
-            self.cells = CellSums(run.cells, list(names), run.width, run.device, run.make_cells)
-            self.parts |= {f"cell_{name}": sums for name, sums in self.cells.parts.items()}
-
-    def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None = None) -> None:
-        """Add a vector for each known word of a batch to one of the parts, and to its cells; see `RowSums.add`."""
-        self.parts[part].add(states.word_ids[states.known], values, places)  # type: ignore[attr-defined]
-        if self.cells is not None:
-            self.cells.add(part, states, values, places)
-
-    @abstractmethod
-    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The table of vectors, with its provenance. Words without any evidence are left out."""
-
-    def attention(self) -> dict[str, Tensor]:
-        """What is written beside the table so that the attention of a sentence can be shown; nothing by default."""
-        return {}
-
-    def attach(self, tables: Iterable[WordVectors]) -> None:
-        """Give the finished tables of a run what is kept beside them; nothing by default."""
-
-    def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
-        """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
-
-        Called only if the method learns; True if the best table is ``patience`` epochs old.
-        """
-        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
-
-    def score_now(self, score: Callable[[WordVectors], float]) -> float:
-        """Score the table as it is in the middle of an epoch, for the curve of the training, and note it there.
-
-        Called only if the method learns.
-        """
-        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_now")
-
-    def report(self) -> dict[str, Any]:
-        """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""
-        return {}
-
-    def why_empty(self) -> str | None:
-        """Why no word got a vector, as the end of a sentence; None if the method has no reason of its own."""
-        return None
 
     def status(self) -> str:
         """A few words for the progress bar, such as the loss; empty by default."""
@@ -200,11 +126,11 @@ class Method(Configurable, ABC):
         """
 
     def memory(self) -> int:
-        """Bytes that this method keeps so far."""
+        """Bytes that it keeps so far."""
         return sum(tensor.nbytes for tensor in self.state_dict().values())
 
     def memory_after(self, words: int) -> int:
-        """Bytes that this method keeps once it has read so many words."""
+        """Bytes that it keeps once it has read so many words."""
         growing = [part for part in self.parts.values() if isinstance(part, Growing)]
         return self.memory() + sum(part.memory_after(words) - part.memory() for part in growing)
 
@@ -235,8 +161,8 @@ class Method(Configurable, ABC):
         for key, tensor in own.items():
             tensor.copy_(state[key])
 
-    def merge(self, other: Method) -> None:
-        """Add what another run of the same method has seen.
+    def merge(self, other: Observer) -> None:
+        """Add what the same one has seen in another run.
 
         Raises:
             UsageError: The other one is another method, or has other settings or another vocabulary.
@@ -244,6 +170,113 @@ class Method(Configurable, ABC):
         self._refuse_other(other)
         for part, accumulator in self.parts.items():
             accumulator.merge(other.parts[part])
+
+    def widen(self) -> None:
+        """Keep sums in float64 from now on, so that merging is exact in any order; costs twice the memory."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.widen()
+
+    def narrow(self) -> None:
+        """Round the sums to float32, as `finish` takes them."""
+        for part in self.parts.values():
+            if isinstance(part, Additive):
+                part.narrow()
+
+    def _refuse_other(self, other: Observer) -> None:
+        same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
+        mine, theirs = self.run.cells, other.run.cells
+        if (mine is None) != (theirs is None) or (mine is not None and not mine.same_as(theirs)):
+            raise UsageError(f"Cannot merge {other.name}: the two runs divide the text into other folds or groups.")
+        if (self.name, self.config) != (other.name, other.config) or not same_words:
+            raise UsageError(
+                f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
+                f"{self.name} ({self.config}, {len(self.run.vocabulary)} words): they must be the same."
+            )
+
+
+class Method(Observer):
+    """One way to distil. Subclasses name themselves with a version, so that a recipe keeps its meaning.
+
+    Args:
+        config: The method's settings, with one layer already chosen where it has a ``layer``.
+        run: Vocabulary, sizes, device and seed.
+
+    Attributes:
+        masked_readings: If not 0, it observes text with a masked word in each, so many times, and no other text.
+        masked_keep: Which words can be masked then: the probability for an occurrence of each [V].
+        learns: Whether it takes steps, so that reading the text again teaches it more.
+        purpose: What its table is good for, in a few words; empty for methods of the literature.
+        normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
+        unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
+    """
+
+    masked_readings: int = 0
+    masked_keep: NDArray[np.float32]
+    learns: ClassVar[bool] = False
+    normed: ClassVar[bool] = False
+    purpose: ClassVar[str] = ""
+    unseen_parts: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, config: Any, run: RunContext) -> None:
+        super().__init__(config, run)
+        self.cells: CellSums | None = None
+
+    @classmethod
+    def has_folds(cls, config: Any) -> bool:
+        """Whether rows of parts of a text can be made: those of a method that is linear in means over occurrences."""
+        return False
+
+    @classmethod
+    def check(cls, config: Any, width: int) -> None:
+        """Refuse settings that do not suit a teacher's width, before any text is read.
+
+        Raises:
+            UsageError: A setting is out of range.
+        """
+
+    def keep_cells(self, *names: str) -> None:
+        """Sum some of the parts for every cell, too, if the run has cells."""
+        run = self.run
+        if run.cells is not None:
+            self.cells = CellSums(run.cells, list(names), run.width, run.device, run.make_cells)
+            self.parts |= {f"cell_{name}": sums for name, sums in self.cells.parts.items()}
+
+    def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None = None) -> None:
+        """Add a vector for each known word of a batch to one of the parts, and to its cells; see `RowSums.add`."""
+        self.parts[part].add(states.word_ids[states.known], values, places)  # type: ignore[attr-defined]
+        if self.cells is not None:
+            self.cells.add(part, states, values, places)
+
+    @abstractmethod
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+        """The table of vectors, with its provenance. Words without any evidence are left out."""
+
+    def attention(self) -> dict[str, Tensor]:
+        """What is written beside the table so that the attention of a sentence can be shown; nothing by default."""
+        return {}
+
+    def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
+        """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
+
+        Called only if the method learns; True if the best table is ``patience`` epochs old.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
+
+    def score_now(self, score: Callable[[WordVectors], float]) -> float:
+        """Score the table as it is in the middle of an epoch, for the curve of the training, and note it there.
+
+        Called only if the method learns.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns, but has no score_now")
+
+    def report(self) -> dict[str, Any]:
+        """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""
+        return {}
+
+    def why_empty(self) -> str | None:
+        """Why no word got a vector, as the end of a sentence; None if the method has no reason of its own."""
+        return None
 
     def subtract(self, other: Method) -> None:
         """Take away what another run of the same method has seen and this one has, too.
@@ -266,29 +299,6 @@ class Method(Configurable, ABC):
         if rest := sorted(set(self.parts) - set(found)):
             raise UsageError(f"{self.name} keeps more than sums ({', '.join(rest)}), and nothing can be taken away.")
         return found
-
-    def widen(self) -> None:
-        """Keep sums in float64 from now on, so that merging is exact in any order; costs twice the memory."""
-        for part in self.parts.values():
-            if isinstance(part, Additive):
-                part.widen()
-
-    def narrow(self) -> None:
-        """Round the sums to float32, as `finish` takes them."""
-        for part in self.parts.values():
-            if isinstance(part, Additive):
-                part.narrow()
-
-    def _refuse_other(self, other: Method) -> None:
-        same_words = self.run.vocabulary.keys == other.run.vocabulary.keys
-        mine, theirs = self.run.cells, other.run.cells
-        if (mine is None) != (theirs is None) or (mine is not None and not mine.same_as(theirs)):
-            raise UsageError(f"Cannot merge {other.name}: the two runs divide the text into other folds or groups.")
-        if (self.name, self.config) != (other.name, other.config) or not same_words:
-            raise UsageError(
-                f"Cannot merge {other.name} ({other.config}, {len(other.run.vocabulary)} words) into "
-                f"{self.name} ({self.config}, {len(self.run.vocabulary)} words): they must be the same."
-            )
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:
         """[V] how much each word counts in a sentence: :math:`a / (a + p_w)`, rare words more than common ones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +17,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.corpus import Vocabulary
 from wordstill.corpus.dealing import ChosenOccurrences, place_code, places
 from wordstill.errors import DataError, UsageError
-from wordstill.methods.base import Method, RunContext
+from wordstill.methods.base import Observer, RunContext
 from wordstill.methods.sums import Accumulator
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -103,7 +103,7 @@ class KeptStates:
         self.filled |= theirs["filled"]
 
 
-class OccurrenceStates(Method):
+class OccurrenceStates(Observer):
     """States of a sample of each word's occurrences, chosen by their places before anything is read.
 
     It makes no table of its own: what it keeps is written beside the tables of a run, for ``wordstill senses``.
@@ -114,7 +114,6 @@ class OccurrenceStates(Method):
 
     name: ClassVar[str] = "occurrences.v1"
     label: ClassVar[str] = "occurrences"
-    makes_table: ClassVar[bool] = False
     config_type: ClassVar[type[OccurrenceConfig]] = OccurrenceConfig
     config: OccurrenceConfig
 
@@ -143,15 +142,11 @@ class OccurrenceStates(Method):
         hits = torch.nonzero(self._codes[found] == codes).flatten()
         self.kept.put(self._slots[found[hits]].cpu(), states.words(self.layer)[states.known[hits]])
 
-    def merge(self, other: Method) -> None:
+    def merge(self, other: Observer) -> None:
         """Take what another run over the same text has kept."""
         if isinstance(other, OccurrenceStates) and not np.array_equal(self.chosen.codes, other.chosen.codes):
             raise UsageError("Occurrences of different texts cannot be merged. Distill the texts together.")
         super().merge(other)
-
-    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """Refused: it makes no table."""
-        raise NotImplementedError("Occurrences are kept beside tables.")
 
     def attach(self, tables: Iterable[WordVectors]) -> None:
         """Give the sample to all tables."""

@@ -15,7 +15,7 @@ from wordstill.core.progress import count_bar
 from wordstill.core.resume import stop_requested
 from wordstill.distillation.plan import Plan
 from wordstill.errors import DataError, Interrupted, in_one_line
-from wordstill.methods import Method
+from wordstill.methods.base import Observer
 from wordstill.scale.ledger import MOST_FAILURES, RENEW_SECONDS, Claim, Ledger
 from wordstill.scale.part_files import Part
 from wordstill.scale.partition import Shard
@@ -66,7 +66,7 @@ class Totals:
             self.next += 1
             self._save_if_worth()
 
-    def finished(self) -> dict[str, Method]:
+    def finished(self) -> dict[str, Observer]:
         """The methods as `Plan.finish` takes them: in float32, on the teacher's device."""
         for method in self.methods.values():
             method.narrow()

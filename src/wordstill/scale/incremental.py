@@ -21,7 +21,7 @@ from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import load
-from wordstill.distillation.plan import make_plan
+from wordstill.distillation.plan import make_plan, with_tables
 from wordstill.errors import DataError, UsageError, WordstillError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.methods import METHODS, Method
@@ -164,7 +164,7 @@ def _change(
 
 
 def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptSums:
-    (method,) = totals.methods.values()
+    (method,) = with_tables(totals.methods).values()
     text = {"hash": corpus.hash, "words": corpus.n_words}
     texts = _texts(kept.facts["corpus"])
     counts = kept.vocabulary.counts_in(corpus)

@@ -16,7 +16,7 @@ from wordstill.core.files import atomic_path
 from wordstill.core.guard import reading
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import DataError
-from wordstill.methods import Method
+from wordstill.methods.base import Observer
 from wordstill.teacher.device import to_arrays
 
 ROWS, SHAPE = "@rows", "@shape"
@@ -31,11 +31,11 @@ class Part:
     cut: int = 0
 
     @classmethod
-    def of(cls, methods: Mapping[str, Method], cut: int = 0) -> Part:
+    def of(cls, methods: Mapping[str, Observer], cut: int = 0) -> Part:
         """What methods have seen."""
         return cls({label: to_arrays(method.state_dict()) for label, method in methods.items()}, cut)
 
-    def load_into(self, methods: Mapping[str, Method]) -> None:
+    def load_into(self, methods: Mapping[str, Observer]) -> None:
         """Give methods these states."""
         for label, method in methods.items():
             # Arrays of a file are read-only, which tensors cannot be.

@@ -19,7 +19,7 @@ from wordstill.corpus import Corpus
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.distilling import load
-from wordstill.distillation.plan import Plan, make_plan
+from wordstill.distillation.plan import Plan, make_plan, with_tables
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.scale.driver import Driver, Totals
@@ -229,7 +229,7 @@ def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:
 
 
 def _sums_of(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, KeptSums]:
-    methods = {label: method for label, method in totals.methods.items() if method.makes_table}
+    methods = with_tables(totals.methods)
     noted = {LEFT_OUT: left_out} if left_out else {}
     return {
         label: KeptSums(plan.recipe.provenance(label) | noted, method, totals.cut) for label, method in methods.items()
