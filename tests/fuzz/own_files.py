@@ -24,6 +24,7 @@ from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import LineSplitter
 from wordstill.corpus.shards import Shard, ShardMaker
 from wordstill.corpus.sources import find_sources
+from wordstill.corpus.words import StoreWords
 from wordstill.distillation import DistillConfig
 from wordstill.errors import DataError
 from wordstill.explore.layout import MapMaker, WordMap
@@ -74,7 +75,7 @@ def _read_table(path: Path) -> str:
 
 
 def _make_store(path: Path) -> None:
-    """With groups, and with the subwords that a tokenizer has made of its forms."""
+    """With groups, its words, and the subwords that a tokenizer has made of its forms."""
     source = path.with_name("text.jsonl")
     years = enumerate(TEXT.split("\n"), 1985)
     source.write_text("".join(json.dumps({"text": line, "year": year}) + "\n" for year, line in years))
@@ -84,10 +85,12 @@ def _make_store(path: Path) -> None:
 
 def _read_store(path: Path) -> str:
     corpus = Corpus.open(path, verify=True)
-    subwords = KeptSubwords(corpus, tiny_teacher().tokenizer).load()
-    if subwords is None:
+    subwords = KeptSubwords(corpus, tiny_teacher().tokenizer).chunk()
+    words = StoreWords.load(path, corpus.hash, len(corpus.forms.word_starts))
+    if subwords is None or words is None:
         raise DataError(AGAIN)
-    return digest([corpus.text(number) for number in range(len(corpus))], corpus.n_words, corpus.hash, *subwords)
+    texts = [corpus.text(number) for number in range(len(corpus))]
+    return digest(texts, corpus.n_words, corpus.hash, [*words], words.counts, words.of_slot, *subwords)
 
 
 def _make_shard(path: Path) -> None:

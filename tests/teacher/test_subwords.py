@@ -203,7 +203,7 @@ def test_a_store_that_cannot_be_written_keeps_nothing(write_store, tiny_teacher,
     def refuse(*_):
         raise OSError("read-only")
 
-    monkeypatch.setattr("wordstill.teacher.subwords.atomic_path", refuse)
+    monkeypatch.setattr("wordstill.corpus.words.atomic_path", refuse)
     FormSubwords(corpus, tiny_teacher("bert-uncased").tokenizer, least_kept=1)
     assert not list(corpus.path.glob("subwords-*"))
     assert caplog.messages == ["The subwords of the text are not kept for the next run: read-only"]

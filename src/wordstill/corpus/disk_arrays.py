@@ -1,4 +1,4 @@
-"""Arrays and counts that do not fit into memory: streamed ``.npy`` files, and sorted runs that are merged.
+"""Arrays and counts that do not fit into memory: streamed ``.npy`` files, and sorted runs that can be merged.
 
 A run is a file of byte strings in ascending order, each with a count, in chunks that are read one at a time.
 No file stays open between two chunks, so that thousands of runs can be merged.
@@ -6,12 +6,9 @@ No file stays open between two chunks, so that thousands of runs can be merged.
 
 from __future__ import annotations
 
-import heapq
-import tempfile
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,12 +16,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from wordstill.core.files import disk_errors
 from wordstill.core.tensors import map_array
 from wordstill.errors import DataError
 
 CHUNK_ENTRIES = 1024
-MAX_FAN_IN = 512
 Entry = tuple[bytes, int]
 
 
@@ -102,56 +97,20 @@ def read_array(path: Path) -> NDArray[Any]:
     return np.asarray(map_array(path))
 
 
-class SpillCounter:
-    """A counter of byte strings that keeps at most ``limit`` of them in memory.
+def in_byte_order(texts: Sequence[str]) -> tuple[list[int], NDArray[np.uint32]]:
+    """The numbers of texts in ascending order of their UTF-8 bytes, and the place of each text in that order [n]."""
+    # Which is the order of code points, that of str.
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    places = np.empty(len(order), dtype=np.uint32)
+    places[order] = np.arange(len(order), dtype=np.uint32)
+    return order, places
 
-    Use it as a context manager, which deletes the temporary files.
-    """
 
-    def __init__(self, limit: int = 2_000_000, folder: Path | None = None, max_fan_in: int = MAX_FAN_IN) -> None:
-        self._limit, self._max_fan_in = limit, max_fan_in
-        self._counts: dict[bytes, int] = {}
-        self._runs: list[Path] = []
-        self._written = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="wordstill-", dir=folder)
-
-    def __enter__(self) -> SpillCounter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
-
-    def add(self, key: bytes, count: int) -> None:
-        """Count ``key`` ``count`` times more."""
-        counts = self._counts
-        counts[key] = counts.get(key, 0) + count
-        if len(counts) >= self._limit:
-            self._spill()
-
-    def __iter__(self) -> Iterator[Entry]:
-        """All keys in ascending order with their counts."""
-        self._reduce_runs()
-        streams: list[Iterable[Entry]] = [read_run(path) for path in self._runs]
-        streams.append(sorted(self._counts.items()))
-        return _summed(streams)
-
-    def _spill(self) -> None:
-        self._runs.append(self._new_run(sorted(self._counts.items())))
-        self._counts.clear()
-
-    def _reduce_runs(self) -> None:
-        while len(self._runs) > self._max_fan_in:
-            first, self._runs = self._runs[: self._max_fan_in], self._runs[self._max_fan_in :]
-            self._runs.append(self._new_run(_summed([read_run(path) for path in first])))
-            for path in first:
-                path.unlink()
-
-    def _new_run(self, entries: Iterable[Entry]) -> Path:
-        path = Path(self._folder.name) / f"{self._written}.run"
-        self._written += 1
-        with disk_errors(path), path.open("wb") as file:
-            write_run(file, entries)
-        return path
+def write_counted(file: IO[bytes], texts: Sequence[str], counts: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Write distinct texts with their counts [n] as a run; the place of each in it [n]."""
+    order, places = in_byte_order(texts)
+    write_run(file, ((texts[number].encode(), count) for number, count in zip(order, counts[order].tolist())))
+    return places
 
 
 def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
@@ -164,14 +123,6 @@ def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
         file.write(np.array([len(keys), lengths.sum()], dtype="<i8").tobytes())
         file.write(lengths.tobytes() + counts.tobytes())
         file.write(b"".join(keys))
-
-
-def read_run(path: Path) -> Iterator[Entry]:
-    """The entries of a run in ascending order."""
-    run = RunIndex(path)
-    for number in range(len(run.keys)):
-        keys, counts = run.chunks(number, number + 1)
-        yield from zip(keys, counts.tolist())
 
 
 class RunIndex:
@@ -233,8 +184,3 @@ def _damaged(path: Path, position: int) -> DataError:
     return DataError(
         f"{path} is damaged or cut short near byte {position}. Delete the folder it is in and start again."
     )
-
-
-def _summed(streams: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
-    for key, group in groupby(heapq.merge(*streams), key=itemgetter(0)):
-        yield key, sum(count for _, count in group)

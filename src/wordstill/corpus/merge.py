@@ -2,7 +2,8 @@
 
 The forms of each shard are a sorted run. All runs are cut at the same keys into parts, each of which is merged by
 itself, in memory and in any process. Once the sizes of all parts are known, so is the place of each in the store, and
-threads copy parts and shards there in any order.
+threads copy parts and shards there in any order. The distinct words of each part are sorted runs, too, and are merged
+in the same way.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,10 @@ from wordstill.core.ragged import Ints, offsets_of
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus.config import MOST_GROUPS, in_order
-from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayFile, ArrayWriter, RunIndex
+from wordstill.corpus.disk_arrays import CHUNK_ENTRIES, ArrayFile, ArrayWriter, RunIndex, write_counted
 from wordstill.corpus.segment import Segmenter
 from wordstill.corpus.shards import Shard, Tally
+from wordstill.corpus.words import StoreWords, WordNumbers, sum_by
 from wordstill.errors import DataError, WordstillError
 
 PART_ENTRIES = 1 << 18
@@ -41,19 +43,30 @@ def merge_shards(
     segmenter: Segmenter,
     run_all: RunAll,
     workers: int = 1,
-) -> tuple[int, int]:
-    """Write the arrays of a store into the folder ``store``; return the numbers of forms and of words."""
+) -> MergedStore:
+    """Write the arrays of a store into the folder ``store``."""
     folder, runs = shards[0].folder, [RunIndex(shard.forms) for shard in shards]
     ranges = key_ranges(runs, workers * PARTS_PER_WORKER)
     made = {part.index: size for part, size in run_all(PartMaker(folder, runs, segmenter), ranges)}
     sizes = [made[part.index] for part in ranges]
-    table = _FormTable(store, folder, sizes)
+    # Before any threads: processes are forked.
+    words = merge_words([RunIndex(part.words(folder)) for part in ranges], run_all, workers)
+    table = _FormTable(store, folder, sizes, words)
     for _ in OrderedPool(table.place, workers).map(ranges):
         pass
     text = _Text(store, shards, tallies, table)
     for _ in OrderedPool(text.place, workers).map(range(len(shards))):
         pass
-    return table.length, sum(size.running_words for size in sizes)
+    found = StoreWords(words.text, words.counts, table.word_of_slot)
+    return MergedStore(table.length, sum(size.running_words for size in sizes), found)
+
+
+class MergedStore(NamedTuple):
+    """How much there is in a store, and its words."""
+
+    forms: int
+    running_words: int
+    words: StoreWords
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,10 @@ class KeyRange:
     def path(self, folder: Path) -> Path:
         """Where its part is kept until it is copied into the store."""
         return folder / f"part-{self.index:06d}.safetensors"
+
+    def words(self, folder: Path) -> Path:
+        """Run of the distinct words of its part."""
+        return folder / f"part-{self.index:06d}.words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +107,28 @@ def key_ranges(runs: Sequence[RunIndex], parts: int = 1) -> list[KeyRange]:
     return [KeyRange(index, low or b"", high) for index, (low, high) in enumerate(pairwise(bounds))]
 
 
+class Merged(NamedTuple):
+    """The keys of several runs that lie in a range, each once, in ascending order. K keys, E entries, R runs."""
+
+    keys: list[bytes]
+    counts: NDArray[np.int64]
+    """Sum of each key over all runs [K]."""
+    ids: NDArray[np.uint32]
+    """Key of each entry, run by run [E]."""
+    sizes: Ints
+    """Entries of each run [R]."""
+
+    @classmethod
+    def of(cls, runs: Sequence[RunIndex], wanted: KeyRange) -> Merged:
+        """Merge a range, in memory."""
+        found, numbers = zip(*(run.between(wanted.low, wanted.high) for run in runs))
+        entries = list(chain.from_iterable(found))
+        keys = sorted(set(entries))
+        number_of = dict(zip(keys, range(len(keys))))
+        ids = np.fromiter(map(number_of.__getitem__, entries), dtype=np.uint32, count=len(entries))
+        return cls(keys, sum_by(ids, np.concatenate(numbers), len(keys)), ids, np.array([*map(len, found)]))
+
+
 class PartMaker:
     """Merges the forms of all shards that lie in a range, and finds the words in them."""
 
@@ -98,23 +137,13 @@ class PartMaker:
 
     def __call__(self, wanted: KeyRange) -> PartSize:
         """Write the part of a range."""
-        keys: list[bytes] = []
-        counts: list[NDArray[np.int64]] = []
-        for run in self.runs:
-            found, numbers = run.between(wanted.low, wanted.high)
-            keys += found
-            counts.append(numbers)
-        encoded = sorted(set(keys))
-        number_of = dict(zip(encoded, range(len(encoded))))
-        ids = np.fromiter(map(number_of.__getitem__, keys), dtype=np.uint32, count=len(keys))
-        # Sums of whole numbers in float64 are exact up to 2 ** 53.
-        totals = np.bincount(ids, np.concatenate(counts), minlength=len(encoded)).astype(np.int64)
-        sizes = np.array([len(each) for each in counts], dtype=np.int64)
-        arrays: dict[str, NDArray[Any]] = {"ids": ids, "counts": totals, **self._words(encoded)}
+        encoded, totals, ids, sizes = Merged.of(self.runs, wanted)
+        arrays: dict[str, NDArray[Any]] = {"ids": ids, "counts": totals}
+        arrays |= self._words(encoded, totals, wanted.words(self.folder))
         write_tensors(wanted.path(self.folder), arrays, {}, checksum=True)
         return PartSize(len(encoded), len(arrays["text"]), len(arrays["starts"]), int(totals @ arrays["words"]), sizes)
 
-    def _words(self, encoded: list[bytes]) -> dict[str, NDArray[Any]]:
+    def _words(self, encoded: list[bytes], counts: NDArray[np.int64], run: Path) -> dict[str, NDArray[Any]]:
         try:
             forms = [form.decode() for form in encoded]
         except UnicodeDecodeError as error:
@@ -124,7 +153,12 @@ class PartMaker:
         flat = np.array(list(chain.from_iterable(spans)), dtype=np.int64).reshape(-1, 2)
         lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
         _check_spans(forms, lengths, sizes, flat, self.segmenter.name)
+        numbering = WordNumbers()
+        numbers = numbering.of([form[start:end] for form, found in zip(forms, spans) for start, end in found])
+        with run.open("wb") as file:
+            places = write_counted(file, [*numbering], sum_by(numbers, np.repeat(counts, sizes), len(numbering)))
         return {
+            "spellings": places[numbers],
             "text": np.frombuffer(b"".join(encoded), dtype=np.uint8),
             "bytes": np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)),
             "lengths": lengths,
@@ -134,13 +168,46 @@ class PartMaker:
         }
 
 
+class MergedWords(NamedTuple):
+    """The words of all parts, each once, in ascending order, with a line feed behind each."""
+
+    text: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    of_part: list[NDArray[np.uint32]]
+    """Which of them each distinct word of a part is."""
+
+
+class WordMerger:
+    """Merges the words of all parts that lie in a range."""
+
+    def __init__(self, runs: Sequence[RunIndex]) -> None:
+        self.runs = runs
+
+    def __call__(self, wanted: KeyRange) -> MergedWords:
+        """The words of a range."""
+        words, counts, ids, sizes = Merged.of(self.runs, wanted)
+        text = b"".join(word + b"\n" for word in words)
+        return MergedWords(np.frombuffer(text, dtype=np.uint8), counts, np.split(ids, np.cumsum(sizes)[:-1]))
+
+
+def merge_words(runs: Sequence[RunIndex], run_all: RunAll, workers: int) -> MergedWords:
+    """Merge runs of words."""
+    ranges = key_ranges(runs, workers * PARTS_PER_WORKER)
+    made = {part.index: words for part, words in run_all(WordMerger(runs), ranges)}
+    parts = [made[part.index] for part in ranges]
+    first = offsets_of(np.array([len(part.counts) for part in parts])).astype(np.uint32)
+    shifted = ([ids + start for ids in part.of_part] for part, start in zip(parts, first))
+    text, counts = (np.concatenate(pieces) for pieces in zip(*((part.text, part.counts) for part in parts)))
+    return MergedWords(text, counts, [np.concatenate(pieces) for pieces in zip(*shifted)])
+
+
 class _FormTable:
     """The forms in ascending order with their lengths, counts and words, and what id each form of a shard has there.
 
     Every place is known from the sizes of the parts; files begin as zeros.
     """
 
-    def __init__(self, store: Path, folder: Path, sizes: Sequence[PartSize]) -> None:
+    def __init__(self, store: Path, folder: Path, sizes: Sequence[PartSize], words_of_parts: MergedWords) -> None:
         self._folder, self._text = folder, store / "forms.bin"
         self._first = offsets_of(np.array([size.forms for size in sizes]))
         self._bytes = offsets_of(np.array([size.text_bytes for size in sizes]))
@@ -161,6 +228,8 @@ class _FormTable:
         self._places = offsets_of(entries.T.reshape(-1))[:-1].reshape(entries.T.shape)
         self.entries = entries.sum(axis=0)
         self._ids = ArrayFile(folder / "ids.npy", np.uint32, int(entries.sum()))
+        self._words_of_parts = words_of_parts.of_part
+        self.word_of_slot = np.empty(words, dtype=np.uint32)
 
     def place(self, part: KeyRange) -> None:
         """Copy a part to its place."""
@@ -176,8 +245,11 @@ class _FormTable:
         self._files["form_words"].write(first + 1, words + np.cumsum(arrays["words"]))
         self._files["word_starts"].write(words, arrays["starts"])
         self._files["word_ends"].write(words, arrays["ends"])
+        spelled = self._words_of_parts[number][arrays["spellings"]]
+        self.word_of_slot[words : words + len(spelled)] = spelled
         self._ids.write_pieces(self._places[:, number].tolist(), arrays["ids"] + np.uint32(first), self._sizes[number])
         path.unlink()
+        part.words(self._folder).unlink()
 
     def ids_of(self, shard: int) -> NDArray[np.uint32]:
         """The id of each form of a shard, once all parts are in place."""

@@ -270,16 +270,17 @@ def _write_store(
     def run_all(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
         return in_processes(work, tasks, min(workers, len(tasks)), folder / "shards")
 
-    forms, words = merge_shards(shards, tallies, store, segmenter, run_all, workers)
+    merged = merge_shards(shards, tallies, store, segmenter, run_all, workers)
     total = asdict(sum(tallies, Tally()))
     glued = total.pop("glued")
-    counts = {**total, "forms": forms, "words": words}
+    counts = {**total, "forms": merged.forms, "words": merged.running_words}
     origins = None
     if config.keeps_documents:
         origins = {"group": config.group, "bins": config.bins, **join_origins(shards, store)}
         _check_groups(origins, total["paragraphs"])
     names = [source.name for source in sources]
-    write_meta(store, settings=settings, counts=counts, glued=glued, sources=names, origins=origins)
+    content = write_meta(store, settings=settings, counts=counts, glued=glued, sources=names, origins=origins)
+    merged.words.save(store, content)
     return store
 
 

@@ -21,7 +21,7 @@ from wordstill.core.guard import reading
 from wordstill.core.resume import read_record, write_record
 from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus.config import PrepareConfig
-from wordstill.corpus.disk_arrays import write_run
+from wordstill.corpus.disk_arrays import write_counted
 from wordstill.corpus.filters import LanguageTest, Sentences, get_filter
 from wordstill.corpus.paragraphs import Block, Document, Paragraph, read_documents
 from wordstill.corpus.segment import Splitter
@@ -245,17 +245,12 @@ class _Encoder:
             len, (self.form_ids, self.sentence_ends, self.paragraph_ends)
         )
         form_ids = np.array(self.form_ids, dtype=np.uint32)
-        # Code-point order of str is the order of the UTF-8 bytes.
-        order = sorted(range(len(self.forms)), key=self.forms.__getitem__)
-        rank = np.empty(len(order), dtype=np.uint32)
-        rank[order] = np.arange(len(order), dtype=np.uint32)
-        counts = np.bincount(form_ids, minlength=len(order))[order].tolist()
         shard.record.unlink(missing_ok=True)
         with atomic_file(shard.forms) as file:
-            write_run(file, ((self.forms[number].encode(), count) for number, count in zip(order, counts)))
+            places = write_counted(file, self.forms, np.bincount(form_ids, minlength=len(self.forms)))
         with atomic_path(shard.arrays) as path:
             arrays: dict[str, Any] = {
-                "tokens": rank[form_ids],
+                "tokens": places[form_ids],
                 "sentences": np.diff(np.array(self.sentence_ends, dtype=np.uint32), prepend=np.uint32(0)),
                 "paragraphs": np.diff(np.array(self.paragraph_ends, dtype=np.uint32), prepend=np.uint32(0)),
             }

@@ -10,7 +10,7 @@ import json
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from wordstill.core.guard import reading
 from wordstill.core.resume import CHECKSUM, signed, unsigned
 from wordstill.core.threads import OrderedPool
 from wordstill.corpus.disk_arrays import read_array
+from wordstill.corpus.words import StoreWords
 from wordstill.errors import DataError
 
 SCHEMA = 2
@@ -37,7 +38,7 @@ FILES = (
 ORIGIN_FILES = ("documents.npy", "groups.npy")
 """The document and the group of each paragraph, if they were asked for; not part of the hash, which is of the text."""
 COUNTS = ("paragraphs", "sentences", "tokens", "forms", "words")
-FORM_CACHE = 1 << 17
+FORM_CACHE, FORM_CHUNK = 1 << 17, 1 << 15
 HASHING_THREADS = 4
 
 
@@ -149,6 +150,16 @@ class Corpus:
             position += len(sentence)
         return Paragraph(text, tuple(sentences))
 
+    @cached_property
+    def words(self) -> StoreWords:
+        """The distinct words, as `prepare` found them; those of an older store are counted and kept."""
+        found = StoreWords.load(self.path, self.hash, len(self.forms.word_starts))
+        if found is None:
+            counts = np.repeat(self.forms.counts, np.diff(self.forms.word_offsets))
+            found = StoreWords.counted(self.forms.word_chunks(), counts)
+            found.save(self.path, self.hash)
+        return found
+
     def words_of_paragraphs(self) -> NDArray[np.int64]:
         """[P] running words of every paragraph."""
         words = np.diff(self.forms.word_offsets)
@@ -251,6 +262,16 @@ class Forms:
         ends = np.cumsum(self.lengths[start:stop], dtype=np.int64).tolist()
         return [text[begin:end] for begin, end in zip([0, *ends], ends)]
 
+    def word_chunks(self) -> Iterator[list[str]]:
+        """The words of all forms in order, those of some forms at a time."""
+        for start in range(0, len(self), FORM_CHUNK):
+            forms = self.slice(start, min(start + FORM_CHUNK, len(self)))
+            offsets = self.word_offsets[start : start + len(forms) + 1]
+            spans = slice(int(offsets[0]), int(offsets[-1]))
+            form_of_word = np.repeat(np.arange(len(forms)), np.diff(offsets)).tolist()
+            places = zip(form_of_word, self.word_starts[spans].tolist(), self.word_ends[spans].tolist())
+            yield [forms[form][begin:end] for form, begin, end in places]
+
     def _read_uncached(self, index: int) -> str:
         return self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])].decode()
 
@@ -268,8 +289,8 @@ def write_meta(
     glued: int,
     sources: list[str],
     origins: dict[str, Any] | None = None,
-) -> None:
-    """Complete a store with ``meta.json``: settings, counts, and the hashes of all files."""
+) -> str:
+    """Complete a store with ``meta.json``: settings, counts, and the hashes of all files; return that of the store."""
     names = (*FILES, *(ORIGIN_FILES if origins is not None else ()))
     sums = OrderedPool(sha256_of, HASHING_THREADS).map(store / name for name in names)
     files = {name: {"sha256": total, "bytes": (store / name).stat().st_size} for name, total in zip(names, sums)}
@@ -284,6 +305,7 @@ def write_meta(
         **({} if origins is None else {"origins": origins}),
     }
     (store / META_FILE).write_text(json.dumps(signed(meta), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return str(meta["hash"])
 
 
 def _content_hash(settings: dict[str, Any], files: dict[str, Any]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import heapq
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -16,16 +15,13 @@ from numpy.typing import NDArray
 
 from wordstill.core.settings import Config, Range
 from wordstill.core.text_io import read_word_list
-from wordstill.corpus.disk_arrays import SpillCounter
 from wordstill.corpus.phrases import PhraseTable, count_phrases
 from wordstill.corpus.segment import Segmenter, recorded_segmenter
 from wordstill.corpus.store import Corpus
+from wordstill.corpus.words import StoreWords
 from wordstill.errors import DataError, UsageError
 
 KeyRule = Literal["lower", "none"]
-FORM_CHUNK = 1 << 15
-# No byte of UTF-8 text is 0xff.
-SEPARATOR = b"\xff"
 
 
 @dataclass(frozen=True)
@@ -214,47 +210,38 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
     required = _required(config, segmenter)
     seen = {entry.key: entry for entry in _phrase_entries(corpus, required, config.key)}
     singles = {word.key for word in required if len(word.words) == 1}
-    distinct, best = 0, Entry("", 0, "")
-    with SpillCounter() as counter:
-        _count_words(corpus, config.key, counter)
-
-        def frequent() -> Iterator[Entry]:
-            nonlocal distinct, best
-            for entry in chain(_sum_spellings(counter), list(seen.values())):
-                distinct += 1
-                best = max(best, entry, key=lambda entry: entry.count)
-                if entry.key in singles:
-                    seen[entry.key] = entry
-                if entry.count >= config.min_count:
-                    yield entry
-
-        chosen = _most_frequent(frequent(), config.max_size)
+    counted = _count_keys(corpus.words, config.key, config.min_count, singles)
+    seen |= {key: counted[key] for key in singles & counted.keys()}
+    entries = {**counted, **seen}.values()
+    chosen = _most_frequent((entry for entry in entries if entry.count >= config.min_count), config.max_size)
     there = {entry.key for entry in chosen}
     chosen += [seen.get(word.key, Entry(word.key, 0, word.surface)) for word in required if word.key not in there]
     if not chosen:
+        every = _count_keys(corpus.words, config.key, 1)
+        best = min(every.values(), key=_rank)
         raise DataError(
-            f"No word of the text occurs {config.min_count:,} times: of {distinct:,} distinct words the "
+            f"No word of the text occurs {config.min_count:,} times: of {len(every):,} distinct words the "
             f"most frequent, {best.key!r}, occurs {best.count:,} times. Lower "
             "--min-count (min_count=), or prepare more text."
         )
     return chosen
 
 
-def _count_words(corpus: Corpus, rule: KeyRule, counter: SpillCounter) -> None:
-    """Count the spellings of every key."""
-    for start, words, form_of_word in _form_words(corpus):
-        counts = corpus.forms.counts[start:][form_of_word].tolist()
-        for word, count in zip(words, counts):
-            counter.add(key_of(word, rule).encode() + SEPARATOR + word.encode(), count)
-
-
-def _sum_spellings(counter: SpillCounter) -> Iterator[Entry]:
-    """The total of each key over its spellings, which are adjacent because they begin with the key."""
-    split = ((pair.split(SEPARATOR), count) for pair, count in counter)
-    for key, group in groupby(split, key=lambda item: item[0][0]):
-        spellings = [(-count, surface) for (_, surface), count in group]
-        total = -sum(count for count, _ in spellings)
-        yield Entry(key.decode(), total, min(spellings)[1].decode())
+def _count_keys(words: StoreWords, rule: KeyRule, least: int, wanted: Container[str] = frozenset()) -> dict[str, Entry]:
+    """The total of each key over its spellings: of all keys that occur so often, and of those that are wanted."""
+    # Most words are rare. Totals by hash tell them from others without a table of all keys: where two keys have the
+    # same hash, they are only taken for more frequent than they are.
+    hashes = np.fromiter((hash(key_of(word, rule)) for word in words), dtype=np.int64, count=len(words))
+    _, numbers = np.unique(hashes, return_inverse=True)
+    frequent = np.bincount(numbers, words.counts)[numbers] >= least
+    found: dict[str, tuple[int, int, str]] = {}
+    for word, count, often in zip(words, words.counts.tolist(), frequent.tolist()):
+        if often or wanted:
+            key = key_of(word, rule)
+            if often or key in wanted:
+                total, most, surface = found.get(key, (0, 0, word))
+                found[key] = (total + count, count, word) if count > most else (total + count, most, surface)
+    return {key: Entry(key, total, surface) for key, (total, _, surface) in found.items()}
 
 
 def _phrase_entries(corpus: Corpus, required: list[_Required], rule: KeyRule) -> Iterator[Entry]:
@@ -273,31 +260,15 @@ def _phrase_entries(corpus: Corpus, required: list[_Required], rule: KeyRule) ->
 
 
 def _most_frequent(entries: Iterable[Entry], limit: int | None) -> list[Entry]:
-    def rank(entry: Entry) -> tuple[int, str]:
-        return -entry.count, entry.key
+    return sorted(entries, key=_rank) if limit is None else heapq.nsmallest(limit, entries, key=_rank)
 
-    return sorted(entries, key=rank) if limit is None else heapq.nsmallest(limit, entries, key=rank)
+
+def _rank(entry: Entry) -> tuple[int, str]:
+    return -entry.count, entry.key
 
 
 def _lookup(corpus: Corpus, ids: Mapping[str, int], rule: KeyRule) -> NDArray[np.int32]:
     """The id of every word of every form, -1 where its key has none [N]."""
-    found = np.empty(len(corpus.forms.word_starts), dtype=np.int32)
-    position = 0
-    for _, words, _ in _form_words(corpus):
-        numbers = [ids.get(key_of(word, rule), -1) for word in words]
-        found[position : position + len(numbers)] = numbers
-        position += len(numbers)
-    return found
-
-
-def _form_words(corpus: Corpus) -> Iterator[tuple[int, list[str], NDArray[np.int64]]]:
-    """The words of all forms in chunks: the first form, the words, and the form of each from there."""
-    table = corpus.forms
-    for start in range(0, len(table), FORM_CHUNK):
-        stop = min(start + FORM_CHUNK, len(table))
-        forms = table.slice(start, stop)
-        offsets = table.word_offsets[start : stop + 1]
-        span = slice(int(offsets[0]), int(offsets[-1]))
-        form_of_word = np.repeat(np.arange(stop - start), np.diff(offsets))
-        places = zip(form_of_word.tolist(), table.word_starts[span].tolist(), table.word_ends[span].tolist())
-        yield start, [forms[form][begin:end] for form, begin, end in places], form_of_word
+    words = corpus.words
+    found = np.fromiter((ids.get(key_of(word, rule), -1) for word in words), dtype=np.int32, count=len(words))
+    return found[words.of_slot]

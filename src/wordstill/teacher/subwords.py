@@ -11,7 +11,6 @@ decides for each text.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from importlib.metadata import version
@@ -21,15 +20,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_path
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
-from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus import Corpus
-from wordstill.errors import DataError
+from wordstill.corpus.words import KeptArrays
 from wordstill.teacher.gathering import FormTable, SentenceRuns, SubwordTable, whole_passage
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
-
-log = logging.getLogger("wordstill")
 
 FORMS_AT_ONCE = 50_000
 PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
@@ -76,11 +71,11 @@ class FormSubwords:
     ) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
         place = KeptSubwords(corpus, tokenizer) if len(corpus.forms) >= least_kept else None
-        chunk = None if place is None else place.load()
+        chunk = None if place is None else place.chunk()
         if chunk is None:
             chunk = self._tokenized(corpus, tokenizer, forms_at_once)
             if place is not None:
-                place.save(chunk)
+                place.save(chunk._asdict())
         self.table = FormTable(*chunk, offsets_of(chunk.lengths)[:-1])
 
     @staticmethod
@@ -105,36 +100,24 @@ class FormSubwords:
         return self.table.read(self._passage, texts)
 
 
-class KeptSubwords:
-    """The subwords of all forms of a store, in a file beside them that carries its checksum; one for each tokenizer."""
+class KeptSubwords(KeptArrays):
+    """The subwords of all forms of a store, in a file beside them; one for each tokenizer."""
 
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
-        self.forms, self.hash = corpus.forms, corpus.hash
+        self.forms = corpus.forms
         made_by = f"{version('tokenizers')} {tokenizer.definition}"
-        self.key = hashlib.sha256(made_by.encode()).hexdigest()
-        self.path = corpus.path / f"subwords-{self.key[:16]}.safetensors"
+        key = hashlib.sha256(made_by.encode()).hexdigest()
+        path = corpus.path / f"subwords-{key[:16]}.safetensors"
+        super().__init__(path, {"store": corpus.hash, "tokenizer": key}, "The subwords of the text")
 
-    def load(self) -> _FormChunk | None:
+    def chunk(self) -> _FormChunk | None:
         """What an earlier run kept; None where there is nothing, or not what belongs here."""
-        if not self.path.exists():
+        arrays = self.load()
+        if arrays is None or set(arrays) != set(_FormChunk._fields):
             return None
-        try:
-            arrays, facts = read_checked(self.path)
-            chunk = _FormChunk(**arrays)
-        except (DataError, OSError, TypeError, ValueError):
-            return None
+        chunk, words = _FormChunk(**arrays), len(self.forms.word_starts)
         sizes = (len(chunk.lengths), len(chunk.word_start), len(chunk.word_end), len(chunk.ids))
-        words = len(self.forms.word_starts)
-        fits = sizes == (len(self.forms), words, words, int(chunk.lengths.sum()))
-        return chunk if fits and facts == {"store": self.hash, "tokenizer": self.key} else None
-
-    def save(self, chunk: _FormChunk) -> None:
-        """Keep them; where that is impossible, one line says so, and the next run tokenizes again."""
-        try:
-            with atomic_path(self.path) as path:
-                write_tensors(path, chunk._asdict(), {"store": self.hash, "tokenizer": self.key}, checksum=True)
-        except (DataError, OSError) as error:
-            log.warning("The subwords of the text are not kept for the next run: %s", error)
+        return chunk if sizes == (len(self.forms), words, words, int(chunk.lengths.sum())) else None
 
 
 class TextSubwords:

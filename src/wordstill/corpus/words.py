@@ -1,0 +1,130 @@
+"""The distinct words of a store: how each is spelled, how often it occurs, and which one every word of a form is.
+
+`prepare` finds them on the way and keeps them in a file beside the store, so that a vocabulary needs no pass over all
+forms. Where that file is missing or damaged, they are counted again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordstill.core.files import atomic_path
+from wordstill.core.tensors import read_checked, write_tensors
+from wordstill.corpus.disk_arrays import in_byte_order
+from wordstill.errors import DataError
+
+log = logging.getLogger("wordstill")
+
+FILE = "words.safetensors"
+LINE_FEED = ord("\n")
+CHUNK_WORDS = 1 << 15
+
+
+class KeptArrays:
+    """Arrays that can be computed again, kept in a file beside a store; it carries its checksum.
+
+    Args:
+        path: The file.
+        facts: What the arrays belong to.
+        what: A name for them in messages.
+    """
+
+    def __init__(self, path: Path, facts: Mapping[str, str], what: str) -> None:
+        self.path, self.facts, self.what = path, dict(facts), what
+
+    def load(self) -> dict[str, NDArray[Any]] | None:
+        """What was kept; None where there is nothing, or not what belongs here."""
+        if not self.path.exists():
+            return None
+        try:
+            arrays, facts = read_checked(self.path)
+        except (DataError, OSError, ValueError):
+            return None
+        return arrays if facts == self.facts else None
+
+    def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep them; where that is impossible, one line says so, and the next run computes them again."""
+        try:
+            with atomic_path(self.path) as path:
+                write_tensors(path, arrays, self.facts, checksum=True)
+        except (DataError, OSError) as error:
+            log.warning("%s are not kept for the next run: %s", self.what, error)
+
+
+@dataclass(frozen=True, eq=False)
+class StoreWords:
+    """The distinct words of a store, in ascending order of their UTF-8 bytes. W words, N words of all forms."""
+
+    text: NDArray[np.uint8]
+    """The words, with a line feed behind each: forms have no spaces."""
+    counts: NDArray[np.int64]
+    """Occurrences of each word [W]."""
+    of_slot: NDArray[np.uint32]
+    """Which word each word of every form is, in the order of the forms' ``word_starts`` [N]."""
+
+    @classmethod
+    def counted(cls, words: Iterable[list[str]], counts: NDArray[np.int64]) -> StoreWords:
+        """Count the words of all forms, given in lists, each with the count of its form [N]."""
+        numbering = WordNumbers()
+        numbers = np.concatenate([np.empty(0, dtype=np.uint32), *map(numbering.of, words)])
+        spelled = list(numbering)
+        order, places = in_byte_order(spelled)
+        text = "".join(f"{spelled[number]}\n" for number in order).encode()
+        totals = sum_by(numbers, counts, len(spelled))
+        return cls(np.frombuffer(text, dtype=np.uint8), totals[order], places[numbers])
+
+    @classmethod
+    def load(cls, folder: Path, store: str, slots: int) -> StoreWords | None:
+        """What is kept beside the store with that hash and so many words in its forms; None without."""
+        arrays = _kept(folder, store).load()
+        if arrays is None or set(arrays) != set(cls.__annotations__):
+            return None
+        words = cls(**arrays)
+        size = int((words.text == LINE_FEED).sum())
+        fits = len(words.counts) == size and len(words.of_slot) == slots and words.of_slot.max(initial=0) < max(size, 1)
+        return words if fits else None
+
+    def save(self, folder: Path, store: str) -> None:
+        """Keep them beside the store with that hash."""
+        _kept(folder, store).save(vars(self))
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __iter__(self) -> Iterator[str]:
+        """The spellings in order."""
+        ends = np.flatnonzero(self.text == LINE_FEED)[CHUNK_WORDS - 1 :: CHUNK_WORDS] + 1
+        start = 0
+        for end in (*ends.tolist(), len(self.text)):
+            yield from self.text[start:end].tobytes().decode().split("\n")[:-1]
+            start = end
+
+
+class WordNumbers(defaultdict[str, int]):
+    """Numbers of distinct words, in the order in which they first came."""
+
+    def __init__(self) -> None:
+        super().__init__(count().__next__)
+
+    def of(self, words: list[str]) -> NDArray[np.uint32]:
+        """The number of each word [n]."""
+        return np.fromiter(map(self.__getitem__, words), dtype=np.uint32, count=len(words))
+
+
+def sum_by(numbers: NDArray[np.uint32], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Totals of counts [n] by number [n], so many of them; exact up to 2 ** 53."""
+    totals: NDArray[np.int64] = np.bincount(numbers, counts, minlength=size).astype(np.int64)
+    return totals
+
+
+def _kept(folder: Path, store: str) -> KeptArrays:
+    return KeptArrays(folder / FILE, {"store": store}, "The words of the text")
