@@ -283,3 +283,14 @@ def test_sure_neighbors(table: WordVectors):
     )
     with pytest.raises(UsageError, match="'still' has no rows by fold"):
         sure_neighbors(with_other(table, few), ["still"])
+    with pytest.raises(UsageError, match=r"'rare' occurs in 2 of 12 folds; at least 4 are needed"):
+        sure_neighbors(table, ["rare"])
+
+
+def test_words_that_cannot_be_compared_are_left_out_beside_others(table: WordVectors):
+    found = change(table, "a", "b", ["moved", "rare", "nowhere", "moved"])
+    assert [each.word for each in found.words] == ["moved"]
+    assert list(found.left_out) == ["rare", "nowhere"]
+    assert "'rare' occurs too seldom for a claim" in found.left_out["rare"]
+    with pytest.raises(UsageError, match="'nowhere'"):
+        change(table, "a", "b", ["nowhere", "rare"])

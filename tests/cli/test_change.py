@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from wordstill.analysis.senses import Senses
+from wordstill.analysis.usage_distance import usage_change
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill
 from wordstill.methods.occurrence_states import OccurrenceConfig
@@ -83,6 +85,25 @@ def test_uses_that_were_kept_are_compared(cli, made: Path):
     expected = cdist(kept.states[groups == 0], kept.states[groups == 2], "cosine").mean()
     assert pairwise["estimate"]["value"] == pytest.approx(expected, abs=1e-6)
     assert town["uses"] is None or town["uses"]["pairwise"]["p"] > 0.01
+
+
+def test_words_that_cannot_be_compared_are_reported(cli, made: Path):
+    ended = cli("change", made / "vectors", "--words", "river,nowhere", "--json")
+    assert (ended.code, ended.err.count("warning: Left out: The word 'nowhere'")) == (0, 1)
+    found = json.loads(ended.out)
+    assert (found["compared"], list(found["left_out"])) == (1, ["nowhere"])
+
+
+def test_uses_of_few_documents_are_not_compared(made: Path, monkeypatch: pytest.MonkeyPatch):
+    """Intervals of distances stay in their range, and four documents of each group are needed."""
+    senses, corpus = Senses(WordVectors.load(made / "vectors")), Corpus.open(made / "store")
+    found = usage_change(senses, corpus, "river", "1980s", "1990s")
+    assert found is not None
+    for each in filter(None, (found.pairwise, found.senses)):
+        assert 0 <= each.estimate.low <= each.estimate.value <= each.estimate.high
+    one = np.where(corpus.groups == 0, 0, np.arange(len(corpus.groups)) + 1)
+    monkeypatch.setattr(corpus, "documents", one)
+    assert usage_change(senses, corpus, "river", "1980s", "1990s") is None
 
 
 def test_only_what_is_sure(cli, made: Path):

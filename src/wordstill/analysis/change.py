@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ UNEQUAL = 1.5
 """How many times as large the folds of one group may be, on average, as those of the other."""
 NEIGHBORS = 100
 """Nearest words in either group that are compared."""
+NO_DIRECTION = "no stable direction in one of the groups: its uses have too little in common."
 
 
 Measure = Literal["distance", "pairwise"]
@@ -72,6 +73,8 @@ class Change:
     folds: tuple[int, int]
     reason: str | None = None
     """Why there are no p-values."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Why words that were asked for are not compared."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ def change(
         vectors: A table with folds in both groups.
         before: Name of the first group.
         after: Name of the second one.
-        words: Only these; None takes all that occur often enough.
+        words: Only these; None takes all that occur often enough. Those that cannot be compared are left out, and
+            are an error only if there is nothing else.
         least: Occurrences that a word needs in each group.
         by: The measure that words are ranked by.
         permutations: At most so many; if there are no more, each is made once.
@@ -130,7 +134,7 @@ def change(
     pair = folds.group(before), folds.group(after)
     if pair[0] == pair[1]:
         raise UsageError(f"Change is between two groups; got {before!r} twice.")
-    rows, too_rare = _compared(vectors, folds, pair, words, least)
+    rows, too_rare, left_out = _compared(vectors, folds, pair, words, least)
     chosen = np.flatnonzero(np.isin(folds.group_of_fold, pair))
     first = folds.group_of_fold[chosen] == pair[0]
     sizes = int(first.sum()), int((~first).sum())
@@ -142,15 +146,17 @@ def change(
         exact = all_are_made(len(first), sizes[0], permutations)
     measured = [each for part in _parts(rows) for each in _compare(vectors, folds, part, chosen, first, labels, exact)]
     moved = [each for each in measured if math.isfinite(each.distance.value + each.distance.error)]
-    if words is not None and len(moved) < len(measured):
-        lost = next(each.word for each in measured if each not in moved)
-        raise UsageError(f"{lost!r} has no stable direction in one of the groups: its uses have too little in common.")
+    if words is not None and not moved:
+        raise UsageError(f"{measured[0].word!r} has {NO_DIRECTION}")
     if reason is None:
         rates = false_discovery_rates([each.p or 0.0 for each in moved])
         moved = [replace(each, q=rate) for each, rate in zip(moved, rates)]
     ranked = sorted(moved, key=lambda each: -each.by(by).value)
     unstable = len(measured) - len(moved)
-    return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason)
+    if words is not None:
+        lost = {each.word for each in measured} - {each.word for each in moved}
+        left_out |= {word: f"{word!r} has {NO_DIRECTION}" for word in sorted(lost)}
+    return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason, left_out)
 
 
 def timeline(vectors: WordVectors, word: str, groups: Sequence[str] | None = None, *, seed: int = 0) -> list[TimePoint]:
@@ -213,8 +219,8 @@ def _often(counts: NDArray[np.int64], least: int) -> bool:
 
 def _compared(
     vectors: WordVectors, folds: Folds, pair: tuple[int, int], words: Sequence[str] | None, least: int
-) -> tuple[list[int], int]:
-    """Rows of the table that are compared, and how many are too rare."""
+) -> tuple[list[int], int, dict[str, str]]:
+    """Rows of the table that are compared, how many are too rare, and why words that were asked for are left out."""
     tracked, counts = folds.counts_by_group()
     occupied = np.zeros_like(counts)
     np.add.at(occupied, (np.searchsorted(tracked, folds.words), folds.group_of_fold[folds.folds]), 1)
@@ -222,10 +228,10 @@ def _compared(
     often: NDArray[np.bool_] = (counts[:, both] >= least) & (occupied[:, both] >= LEAST_FOLDS)
     enough: NDArray[np.bool_] = np.logical_and.reduce(often, axis=1)
     if words is None:
-        return tracked[enough].tolist(), int((~enough).sum())
-    refuse_untracked(vectors, words)
-    kept = []
-    for word in words:
+        return tracked[enough].tolist(), int((~enough).sum()), {}
+
+    def row_of(word: str) -> int:
+        refuse_untracked(vectors, [word])
         place = np.searchsorted(tracked, vectors.index(word))
         if not enough[place]:
             here = ", ".join(f"{counts[place, number]:,} in {folds.groups[number]}" for number in both)
@@ -233,8 +239,17 @@ def _compared(
                 f"{word!r} occurs too seldom for a claim: {here}. At least {least} occurrences in {LEAST_FOLDS} folds "
                 "of each group are needed."
             )
-        kept.append(vectors.index(word))
-    return kept, 0
+        return vectors.index(word)
+
+    kept, refused = [], {}
+    for word in dict.fromkeys(words):
+        try:
+            kept.append(row_of(word))
+        except UsageError as error:
+            refused[word] = error
+    if not kept:
+        raise next(iter(refused.values()))
+    return kept, 0, {word: str(error) for word, error in refused.items()}
 
 
 def _why_no_test(

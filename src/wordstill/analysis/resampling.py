@@ -183,15 +183,21 @@ def sure_neighbors(
     Intervals are by jackknife, shares by bootstrap over folds; both resample the neighbors' rows as well.
 
     Raises:
-        UsageError: The table has no folds, or a word of the question has no rows by fold.
+        UsageError: The table has no folds, or a word of the question has rows in too few of them.
     """
     folds = with_folds(vectors)
     asked = [*positive, *negative]
     refuse_untracked(vectors, asked)
+    question = Resampler(vectors, asked)
+    fewest = question.occupied().min()
+    if fewest < LEAST_FOLDS:
+        raise UsageError(
+            f"{asked[int(question.occupied().argmin())]!r} occurs in {fewest} of {len(folds)} folds; at least "
+            f"{LEAST_FOLDS} are needed to say how sure its neighbors are. Use more folds (--folds 20) or more text."
+        )
     found = vectors.most_similar(list(positive), list(negative), topn=topn * CANDIDATES)
     candidates = [word for word, _ in found]
     signs = np.array([1.0] * len(positive) + [-1.0] * len(negative))
-    question = Resampler(vectors, asked)
 
     def cosines(weights: Array) -> Array:
         query = np.einsum("bnd,n->bd", unit(question.rows(weights)), signs)
@@ -203,9 +209,10 @@ def sure_neighbors(
     without = np.arctanh(np.clip(cosines(leave_one_out(len(folds))), -0.999999, 0.999999))
     errors = jackknife_error(without, all_folds)
     drawn = cosines(bootstrap_weights(all_folds, draws, seed))
+    # A resample without the question's words says nothing; one without a neighbor, that it is not among the nearest.
+    drawn = drawn[~np.isnan(drawn).all(axis=1)]
     ranked = np.argsort(-np.nan_to_num(drawn, nan=-2.0), axis=1, kind="stable")[:, :topn]
-    share = np.bincount(ranked.ravel(), minlength=len(candidates)) / draws
-    fewest = question.occupied().min()
+    share = np.bincount(ranked.ravel(), minlength=len(candidates)) / len(drawn)
     occupied = Resampler(vectors, candidates[:topn]).occupied()
     neighbors = []
     for number, word in enumerate(candidates[:topn]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from wordstill.vectors.search import unit_rows
 PERMUTATIONS = 999
 LEAST_USES = 10
 """Kept uses that a word needs in each group."""
+LEAST_DOCUMENTS = 4
+"""Documents that these must come from."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def usage_change(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> UsageChange | None:
-    """How far the uses of a word in two groups are apart; None where fewer than 10 were kept of either.
+    """How far the uses of a word in two groups are apart; None where too few were kept of either for a claim.
 
     Documents are permuted for p-values and left out one at a time for intervals; a text without documents has
     paragraphs instead.
@@ -78,6 +80,8 @@ def usage_change(
     # A document is in one group only, so its first use says which.
     _, place, unit = np.unique(documents[used], return_index=True, return_inverse=True)
     first = groups[used][place] == pair[0]
+    if min(first.sum(), (~first).sum()) < LEAST_DOCUMENTS:
+        return None
     states = _summed(unit_rows(found.kept.states[used]).astype(np.float64), unit)
     numbers = np.bincount(unit).astype(np.float64)
     sense_of_use = np.zeros((len(found.kept), len(found)))
@@ -93,10 +97,10 @@ def usage_change(
     def divergence(one: Array, two: Array) -> Array:
         return jensen_shannon(one @ shares, two @ shares)
 
-    def measured(statistic: Callable[[Array, Array], Array]) -> UsageDistance:
-        return _tested(statistic, first, permutations, seed)
+    def measured(statistic: Callable[[Array, Array], Array], most: float) -> UsageDistance:
+        return _tested(statistic, most, first, permutations, seed)
 
-    return UsageChange(found.word, counts, measured(pairwise), measured(divergence) if len(found) > 1 else None)
+    return UsageChange(found.word, counts, measured(pairwise, 2), measured(divergence, 1) if len(found) > 1 else None)
 
 
 def jensen_shannon(first: ArrayLike, second: ArrayLike) -> Array:
@@ -135,18 +139,17 @@ def _summed(rows: Array, unit: NDArray[np.int64]) -> Array:
 
 
 def _tested(
-    statistic: Callable[[Array, Array], Array], first: NDArray[np.bool_], permutations: int, seed: int
+    statistic: Callable[[Array, Array], Array], most: float, first: NDArray[np.bool_], permutations: int, seed: int
 ) -> UsageDistance:
-    """A statistic of the documents that count in either group, with its chance, interval and p-value."""
+    """A statistic from 0 to ``most`` of the documents of either group, with its chance, interval and p-value."""
     size = len(first), int(first.sum())
     value = float(statistic(first[None].astype(np.float64), (~first[None]).astype(np.float64))[0])
     weights = leave_one_out(len(first))
-    several = [number for number, own in enumerate(first) if (first if own else ~first).sum() > 1]
-    without = np.full(len(first), value)
-    without[several] = statistic(weights[several] * first, weights[several] * ~first)
-    error = float(jackknife_error(without, first.astype(np.int64)))
+    error = float(jackknife_error(statistic(weights * first, weights * ~first), first.astype(np.int64)))
+    there = interval(value, error, min(size[1], size[0] - size[1]) - 1)
     labels = np.concatenate([*splits(*size, permutations, np.random.default_rng(seed))])
     drawn = statistic(labels.astype(np.float64), (~labels).astype(np.float64))
     exact = all_are_made(*size, permutations)
     p = float(p_values((drawn >= value - 1e-12).sum(), len(drawn), exact=exact))
-    return UsageDistance(interval(value, error, min(size[1], size[0] - size[1]) - 1), float(drawn.mean()), p)
+    inside = {name: min(most, max(0.0, getattr(there, name))) for name in ("value", "low", "high")}
+    return UsageDistance(replace(there, **inside), float(drawn.mean()), p)

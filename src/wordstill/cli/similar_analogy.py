@@ -114,18 +114,23 @@ def _show_sure(
         typer.echo(f"{chr(10) if number else ''}{printable(name)}")
         typer.echo(f"{'cosine':>8}  {'95 % interval':>15}  {f'in top {topn}':>9}  word")
         for each in some:
-            there = "too rare" if each.interval is None else f"{each.interval.low:.3f} to {each.interval.high:.3f}"
-            typer.echo(f"{each.cosine:8.4f}  {there:>15}  {each.share:>9.0%}  {printable(each.word)}")
+            there, share = "too rare", "-"
+            if each.interval is not None:
+                there, share = f"{each.interval.low:.3f} to {each.interval.high:.3f}", f"{each.share:.0%}"
+            typer.echo(f"{each.cosine:8.4f}  {there:>15}  {share:>9}  {printable(each.word)}")
     typer.echo(
         f"\nIntervals: where the cosine would be in another text of this size. In top {topn}: share of {DRAWS} "
         "resamples of the documents."
     )
+    if any(each.interval is None for some in found.values() for each in some):
+        typer.echo("Too rare: the word has vectors in too few folds for a claim.")
 
 
 def _plain_sure(neighbor: SureNeighbor) -> dict[str, object]:
     there = neighbor.interval
-    found: dict[str, object] = {"word": neighbor.word, "score": round(neighbor.cosine, 6), "in_top": neighbor.share}
+    found: dict[str, object] = {"word": neighbor.word, "score": round(neighbor.cosine, 6)}
     if there is not None:
+        found["in_top"] = neighbor.share
         numbers = {"low": there.low, "high": there.high, "standard_error": there.error}
         found |= {name: round(value, 6) for name, value in numbers.items()}
     return found

@@ -73,6 +73,8 @@ def command(
     asked = None if words is None else words_or_file(words)
     measure = _measure(by)
     found = change(table, *pair, asked, least=least, by=measure, permutations=permutations, seed=seed)
+    for left_out in found.left_out.values():
+        warn(f"Left out: {left_out}")
     shown = [each for each in found.words if not sure or (each.q is not None and each.q < rate)][:topn]
     entries = [_entry(table, each, pair, neighbors) for each in shown]
     if text is not None:
@@ -175,6 +177,7 @@ def _facts(found: Change, rate: float) -> dict[str, Any]:
         "compared": len(found.words),
         "too_rare": found.too_rare,
         "unstable": found.unstable,
+        "left_out": dict(found.left_out),
         "folds": list(found.folds),
         "permutations": found.permutations,
         "exact": found.exact,
