@@ -157,7 +157,7 @@ def test_groups_that_are_not_there_are_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         prepare([write_rows(tmp_path / name)], tmp_path / "store", PrepareConfig(**settings), workers=1)
-    assert not (tmp_path / "store").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_one_group_is_warned_of(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_one_group_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_too_many_groups_are_refused(tmp_path: Path) -> None:
-    rows = [json.dumps({"text": f"Text {number}.", "id": number}) for number in range(1001)]
+    rows = [json.dumps({"text": f"Text {number}.", "id": f"{number:04} {'long ' * 99}"}) for number in range(1001)]
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    with pytest.raises(DataError, match="1,001 groups"):
+    with pytest.raises(DataError, match=r"1,001 groups \('0000 .{25}', .{66}, \.\.\.\), more than 1,000"):
         prepare([tmp_path / "a.jsonl"], tmp_path / "store", PrepareConfig(group="id"), workers=1)
 
 

@@ -299,8 +299,9 @@ def join_origins(shards: Sequence[Shard], store: Path) -> dict[str, Any]:
     """Write the document and the group of every paragraph; return the names of groups and how many have none."""
     names = in_order({name for shard in shards for name in shard.groups()})
     if len(names) > MOST_GROUPS:
+        some = ", ".join(repr(name[:30]) for name in names[:3])
         raise DataError(
-            f"The text has {len(names):,} groups ({', '.join(names[:3])}, ...), more than {MOST_GROUPS:,}. Group by "
+            f"The text has {len(names):,} groups ({some}, ...), more than {MOST_GROUPS:,}. Group by "
             "something with fewer values, or put dates into bins with --bins (bins=)."
         )
     number_of = {name: number for number, name in enumerate(names)}

@@ -276,8 +276,14 @@ def _write_store(
     counts = {**total, "forms": merged.forms, "words": merged.running_words}
     origins = None
     if config.keeps_documents:
-        origins = {"group": config.group, "bins": config.bins, **join_origins(shards, store)}
-        _check_groups(origins, total["paragraphs"])
+        try:
+            origins = {"group": config.group, "bins": config.bins, **join_origins(shards, store)}
+            _check_groups(origins, total["paragraphs"])
+        except DataError:
+            # Another group is another text to the shards: nothing here is worth resuming.
+            remove(folder / "shards")
+            remove(store)
+            raise
     names = [source.name for source in sources]
     content = write_meta(store, settings=settings, counts=counts, glued=glued, sources=names, origins=origins)
     merged.words.save(store, content)

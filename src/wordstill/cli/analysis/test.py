@@ -24,6 +24,8 @@ wordstill test vectors glove.6B.100d.txt
 wordstill test vectors --test weat-6 --statistic sc-weat --each
 wordstill test vectors --lists my-lists.toml --two-sided --out associations.json"""
 SCHEMA = 1
+SHOWN = 10
+"""Words of a list that the table lacks."""
 
 
 def command(
@@ -140,13 +142,19 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
         cells = [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]
         shown.add_row(*(escape(printable(cell)) for cell in cells))
     print_whole(shown, names=4)
-    for result in found:
-        if result.missing:
-            left_out = "; ".join(f"{name}: {', '.join(words)}" for name, words in result.missing.items())
-            typer.echo(f"Not in {printable(result.table)} ({printable(result.test)}): {printable(left_out)}")
+    _show_missing(found)
     if each:
         for result in found:
             _show_words(result)
+
+
+def _show_missing(found: Sequence[Association]) -> None:
+    """Say once for each table and list which words it lacks; a list is often part of several tests."""
+    missing = {(result.table, name): words for result in found for name, words in result.missing.items()}
+    for (table, name), words in sorted(missing.items(), key=lambda item: item[0][0]):
+        more = f" and {len(words) - SHOWN:,} more (--json lists all)" if len(words) > SHOWN + 1 else ""
+        some = ", ".join(words if not more else words[:SHOWN])
+        typer.echo(f"Not in {printable(table)}: {printable(name)}: {printable(some)}{more}")
 
 
 def _cell(result: Association, *, several: bool) -> str:
