@@ -183,17 +183,22 @@ def _show(found: Reproduction) -> None:
         for row in rows:
             shown.add_row(*_cells(row))
         print_whole(shown, names=1)
-    for line in dict.fromkeys(f"{row.dataset}: {row.problem}." for row in found.rows if row.problem):
-        typer.echo(f"No score on {line}")
+    problems: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.problem:
+            problems.setdefault(f"{row.dataset}: {row.problem}", []).append(row.system)
+    for problem, systems in problems.items():
+        typer.echo(f"No score on {problem} ({len(systems)} of the systems above).")
     if found.missing:
         typer.echo(f"Not found: {', '.join(found.missing)}. Get them with wordstill data fetch.")
 
 
 def _cells(row: Row) -> list[str]:
     deviation = "" if row.deviation is None else f" ± {row.deviation:.1f}"
+    layer = "" if row.layer is None else f" (layer {row.layer})"
     return [
         row.dataset,
-        "–" if row.ours is None else f"{row.ours:.1f}{deviation}",
+        "–" if row.ours is None else f"{row.ours:.1f}{deviation}{layer}",
         "–" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}",
         f"{row.used:,} of {row.total:,}",
         "–" if row.printed is None else f"{row.printed:.1f}",

@@ -262,8 +262,9 @@ def _rows(
 ) -> Iterator[Row]:
     model = None if system.row is None else system.row.format(parent=plan.parent(config.teacher.name))
     printed = None if model is None else plan.printed_row(model)
+    label = label_of(system) if system.select is None else f"{label_of(system)} ({system.select})"
     for name, task in tasks.items():
-        label, scores = _chosen(system, task, list(tasks.values()), evaluations)
+        layer, scores = _chosen(system, task, list(tasks.values()), evaluations)
         values = [score.value for score in scores if score.value is not None]
         first = scores[0] if scores else None
         yield Row(
@@ -277,31 +278,31 @@ def _rows(
             0 if first is None else first.coverage.used,
             0 if first is None else first.coverage.total,
             "no such table was made" if first is None else first.problem,
+            layer,
         )
 
 
 def _chosen(
     system: System, task: str, tasks: Sequence[str], evaluations: Sequence[Evaluation]
-) -> tuple[str, list[Score]]:
-    """The name of a system's table and its scores on a set, one for each seed; of several layers the best."""
+) -> tuple[int | None, list[Score]]:
+    """The scores of a system on a set, one for each seed; of several layers those of the best, with its number."""
     label = label_of(system)
     if system.select is None:
-        return label, [each.scores[label][task] for each in evaluations if label in each.scores]
-    first = evaluations[0]
-    start = label.removesuffix("all")
+        return None, [each.scores[label][task] for each in evaluations if label in each.scores]
+    first, start = evaluations[0], label.removesuffix("all")
     numbers = (name.removeprefix(start) for name in first.scores if name.startswith(start))
-    layers = [f"{start}{number}" for number in sorted(map(int, filter(str.isdigit, numbers)))]
-    chosen_on = [task] if system.select == BEST_PER_SET else tasks
-    means = {name: _mean(first, name, chosen_on, by_f1=system.select == BEST_BY_F1) for name in layers}
-    best = max(means, key=lambda name: means[name])
-    return f"{best} ({system.select})", [first.scores[best][task]]
+    layers = sorted(map(int, filter(str.isdigit, numbers)))
+    by_f1 = system.select == BEST_BY_F1
+    values = np.array(
+        [[_value(first.scores[f"{start}{layer}"][each], by_f1=by_f1) for each in tasks] for layer in layers]
+    )
+    # A set without a score for one of them says nothing about which is best.
+    usable = ~np.isnan(values).any(axis=0) & ((np.array(tasks) == task) | (system.select != BEST_PER_SET))
+    best = layers[int(values[:, usable].mean(axis=1).argmax())] if usable.any() else layers[-1]
+    return best, [first.scores[f"{start}{best}"][task]]
 
 
-def _mean(evaluation: Evaluation, table: str, tasks: Sequence[str], *, by_f1: bool = False) -> float:
-    values = []
-    for task in tasks:
-        score = evaluation.scores[table][task]
-        values.append(
-            next((part.value for part in score.parts if part.metric == "macro_f1"), None) if by_f1 else score.value
-        )
-    return float(np.mean([-np.inf if value is None else value for value in values]))
+def _value(score: Score, *, by_f1: bool) -> float:
+    """The score, or its macro-F1; NaN where there is none."""
+    value = next((part.value for part in score.parts if part.metric == "macro_f1"), None) if by_f1 else score.value
+    return np.nan if value is None else value

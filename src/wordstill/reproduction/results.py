@@ -79,6 +79,8 @@ class Row:
     total: int
     problem: str | None = None
     """Why there is no score of ours."""
+    layer: int | None = None
+    """The chosen one, where the system is the best of several."""
 
 
 @dataclass(frozen=True)
