@@ -20,6 +20,9 @@ from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.scale.cluster import ClusterPool, _connect, _made, shards_on_cluster
 
+# A busy machine starts workers slowly, and the run says so.
+pytestmark = pytest.mark.filterwarnings("ignore:No worker is ready:UserWarning")
+
 SHARD = 60
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 
