@@ -4,22 +4,37 @@ import { $, fill, h, joined, link, number, problem, svg, wordLink } from "./dom.
 import { neighborList } from "./map/map-view.js";
 import { get, go } from "./state.js";
 
+// The first example whose words a table has is asked.
 const TOOLS = {
   analogy: {
     title: "Analogy",
     about: "A is to B as C is to what?",
-    fields: [["a", "A", "man"], ["b", "is to B", "king"], ["c", "as C", "woman"]],
+    fields: { a: "A", b: "is to B", c: "as C" },
+    examples: [["man", "king", "woman"], ["france", "french", "spain"], ["large", "larger", "small"], ["year", "years", "day"]],
   },
-  odd: { title: "Odd one out", about: "Which word does not belong to the others?", fields: [["words", "Words, with commas between", "cat, dog, horse, train"]] },
+  odd: {
+    title: "Odd one out",
+    about: "Which word does not belong to the others?",
+    fields: { words: "Words, with commas between" },
+    examples: [["cat, dog, horse, train"], ["france, spain, italy, music"], ["three, four, five, city"]],
+  },
   axis: {
     title: "Axis",
     about: "Words between two poles. A pole may be several words.",
-    fields: [["low", "One pole", "poor"], ["high", "Other pole", "rich"], ["words", "Words to place", "king, farmer, doctor, village, bank"]],
+    fields: { low: "One pole", high: "Other pole", words: "Words to place" },
+    examples: [["poor", "rich", "king, farmer, doctor, village, bank"], ["early", "late", "first, began, later, final, end"], ["old", "new", "history, city, modern, first, law"]],
   },
-  arrows: { title: "Arrows", about: "Pairs in one relation. Arrows that point the same way and are equally long share it. Across: the mean difference of the pairs; up: what else varies most.", fields: [["pairs", "Pairs, such as man:woman", "man:woman, king:queen, father:mother, son:daughter, brother:sister, husband:wife"]] },
-  changed: { title: "Two groups", about: "Which words are used differently in two groups of the text?", fields: [] },
-  compare: { title: "Two tables", about: "Which words have other neighbors in the other table?", fields: [] },
+  arrows: {
+    title: "Arrows",
+    about: "Pairs in one relation. Arrows that point the same way and are equally long share it. Across: the mean difference of the pairs; up: what else varies most.",
+    fields: { pairs: "Pairs, such as man:woman" },
+    examples: [["man:woman, king:queen, father:mother, son:daughter, brother:sister, husband:wife"], ["year:years, day:days, word:words, state:states, country:countries, system:systems"]],
+  },
+  changed: { title: "Two groups", about: "Which words are used differently in two groups of the text?", fields: {}, examples: [] },
+  compare: { title: "Two tables", about: "Which words have other neighbors in the other table?", fields: {}, examples: [] },
 };
+
+const example = (tool, place) => Object.fromEntries(Object.keys(TOOLS[tool].fields).map((name, at) => [name, TOOLS[tool].examples[place][at]]));
 
 export class AskView {
   constructor(api, contents) {
@@ -32,6 +47,7 @@ export class AskView {
     const { title, about, fields } = TOOLS[tool];
     const given = new URLSearchParams(state.more);
     const choices = this.choices(tool);
+    const filled = choices ? {} : { ...example(tool, 0), ...Object.fromEntries(given) };
     const result = h("div", { id: "answer", "aria-live": "polite" });
     fill(
       $("#ask"),
@@ -46,14 +62,14 @@ export class AskView {
           { onsubmit: (event) => (event.preventDefault(), this.submit(tool, event.target)) },
           choices
             ? choices.names.map((name, place) => field(name, place ? "with" : "Compare", h("select", { id: `ask-${name}`, name }, choices.among.map((one) => h("option", { value: one, selected: one === (given.get(name) ?? choices.chosen[place]) }, one)))))
-            : fields.map(([name, label, example]) => field(name, label, h("input", { id: `ask-${name}`, name, value: given.get(name) ?? example, autocomplete: "off", spellcheck: "false" }))),
+            : Object.entries(fields).map(([name, label]) => field(name, label, h("input", { id: `ask-${name}`, name, value: filled[name], autocomplete: "off", spellcheck: "false" }))),
           h("button", { class: "button strong" }, "Ask"),
         ),
         result,
       ),
     );
     if (choices && choices.among.length < 2) fill(result, h("p", { class: "quiet" }, choices.lack));
-    else this.answer(tool, Object.fromEntries(given), fields, result);
+    else this.answer(tool, Object.fromEntries(given), filled, result);
   }
 
   groups() {
@@ -76,16 +92,18 @@ export class AskView {
     go({ ask: tool, more: more.toString() });
   }
 
-  async answer(tool, given, fields, result) {
-    const asked = { ...Object.fromEntries(fields.map(([name, , example]) => [name, example])), ...given };
+  async answer(tool, given, filled, result) {
+    let asked = { ...filled, ...given };
     const choices = this.choices(tool);
     choices?.names.forEach((name, place) => (asked[name] = choices.among.includes(asked[name]) ? asked[name] : choices.chosen[place]));
-    const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
     fill(result, h("p", { class: "quiet" }, choices ? "Comparing… this takes some seconds." : "Asking…"));
-    if (!choices && !Object.keys(given).length && !(await this.knows(tool, Object.values(asked)))) {
-      fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
-      return;
+    if (!choices && !Object.keys(given).length) {
+      asked = await this.fitting(tool);
+      if (!result.isConnected) return;
+      if (!asked) return fill(result, h("p", { class: "quiet" }, "This table lacks some words of the example. Type your own and ask."));
+      for (const [name, value] of Object.entries(asked)) $(`#ask-${name}`).value = value;
     }
+    const parameters = tool === "compare" ? { first: asked.first, second: asked.second } : { ...asked, table: get().table };
     try {
       const found = await this.api.ask(tool, parameters);
       if (get().view === "ask") fill(result, this[tool](found, asked));
@@ -94,7 +112,16 @@ export class AskView {
     }
   }
 
-  // Whether the table has the words of an example, three pairs of them for arrows: another language may not.
+  // The first example that the table has the words of; null where it has none: it may be of another language.
+  async fitting(tool) {
+    for (let place = 0; place < TOOLS[tool].examples.length; place++) {
+      const tried = example(tool, place);
+      if (await this.knows(tool, Object.values(tried))) return tried;
+    }
+    return null;
+  }
+
+  // Whether the table has the words of an example, three pairs of them for arrows.
   async knows(tool, texts) {
     const words = texts.flatMap((text) => text.split(/[,:]/)).map((word) => word.trim()).filter(Boolean);
     const found = await Promise.all(words.map((q) => this.api.ask("search", { q, table: get().table, limit: 1 })));

@@ -5,6 +5,7 @@ import { get } from "./state.js";
 
 const COLORS = ["var(--accent)", "#2f7fb8", "#3f8f4f", "#8a5fb0", "#c23f5e", "#1d9a93"];
 const ITEMS = { similarity: "Pairs", analogy: "Questions" };
+const FILLED_IN = ["similarity", "analogy", "categorisation"];
 const METRICS = { spearman: "Spearman", pearson: "Pearson", accuracy: "accuracy" };
 
 export class ScoresView {
@@ -50,7 +51,7 @@ export class ScoresView {
       h("h2", {}, titles[set], h("small", {}, METRICS[first?.metric] ?? first?.metric ?? "")),
       own.map(([name, score], place) => (score ? bar(name, score, COLORS[place % COLORS.length]) : null)),
       papers.length ? paperBar(papers[0], set) : null,
-      first ? h("p", { class: "quiet" }, `${number(first.coverage[0] ?? first.coverage.used)} of ${number(first.coverage[1] ?? first.coverage.total)} items covered`) : null,
+      covered(own.filter(([, score]) => score)).map((text) => h("p", { class: "quiet" }, text)),
       papers.length ? h("details", {}, h("summary", {}, `${papers.length} published rows`), h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": `Published rows of ${titles[set]}` }, h("table", {}, h("tbody", {}, papers.map((row) => h("tr", {}, h("td", {}, row.model), h("td", {}, h("small", {}, row.source)), h("td", { class: "figure" }, row.scores[set].toFixed(1)))))))) : null,
       ITEMS[first?.task] ? h("details", { ontoggle: (event) => event.target.open && this.errors(set, tables.map(([name]) => name), errors) }, h("summary", {}, `${ITEMS[first.task]} that went wrong`), errors) : null,
     );
@@ -71,6 +72,18 @@ export class ScoresView {
 
 const wrongAnswers = (answers) => h("table", {}, h("thead", {}, h("tr", {}, ["question", "expected", "answer"].map((text) => h("th", {}, text)))), h("tbody", {}, answers.map(({ a, b, c, expected, given }) => h("tr", {}, h("td", {}, `${a} : ${b} = ${c} : ?`), h("td", {}, expected), h("td", {}, given)))));
 
+// How many items scores are over: one line where it is the same for all tables, else a line for each.
+function covered(own) {
+  const texts = own.map(([name, score]) => [name, coverage(score)]);
+  const same = texts.every(([, text]) => text === texts[0][1]);
+  return same ? texts.slice(0, 1).map(([, text]) => text) : texts.map(([name, text]) => `${name}: ${text}`);
+}
+
+function coverage({ coverage: { used, total }, n = used, task, protocol = "" }) {
+  const filled = FILLED_IN.includes(task) && protocol.includes("oov=backoff") && n !== used;
+  return filled ? `${number(n)} of ${number(total)} items scored, ${number(used)} of them without back-offs` : `${number(used)} of ${number(total)} items covered`;
+}
+
 const clip = (value) => `${Math.max(0, Math.min(100, value))}%`;
 
 function bar(name, score, color) {
@@ -81,4 +94,4 @@ function bar(name, score, color) {
 
 const paperBar = (row, set) => h("div", { class: "score", title: row.source }, h("span", { class: "name" }, row.model), h("span", { class: "track" }, h("i", { class: "paper", style: { width: clip(row.scores[set]) } })), h("span", { class: "value" }, row.scores[set].toFixed(1)));
 
-const rows = (tables) => csv([["table", "set", "metric", "score", "covered", "items"], ...tables.flatMap(([name, { scores }]) => scores.map((score) => [name, score.dataset, score.metric, score.value ?? "", score.coverage[0] ?? score.coverage.used, score.coverage[1] ?? score.coverage.total]))]);
+const rows = (tables) => csv([["table", "set", "metric", "score", "scored", "covered", "items"], ...tables.flatMap(([name, { scores }]) => scores.map((score) => [name, score.dataset, score.metric, score.value ?? "", score.n ?? "", score.coverage.used, score.coverage.total]))]);

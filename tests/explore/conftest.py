@@ -113,6 +113,8 @@ def scores() -> dict[str, object]:
         "value": 61.5,
         "interval": {"low": 55.0, "high": 68.0},
         "coverage": {"used": 300, "total": 353},
+        "n": 353,
+        "protocol": "default with oov=backoff",
         "problem": None,
     }
     return {"protocol": {"description": "As published."}, "tables": {"first": {"scores": [score]}}}

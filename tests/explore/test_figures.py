@@ -1,6 +1,7 @@
 """Figures: what they show, and that they are what their suffix says."""
 
 import re
+from itertools import combinations
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.errors import DataError, UsageError
 from wordstill.explore import figures
+from wordstill.vectors.oov import UnknownWord
 
 PNG = b"\x89PNG"
 
@@ -50,6 +52,28 @@ def test_a_heat_map_shows_cosines(tables):
         figures.heat_figure(tables["first"], ["river"])
 
 
+def test_one_unknown_word_does_not_keep_the_others_from_being_drawn(tables):
+    with pytest.warns(UserWarning, match="the table lacks them: mouse, rat"):
+        shown = texts(figures.heat_figure(tables["first"], ["river", "mouse", "lake", "rat"]))
+    assert {"river", "lake"} <= set(shown) and "mouse" not in shown
+    with pytest.warns(UserWarning, match="mouse"):
+        assert "king" in texts(figures.timeline_figure(tables["first"], ["king", "mouse"]))
+    with pytest.raises(UnknownWord, match="mouse"):
+        figures.heat_figure(tables["first"], ["river", "mouse"])
+
+
+def test_a_curve_says_what_it_shows_and_over_how_many_items(tables, tmp_path):
+    words = tables["first"].words[:8]
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("".join(f"{a}\t{b}\t{place}\n" for place, (a, b) in enumerate(combinations(words, 2))))
+    sizes = {
+        str(size): tables["first"].replace(provenance={"method": {"name": "ase"}, "corpus": {"words": size}})
+        for size in (1000, 2000)
+    }
+    shown = texts(figures.curve_figure(sizes, str(pairs)))
+    assert any("spearman × 100 over words of the text; 28 items that all cover" in text for text in shown)
+
+
 def test_change_shows_the_words_that_are_shared_least(tables):
     shown = texts(figures.change_figure(tables, words=5))
     assert len([text for text in shown if text in tables["first"]]) == 5
@@ -61,7 +85,7 @@ def test_relations_by_name_and_by_pairs(tables):
     pairs = [("man", "woman"), ("son", "daughter"), ("father", "mother")]
     assert texts(figures.relation_figure(tables["first"], pairs))[:2] == ["man", "woman"]
     assert "king" in texts(figures.relation_figure(tables["first"], "gender"))
-    with pytest.raises(DataError, match="fewer than 3 of the 8 pairs"):
+    with pytest.raises(DataError, match="needs 3 pairs or more; the table has 0 of these 8"):
         figures.relation_figure(tables["first"], "capital")
 
 

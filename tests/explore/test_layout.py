@@ -6,7 +6,7 @@ import pytest
 from wordstill import WordVectors
 from wordstill.errors import UsageError
 from wordstill.explore import layout
-from wordstill.explore.layout import MapMaker, check_method, map_path, principal_components
+from wordstill.explore.layout import MapMaker, check_method, map_path, principal_components, tsne
 
 
 @pytest.fixture
@@ -42,6 +42,15 @@ def test_a_map_keeps_groups_together_and_repeats_itself(groups, method, package,
     assert first.clusters is not None
     assert len(set(first.clusters[:20])) < len(set(first.clusters))
     assert len(first.cluster_names) == layout.CLUSTERS
+
+
+def test_points_move_only_once_tsne_has_drawn_groups_apart(groups):
+    pytest.importorskip("openTSNE")
+    seen = []
+    tsne(principal_components(groups.unit, 10), 0, lambda places, progress: seen.append((places, progress)))
+    early = [progress for places, progress in seen if places is None]
+    assert 0 < len(early) < len(seen) and max(early) == 0.5
+    assert [progress for _, progress in seen] == sorted(progress for _, progress in seen)
 
 
 def test_a_kept_map_is_read_and_that_of_another_table_is_not(groups, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from wordstill import WordVectors
+from wordstill.explore.library import Library
 from wordstill.explore.offline import write_page
 
 pytest.importorskip("uvicorn")
@@ -240,10 +241,22 @@ def test_questions_and_two_tables_compared(tab, address):
     tab.errors = [text for text in tab.errors if "404" not in text]
 
 
+def test_a_question_begins_with_an_example_whose_words_the_table_has(tab, tmp_path):
+    words = ["france", "french", "spain", "spanish", "year", "film"]
+    table = WordVectors(words, np.eye(6, dtype=np.float32))
+    write_page(Library({"small": table}, {}, method="pca"), tmp_path / "page.html")
+    page = tab.open(f"{(tmp_path / 'page.html').as_uri()}#/ask")
+    page.locator(".sentence strong").wait_for()
+    assert page.locator("#ask-b").input_value() == "french"
+    page.get_by_role("link", name="Odd one out").click()
+    page.get_by_text("This table lacks some words of the example").wait_for()
+
+
 def test_scores_stand_next_to_those_of_papers(tab, address):
     page = tab.open(f"{address}/#/scores")
     page.get_by_role("heading", name="WordSim-353").wait_for()
     assert "61.5" in page.locator(".set").inner_text()
+    assert "353 of 353 items scored, 300 of them without back-offs" in page.locator(".set").inner_text()
     page.get_by_text("published rows").click()
     assert page.locator(".set table tr").count() > 10
 

@@ -32,6 +32,8 @@ class Curve(NamedTuple):
     """Words of the text, or value of the setting, and score."""
     ranges: tuple[tuple[float, float, float], ...] = ()
     """Such a value, and where the score there could lie: lowest and highest."""
+    items: int | None = None
+    """How many items all scores are over; None if each table has its own."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> lis
         origins.setdefault(key, facts)
         spots.setdefault(key, {}).setdefault(place, []).append(score)
     drawn = {key: places for key, places in spots.items() if len(places) >= FEWEST_SIZES}
-    values = _on_shared_items([score for places in drawn.values() for scores in places.values() for score in scores])
+    values, items = _on_shared_items(
+        [score for places in drawn.values() for scores in places.values() for score in scores]
+    )
     labels = _labels([origins[key] for key in drawn], over)
     return [
         Curve(
@@ -128,6 +132,7 @@ def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> lis
                 (place, float(np.mean([values[id(score)] for score in scores])))
                 for place, scores in sorted(places.items())
             ),
+            items=items,
         )
         for label, places in zip(labels, drawn.values())
     ]
@@ -186,17 +191,20 @@ def training_curves(tables: Mapping[str, WordVectors]) -> list[Curve]:
     return curves
 
 
-def _on_shared_items(scores: Sequence[Score]) -> dict[int, float]:
-    """The value of each score, by its identity, on the items that all have; their own where these are too few."""
+def _on_shared_items(scores: Sequence[Score]) -> tuple[dict[int, float], int | None]:
+    """The value of each score, by its identity, on the items that all have, and how many these are.
+
+    Where they are too few, it is its own value, and None.
+    """
     own = {id(score): score.value for score in scores if score.value is not None}
     items = [score.items for score in scores]
     if any(each is None for each in items) or len({len(each.predicted) for each in items if each is not None}) != 1:
-        return own
+        return own, None
     shared = np.logical_and.reduce([each.scored for each in items if each is not None])
     values = {id(score): points(score.items.only(shared).value()) for score in scores if score.items is not None}
     if shared.sum() < FEWEST_COMPARED or any(value is None for value in values.values()):
-        return own
-    return {key: value for key, value in values.items() if value is not None}
+        return own, None
+    return {key: value for key, value in values.items() if value is not None}, int(shared.sum())
 
 
 def _labels(tables: Sequence[TableFacts], over: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -25,10 +26,12 @@ from wordstill.evaluation.report.relation_points import (
     on_plane,
     relation_places,
 )
+from wordstill.evaluation.report.tables import column, title
 from wordstill.evaluation.studies import WORDS, Curve, learning_curves, training_curves
 from wordstill.evaluation.suite import evaluate
 from wordstill.explore.layout import MapMaker, WordMap, check_method
 from wordstill.vectors import WordVectors
+from wordstill.vectors.oov import UnknownWord
 
 if TYPE_CHECKING:
     from wordstill.explore.sentence_attention import Attention
@@ -82,7 +85,11 @@ def relation_figure(
         relation = RELATIONS[relation]
     known, places = relation_places(vectors, relation, projection, dimensions, seed=seed)
     if not known:
-        raise DataError(f"The table has fewer than {FEWEST_PAIRS} of the {len(relation)} pairs; name others.")
+        there = sum(first in vectors and second in vectors for first, second in relation)
+        raise DataError(
+            f"A relation needs {FEWEST_PAIRS} pairs or more; the table has {there} of these {len(relation)}. "
+            "Name others with --pairs (relation=)."
+        )
     return plots.scatter_3d(known, places) if dimensions == 3 else plots.scatter(on_plane(known, places))
 
 
@@ -90,8 +97,20 @@ def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
     """The cosines of some words with each other."""
     if len(words) < 2:
         raise UsageError(f"A heat map needs two words or more, got {len(words)}: --words king,queen,river")
+    words = _known(vectors, words, at_least=2)
     unit = np.stack([vectors.unit[vectors.index(word)] for word in words])
     return plots.heat_map(words, (unit @ unit.T).astype(np.float64))
+
+
+def _known(vectors: WordVectors, words: Sequence[str], at_least: int = 1) -> list[str]:
+    """The words as the table spells them; a warning names those it lacks, unless too few are left to draw."""
+    rows = vectors.find(words)
+    known = [vectors.words[row] for row in rows if isinstance(row, int)]
+    if missing := [word for word, row in zip(words, rows) if not isinstance(row, int)]:
+        if len(known) < at_least:
+            raise UnknownWord(missing[0], vectors.words)
+        warnings.warn(f"Skipped, because the table lacks them: {', '.join(missing)}.", stacklevel=3)
+    return known
 
 
 def attention_figure(attention: Attention) -> str:
@@ -135,7 +154,7 @@ def timeline_figure(vectors: WordVectors, words: Sequence[str], *, seed: int = 0
         )
         raise UsageError(f"A timeline needs {lack}")
     lines = []
-    for word in words:
+    for word in _known(vectors, words):
         later = [(place, point.distance) for place, point in enumerate(timeline(vectors, word, seed=seed), 1)]
         known = [(float(place), there) for place, there in later if there is not None]
         spots = ((0.0, 0.0), *((place, there.value) for place, there in known))
@@ -149,14 +168,19 @@ def timeline_figure(vectors: WordVectors, words: Sequence[str], *, seed: int = 0
 
 def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:
     """The score on one set over the size of the text that tables were made from, or over one of their settings."""
-    curves = learning_curves(evaluate(tables, [dataset], "default", seed), dataset, over)
+    evaluation = evaluate(tables, [dataset], "default", seed)
+    curves = learning_curves(evaluation, dataset, over)
     if not curves:
         what = "sizes of text" if over == WORDS else f"values of {over}"
         raise DataError(
             f"A curve needs tables of one method that differ in nothing but {what}, two or more, with a score on "
             f"{dataset}; got {', '.join(tables)}."
         )
-    return plots.curves(curves, logarithmic=over == WORDS)
+    metric = next(score.metric for score in column(evaluation, dataset) if score is not None)
+    across = "words of the text" if over == WORDS else over
+    items = "the items that each table covers" if curves[0].items is None else f"{curves[0].items} items that all cover"
+    caption = f"{title(dataset)}: {metric} × 100 over {across}; {items}"
+    return plots.curves(curves, logarithmic=over == WORDS, caption=caption)
 
 
 def training_figure(tables: Mapping[str, WordVectors]) -> str:

@@ -148,8 +148,8 @@ class MapMaker:
         start = replace(self._snapshots[method].map, clusters=clusters, cluster_names=names)
         self._snapshots[method] = Snapshot(start, done=False, progress=0.02)
 
-        def report(places: Places, progress: float) -> None:
-            made = replace(start, places=fit_square(places))
+        def report(places: Places | None, progress: float) -> None:
+            made = start if places is None else replace(start, places=fit_square(places))
             self._snapshots[method] = Snapshot(made, done=False, progress=progress)
 
         if method == "tsne":
@@ -230,8 +230,11 @@ def principal_components(rows: NDArray[np.float32], count: int, seed: int = 0) -
     return reduced
 
 
-def tsne(rows: Places, seed: int, report: Callable[[Places, float], None] | None = None) -> Places:
-    """T-SNE with cosine neighborhoods, from the first two components; ``report`` sees it on its way."""
+def tsne(rows: Places, seed: int, report: Callable[[Places | None, float], None] | None = None) -> Places:
+    """T-SNE with cosine neighborhoods, from the first two components.
+
+    ``report`` sees it on its way, without places while groups are still drawn together into a line or a dot.
+    """
     from openTSNE import TSNEEmbedding, affinity, initialization
 
     if len(rows) < 4:
@@ -247,7 +250,8 @@ def tsne(rows: Places, seed: int, report: Callable[[Places, float], None] | None
             embedding.optimize(STEPS_BETWEEN, inplace=True, **settings)
             done += STEPS_BETWEEN
             if report is not None:
-                report(np.asarray(embedding, dtype=np.float32), done / all_steps)
+                spread = done > EARLY_STEPS
+                report(np.asarray(embedding, dtype=np.float32) if spread else None, done / all_steps)
     return np.asarray(embedding, dtype=np.float32)
 
 
