@@ -13,10 +13,10 @@ PHRASES = st.dictionaries(
 
 def slow_find(phrases: dict[tuple[int, ...], int], ids: list[int], sentences: list[int]) -> list[tuple[int, int, int]]:
     return [
-        (phrases[tuple(ids[first : last + 1])], first, last)
-        for first in range(len(ids))
-        for last in range(first + 1, len(ids))
-        if tuple(ids[first : last + 1]) in phrases and len(set(sentences[first : last + 1])) == 1
+        (phrases[tuple(ids[start:end])], start, end)
+        for start in range(len(ids))
+        for end in range(start + 2, len(ids) + 1)
+        if tuple(ids[start:end]) in phrases and len(set(sentences[start:end])) == 1
     ]
 
 

@@ -86,9 +86,9 @@ def test_word_ids_with_components_of_phrases(make_corpus) -> None:
             assert number == component
         else:
             assert number == (vocabulary.id(word) if word in vocabulary else -1)
-    phrases, first, last = vocabulary.phrases.find(ids[slots], sentence_of_word)
+    phrases, start, end = vocabulary.phrases.find(ids[slots], sentence_of_word)
     assert phrases.tolist() == [vocabulary.id("a new york")]
-    assert expected[first[0] : last[0] + 1] == ["a", "new", "york"]
+    assert expected[start[0] : end[0]] == ["a", "new", "york"]
 
 
 def test_the_most_frequent_only(make_corpus) -> None:

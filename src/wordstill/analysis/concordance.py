@@ -135,9 +135,9 @@ class Concordance:
         totals = np.bincount(self._slot_ids[known], counts, len(self.vectors))
         return totals.astype(np.int64)
 
-    def words_between(self, first: int, last: int) -> tuple[Numbers, Numbers]:
-        """The rows of the table's words in the sentences from ``first`` up to ``last``, and their sentences."""
-        slots, sentences = self.corpus.word_slots(first, last)
+    def words_between(self, start: int, end: int) -> tuple[Numbers, Numbers]:
+        """The rows of the table's words in the sentences from ``start`` up to ``end``, and their sentences."""
+        slots, sentences = self.corpus.word_slots(start, end)
         rows = self._slot_ids[slots].astype(np.int64)
         return rows[rows >= 0], sentences[rows >= 0]
 

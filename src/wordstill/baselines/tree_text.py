@@ -114,18 +114,18 @@ class TreeText:
         for number in range(self.stretches) if order is None else order:
             yield self.arcs(int(self._bounds[number]), int(self._bounds[number + 1]))
 
-    def arcs(self, first: int, last: int) -> Arcs:
-        """The arcs of the sentences from ``first`` to ``last``, exclusive."""
-        start, ends = self._start(first), self._ends[first:last]
-        stop = int(ends[-1]) if len(ends) else start
-        lengths = np.diff(ends, prepend=start)
+    def arcs(self, start: int, end: int) -> Arcs:
+        """The arcs of the sentences from ``start`` up to ``end``."""
+        before, ends = self._start(start), self._ends[start:end]
+        words = slice(before, int(ends[-1]) if len(ends) else before)
+        lengths = np.diff(ends, prepend=before)
         sentence = np.repeat(np.arange(len(lengths)), lengths)
-        own = (ends - lengths - start)[sentence]
-        ids = self._ids[start:stop].astype(np.int64)
-        heads = self._heads[start:stop].astype(np.int64)
+        own = (ends - lengths - before)[sentence]
+        ids = self._ids[words].astype(np.int64)
+        heads = self._heads[words].astype(np.int64)
         known = np.flatnonzero((heads != NO_HEAD) & (ids >= 0))
         known = known[ids[heads[known] + own[known]] >= 0]
-        relations = self._relations[start:stop][known].astype(np.int64)
+        relations = self._relations[words][known].astype(np.int64)
         return Arcs(ids, sentence, known, heads[known] + own[known], relations)
 
     def _start(self, sentence: int) -> int:

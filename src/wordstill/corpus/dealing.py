@@ -295,8 +295,8 @@ def _occurrences(corpus: Corpus, vocabulary: Vocabulary, scan_forms: int) -> Ite
         begin = np.flatnonzero((ids >= 0) & (ids < len(vocabulary)))
         found, size = ids[begin].astype(np.int64), np.ones(len(begin), dtype=np.int64)
         if len(vocabulary.phrases):
-            phrases, first, last = vocabulary.phrases.find(ids, sentence)
-            found, begin = np.concatenate([found, phrases]), np.concatenate([begin, first])
-            size = np.concatenate([size, last - first + 1])
+            phrases, begins, ends = vocabulary.phrases.find(ids, sentence)
+            found, begin = np.concatenate([found, phrases]), np.concatenate([begin, begins])
+            size = np.concatenate([size, ends - begins])
         of_word = sentence[begin]
         yield found, of_word, begin - np.searchsorted(sentence, of_word), size

@@ -160,11 +160,11 @@ class RunIndex:
         end = len(keys) if high is None else bisect_left(keys, high)
         return keys[start:end], counts[start:end]
 
-    def chunks(self, first: int, last: int) -> tuple[list[bytes], NDArray[np.int64]]:
-        """The keys and counts of the chunks from ``first`` to ``last`` (exclusive)."""
+    def chunks(self, start: int, end: int) -> tuple[list[bytes], NDArray[np.int64]]:
+        """The keys and counts of the chunks from ``start`` to ``end`` (exclusive)."""
         with self.path.open("rb") as file:
-            file.seek(self._positions[first])
-            data = file.read(self._positions[last] - self._positions[first])
+            file.seek(self._positions[start])
+            data = file.read(self._positions[end] - self._positions[start])
         keys: list[bytes] = []
         counts = [np.empty(0, dtype=np.int64)]
         position = 0
@@ -173,7 +173,7 @@ class RunIndex:
             numbers = np.frombuffer(data, dtype="<i8", count=2 * entries, offset=position + 16)
             ends = np.cumsum(numbers[:entries]) + position + 16 + 16 * entries
             if numbers[:entries].sum() != size or numbers[:entries].min(initial=0) < 0:
-                raise _damaged(self.path, self._positions[first] + position)
+                raise _damaged(self.path, self._positions[start] + position)
             keys += [data[start:end] for start, end in zip((ends - numbers[:entries]).tolist(), ends.tolist())]
             counts.append(numbers[entries:])
             position += 16 + 16 * entries + size

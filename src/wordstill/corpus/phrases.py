@@ -53,23 +53,23 @@ class PhraseTable:
             sentence_of_word: The sentence of each word [W].
 
         Returns:
-            Id of the phrase, index of its first and of its last word (inclusive), sorted by these [M] each.
+            Id of the phrase, index of its first word and of the word after it, sorted by these [M] each.
         """
-        first = np.flatnonzero(self._can_start(ids))
-        nodes, positions = np.zeros(len(first), dtype=np.int64), first
+        start = np.flatnonzero(self._can_start(ids))
+        nodes, positions = np.zeros(len(start), dtype=np.int64), start
         found: list[Matches] = []
-        while len(first):
+        while len(start):
             child = self._step(nodes, ids[positions].astype(np.int64))
             alive = child >= 0
-            first, positions, nodes = first[alive], positions[alive], child[alive]
+            start, positions, nodes = start[alive], positions[alive], child[alive]
             phrases = self._ends[nodes]
             ending = phrases >= 0
-            found.append((phrases[ending], first[ending], positions[ending]))
+            found.append((phrases[ending], start[ending], positions[ending] + 1))
             positions = positions + 1
             inside = positions < len(ids)
-            first, positions, nodes = first[inside], positions[inside], nodes[inside]
-            inside = sentence_of_word[positions] == sentence_of_word[first]
-            first, positions, nodes = first[inside], positions[inside], nodes[inside]
+            start, positions, nodes = start[inside], positions[inside], nodes[inside]
+            inside = sentence_of_word[positions] == sentence_of_word[start]
+            start, positions, nodes = start[inside], positions[inside], nodes[inside]
         return _ordered(found)
 
     def _can_start(self, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -98,12 +98,12 @@ def count_phrases(
     are scanned at once; ``sentences`` are the offsets of those to look at, by default of all.
     """
     spellings: dict[int, Counter[str]] = {}
-    for first, last in sentence_ranges(corpus.sentences if sentences is None else sentences, scan_forms):
-        slots, sentence_of_word = corpus.word_slots(first, last)
+    for start, end in sentence_ranges(corpus.sentences if sentences is None else sentences, scan_forms):
+        slots, sentence_of_word = corpus.word_slots(start, end)
         phrases, starts, ends = table.find(word_ids[slots], sentence_of_word)
         for length in np.unique(ends - starts):
             same = ends - starts == length
-            rows = slots[starts[same][:, None] + np.arange(length + 1)]
+            rows = slots[starts[same][:, None] + np.arange(length)]
             distinct, counts = np.unique(np.column_stack([phrases[same], rows]), axis=0, return_counts=True)
             for (phrase, *words), count in zip(distinct.tolist(), counts.tolist()):
                 spellings.setdefault(phrase, Counter())[_spelling(corpus, words)] += count
@@ -117,19 +117,19 @@ def _ordered(found: Sequence[Matches]) -> Matches:
     if not found:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty, empty
-    phrases, first, last = (np.concatenate(parts) for parts in zip(*found))
-    order = np.lexsort((last, first))
-    return phrases[order], first[order], last[order]
+    phrases, start, end = (np.concatenate(parts) for parts in zip(*found))
+    order = np.lexsort((end, start))
+    return phrases[order], start[order], end[order]
 
 
 def sentence_ranges(sentences: NDArray[np.int64], forms: int) -> Iterator[tuple[int, int]]:
     """Ranges of sentences with about ``forms`` forms each."""
-    first, total = 0, len(sentences) - 1
-    while first < total:
-        last = int(np.searchsorted(sentences, sentences[first] + forms, side="right")) - 1
-        last = min(max(last, first + 1), total)
-        yield first, last
-        first = last
+    start, total = 0, len(sentences) - 1
+    while start < total:
+        end = int(np.searchsorted(sentences, sentences[start] + forms, side="right")) - 1
+        end = min(max(end, start + 1), total)
+        yield start, end
+        start = end
 
 
 def _spelling(corpus: Corpus, slots: list[int]) -> str:

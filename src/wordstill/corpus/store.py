@@ -130,8 +130,8 @@ class Corpus:
 
     def text(self, paragraph: int) -> str:
         """The text of a paragraph."""
-        first, last = self._sentence_range(paragraph)
-        ids = self.form_ids[self.sentences[first] : self.sentences[last]]
+        start, end = self._sentence_range(paragraph)
+        ids = self.form_ids[self.sentences[start] : self.sentences[end]]
         return "".join(map(self.forms.__getitem__, ids.tolist()))
 
     def paragraph(self, index: int) -> Paragraph:
@@ -176,19 +176,19 @@ class Corpus:
         totals = np.bincount(self.groups[grouped], words[grouped], minlength=len(self.group_names))
         return [round(total) for total in totals.tolist()]
 
-    def word_slots(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The words of the sentences from ``first`` up to ``last``, in reading order.
+    def word_slots(self, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The words of the sentences from ``start`` up to ``end``, in reading order.
 
         Returns:
             The index of every word in ``forms.word_starts``, and its sentence, both [W].
         """
-        bounds = self.sentences[first : last + 1]
+        bounds = self.sentences[start : end + 1]
         ids = self.form_ids[bounds[0] : bounds[-1]]
         starts = self.forms.word_offsets[ids]
         sizes = self.forms.word_offsets[ids + np.int64(1)] - starts
         before = np.cumsum(sizes) - sizes
         slots = np.repeat(starts - before, sizes) + np.arange(sizes.sum())
-        sentence_of_form = np.repeat(np.arange(first, last), np.diff(bounds))
+        sentence_of_form = np.repeat(np.arange(start, end), np.diff(bounds))
         return slots, np.repeat(sentence_of_form, sizes)
 
     def _sentence_range(self, paragraph: int) -> tuple[int, int]:
@@ -256,11 +256,11 @@ class Forms:
             raise IndexError(f"form {index} of {len(self)}")
         return self._read(int(index))
 
-    def slice(self, start: int, stop: int) -> list[str]:
-        """The forms from ``start`` up to ``stop``, faster than one by one."""
-        text = self._bytes[int(self._offsets[start]) : int(self._offsets[stop])].decode()
-        ends = np.cumsum(self.lengths[start:stop], dtype=np.int64).tolist()
-        return [text[begin:end] for begin, end in zip([0, *ends], ends)]
+    def slice(self, start: int, end: int) -> list[str]:
+        """The forms from ``start`` up to ``end``, faster than one by one."""
+        text = self._bytes[int(self._offsets[start]) : int(self._offsets[end])].decode()
+        ends = np.cumsum(self.lengths[start:end], dtype=np.int64).tolist()
+        return [text[start:end] for start, end in zip([0, *ends], ends)]
 
     def word_chunks(self) -> Iterator[list[str]]:
         """The words of all forms in order, those of some forms at a time."""

@@ -59,8 +59,8 @@ class Beginning:
         self.corpus, self.paragraphs, self.words = corpus, 0, 0
         per_form = np.diff(corpus.forms.word_offsets)
         while self.words < words and self.paragraphs < len(corpus):
-            stop = min(self.paragraphs + PARAGRAPHS_AT_ONCE, len(corpus))
-            ends = corpus.sentences[corpus.paragraphs[self.paragraphs : stop + 1]]
+            end = min(self.paragraphs + PARAGRAPHS_AT_ONCE, len(corpus))
+            ends = corpus.sentences[corpus.paragraphs[self.paragraphs : end + 1]]
             held = np.concatenate([[0], np.cumsum(per_form[corpus.form_ids[ends[0] : ends[-1]]])])[ends - ends[0]]
             taken = min(int(np.searchsorted(held, words - self.words)), len(held) - 1)
             self.paragraphs, self.words = self.paragraphs + taken, self.words + int(held[taken])
@@ -71,8 +71,8 @@ class Beginning:
         sentences = corpus.sentences[: corpus.paragraphs[self.paragraphs] + 1]
         forms = np.zeros(len(corpus.forms), dtype=np.int64)
         for start in range(0, int(sentences[-1]), FORMS_AT_ONCE):
-            stop = min(start + FORMS_AT_ONCE, int(sentences[-1]))
-            forms += np.bincount(corpus.form_ids[start:stop], minlength=len(forms))
+            end = min(start + FORMS_AT_ONCE, int(sentences[-1]))
+            forms += np.bincount(corpus.form_ids[start:end], minlength=len(forms))
         uses = np.repeat(forms, np.diff(corpus.forms.word_offsets))
         known = (ids >= 0) & (ids < len(vocabulary))
         counts = np.bincount(ids[known], weights=uses[known], minlength=len(vocabulary)).astype(np.int64)

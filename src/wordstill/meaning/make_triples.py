@@ -103,10 +103,10 @@ def make_triples(
         try:
             with count_bar("triples", total, "targets", show=progress) as bar:
                 while done < total:
-                    last = min(done + size, total)
-                    triples += _block(work.path, maker, done, last)
-                    bar.update(last - done)
-                    done = last
+                    end = min(done + size, total)
+                    triples += _block(work.path, maker, done, end)
+                    bar.update(end - done)
+                    done = end
                     if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
                         break
         except KeyboardInterrupt:
@@ -132,12 +132,12 @@ class _Maker:
             "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
         }
 
-    def block(self, first: int, last: int) -> Block:
+    def block(self, start: int, end: int) -> Block:
         """The triples of some targets."""
         source, config = str(self.mode), self.builder.config
         # Before anything is predicted or translated: that is nearly all of the work.
-        reasons = [self.builder.ruled_out(target, source=source) for target in self.sources.targets[first:last]]
-        rows = [row for row, reason in enumerate(reasons, first) if reason is None]
+        reasons = [self.builder.ruled_out(target, source=source) for target in self.sources.targets[start:end]]
+        rows = [row for row, reason in enumerate(reasons, start) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
         if not rows:
             return [], dropped
@@ -158,11 +158,11 @@ class _Maker:
         return [None] * len(rows)
 
 
-def _block(folder: Path, maker: _Maker, first: int, last: int) -> int:
+def _block(folder: Path, maker: _Maker, start: int, end: int) -> int:
     """How many triples a block has; it is made if it is not there."""
-    path = folder / f"{first:09d}.jsonl"
+    path = folder / f"{start:09d}.jsonl"
     if not path.exists():
-        lines, dropped = maker.block(first, last)
+        lines, dropped = maker.block(start, end)
         with atomic_file(path) as handle:
             body = _encoded(lines)
             facts = signed({**dropped, SUM: hashlib.sha256(body).hexdigest()})

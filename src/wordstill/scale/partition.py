@@ -43,18 +43,17 @@ class Shard(Config):
     number: int
     """Its place in the plan, in which the sums of all shards are added."""
     stage: int
-    first: int
-    last: int
-    """Windows, from the first up to the last, exclusive."""
+    start_window: int
+    end_window: int
     start: int
-    stop: int
+    end: int
     """The paragraphs, or the words of the vocabulary, that it holds."""
     words: int
 
     def place(self, isolated: bool) -> str:
         """Where it is, for a message."""
         what = "words of the vocabulary" if isolated else "paragraphs"
-        return f"shard {self.number} ({what} {self.start:,} to {self.stop - 1:,})"
+        return f"shard {self.number} ({what} {self.start:,} to {self.end - 1:,})"
 
 
 def with_shard_words(config: DistillConfig, shard_words: int | None) -> DistillConfig:
@@ -83,10 +82,10 @@ def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool =
         edges = [*stage.batches.starts(), len(stage.batches)]
         words = _words_before(plan, stage.batches, edges)
         step = _windows_in_shard(plan, stage, len(edges) - 1, shard_words)
-        for first in range(0, len(edges) - 1, step):
-            last = min(first + step, len(edges) - 1)
-            size = int(words[last] - words[first])
-            shards.append(Shard(len(shards), number, first, last, edges[first], edges[last], size))
+        for start in range(0, len(edges) - 1, step):
+            end = min(start + step, len(edges) - 1)
+            size = int(words[end] - words[start])
+            shards.append(Shard(len(shards), number, start, end, edges[start], edges[end], size))
     return shards
 
 
@@ -196,7 +195,7 @@ class ShardReader:
         stage = engine.stages[shard.stage]
         methods = self.plan.build()
         watching = [methods[label] for label, method in engine.methods.items() if method in stage.methods]
-        windows: Any = WindowRange(stage.batches, shard.first, shard.last)  # type: ignore[arg-type]
+        windows: Any = WindowRange(stage.batches, shard.start_window, shard.end_window)  # type: ignore[arg-type]
         own = Stage(stage.title, _Reported(windows, report), watching, isolated=stage.isolated, words=shard.words)
         done = Engine(engine.teacher, methods, [own]).run()
         return Part.of(methods, done.cut)

@@ -42,16 +42,16 @@ class ResumableBatches(ABC):
     Attributes:
         order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
         builders: Threads that make batches ahead of the reader.
-        first: Number of the item that reading begins with.
+        start: Number of the item that reading begins with.
     """
 
     order: int | None = None
     builders: int = 1
-    first: int = 0
+    start: int = 0
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are, with those before the first."""
+        """How many items there are, with those before the start."""
 
     @abstractmethod
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
@@ -79,7 +79,7 @@ class ResumableBatches(ABC):
 
     def starts(self) -> list[int]:
         """First items of all windows in reading order."""
-        starts, item = [], self.first
+        starts, item = [], self.start
         while item < len(self):
             starts.append(item)
             item = self._window_end(item)
@@ -123,7 +123,7 @@ class TextBatches(ResumableBatches):
     ) -> None:
         self.masking = masking
         self.corpus, self.source, self.config, self.order = corpus, source, config, order
-        self.first, self.end = paragraphs or (0, len(corpus))
+        self.start, self.end = paragraphs or (0, len(corpus))
         self.window_forms = window_forms or max(WINDOW_FORMS, BATCHES_IN_WINDOW[config.packed] * config.budget)
         self.forms = _FormsOnDevice(source, tokenizer, arrays) if isinstance(arrays, DeviceArrays) else None
         self.builders = BUILDERS if config.budget >= LARGE_BUDGET and self.forms is None else 1
@@ -140,8 +140,8 @@ class TextBatches(ResumableBatches):
         return self.end
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
-        stop = self._window_end(start)
-        bounds = np.asarray(self.corpus.paragraphs[start : stop + 1])
+        end = self._window_end(start)
+        bounds = np.asarray(self.corpus.paragraphs[start : end + 1])
         lengths = self.source.sentence_lengths(int(bounds[0]), int(bounds[-1]))
         room = 0 if self.config.unit == "sentence" else self.assembler.room
         texts, totals = plan_texts(lengths, bounds, start, room, self._measure)
@@ -207,9 +207,9 @@ class WordListBatches(ResumableBatches):
         return min(start + self.window_words, len(self.words))
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
-        stop = self._window_end(start)
+        end = self._window_end(start)
         # A leading space gives byte-level tokenizers the shape that a word has inside a text.
-        texts = [f" {word}" for word in self.words[start:stop]]
+        texts = [f" {word}" for word in self.words[start:end]]
         subwords = self.tokenizer.encode(texts)
         chosen = plan_batches(np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config)
         words = np.stack(subwords.align(np.arange(len(texts)), 1, subwords.characters))
@@ -270,10 +270,10 @@ class _FormsOnDevice:
             self.table = FormTable(*(arrays.send(each)[0] for each in source.table))
             (self.word_offsets,) = arrays.send(source.corpus.forms.word_offsets)
 
-    def passage(self, first: int, last: int) -> Passage:
-        """The sentences ``first`` to ``last`` (exclusive), sent to the device."""
+    def passage(self, start: int, end: int) -> Passage:
+        """The sentences from ``start`` up to ``end``, sent to the device."""
         with self.arrays.aside():
-            return Passage.of(self.corpus, first, last, self.arrays, self.word_offsets)
+            return Passage.of(self.corpus, start, end, self.arrays, self.word_offsets)
 
 
 def _make(planned: tuple[Position, Callable[[], AnyBatch]]) -> tuple[Position, AnyBatch]:

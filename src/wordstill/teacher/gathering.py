@@ -200,7 +200,7 @@ class FormTable(NamedTuple):
 class Passage(NamedTuple):
     """The forms of a run of sentences of the store. S sentences, F forms."""
 
-    first: int
+    start: int
     """Number of the first sentence in the store."""
     host_offsets: Ints
     """[S + 1] where each sentence begins among the forms; on the host."""
@@ -210,12 +210,12 @@ class Passage(NamedTuple):
     """Where the words of each form begin in the store's list of words of forms."""
 
     @classmethod
-    def of(cls, corpus: Corpus, first: int, last: int, arrays: HostArrays, word_offsets: Array) -> Passage:
-        """The sentences ``first`` to ``last`` (exclusive)."""
-        bounds = np.asarray(corpus.sentences[first : last + 1])
+    def of(cls, corpus: Corpus, start: int, end: int, arrays: HostArrays, word_offsets: Array) -> Passage:
+        """The sentences from ``start`` up to ``end``."""
+        bounds = np.asarray(corpus.sentences[start : end + 1])
         offsets = bounds - bounds[0]
         (there,), (forms,) = arrays.send(offsets), arrays.send(corpus.form_ids[bounds[0] : bounds[-1]])
-        return cls(first, offsets, there, forms, word_offsets)
+        return cls(start, offsets, there, forms, word_offsets)
 
 
 class SentenceRuns:
@@ -225,7 +225,7 @@ class SentenceRuns:
     """
 
     def __init__(self, passage: Passage, texts: Ints, arrays: HostArrays = HOST) -> None:
-        start, end = (texts - passage.first).T
+        start, end = (texts - passage.start).T
         first_form = passage.host_offsets[start]
         sentences, forms = end - start, passage.host_offsets[end] - first_form
         self.text_bounds = offsets_of(forms)
@@ -329,17 +329,17 @@ class Assembler:
 
 def _with_phrases(batch: Batch, vocabulary: Vocabulary) -> Batch:
     """The batch, on the host, with the phrases behind its words."""
-    phrases, first, last = vocabulary.phrases.find(batch.word_ids, batch.word_sentence)
+    phrases, start, end = vocabulary.phrases.find(batch.word_ids, batch.word_sentence)
     # Words that occur only in phrases have ids too, beyond the vocabulary.
     words = np.where(batch.word_ids < len(vocabulary), batch.word_ids, -1)
     return replace(
         batch,
         word_ids=np.concatenate([words, phrases]).astype(np.int32),
-        word_start=np.concatenate([batch.word_start, batch.word_start[first]]),
-        word_end=np.concatenate([batch.word_end, batch.word_end[last]]),
-        word_sentence=np.concatenate([batch.word_sentence, batch.word_sentence[first]]),
-        phrase_start=first,
-        phrase_end=last + 1,
+        word_start=np.concatenate([batch.word_start, batch.word_start[start]]),
+        word_end=np.concatenate([batch.word_end, batch.word_end[end - 1]]),
+        word_sentence=np.concatenate([batch.word_sentence, batch.word_sentence[start]]),
+        phrase_start=start,
+        phrase_end=end,
     )
 
 

@@ -54,11 +54,11 @@ class WordStates:
         """[W, d] each word's state: its subwords pooled. Words without subwords have zeros."""
         key = ("words", layer, pooling)
         if key not in self._cache:
-            first, last = self.batch.word_start, self.batch.word_end
+            start, end = self.batch.word_start, self.batch.word_end
             if pooling == "mean":
-                self._cache[key] = self._means(layer)(first, last)
+                self._cache[key] = self._means(layer)(start, end)
             else:
-                self._cache[key] = range_extremes(self.hidden[layer], first, last, pooling)
+                self._cache[key] = range_extremes(self.hidden[layer], start, end, pooling)
         return self._cache[key]
 
     def sentences(self, layer: int) -> Tensor:

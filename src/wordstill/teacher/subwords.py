@@ -47,8 +47,8 @@ def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource
 class SubwordSource(Protocol):
     """Gives subwords of runs of sentences of the corpus."""
 
-    def sentence_lengths(self, first: int, last: int) -> Ints:
-        """Subwords of each of the sentences ``first`` to ``last`` (exclusive); whole paragraphs only."""
+    def sentence_lengths(self, start: int, end: int) -> Ints:
+        """Subwords of each of the sentences from ``start`` up to ``end``; whole paragraphs only."""
         ...
 
     def read(self, texts: Ints) -> SubwordTable:
@@ -83,14 +83,14 @@ class FormSubwords:
         joinable = joining_changes_nothing(tokenizer, _sample(corpus))
         encode = encode_joined if joinable else SubwordTokenizer.encode
         chunks = [
-            _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, stop)), start, stop)
-            for start, stop in _chunks(corpus, forms_at_once)
+            _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, end)), start, end)
+            for start, end in _chunks(corpus, forms_at_once)
         ]
         return _FormChunk(*map(np.concatenate, zip(*chunks)))
 
-    def sentence_lengths(self, first: int, last: int) -> Ints:
+    def sentence_lengths(self, start: int, end: int) -> Ints:
         """Subwords of each sentence."""
-        bounds = self.corpus.sentences[first : last + 1]
+        bounds = self.corpus.sentences[start : end + 1]
         before = offsets_of(self.table.lengths[self.corpus.form_ids[bounds[0] : bounds[-1]]])
         lengths: Ints = np.diff(before[bounds - bounds[0]])
         return lengths
@@ -126,10 +126,10 @@ class TextSubwords:
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus, self.tokenizer, self._passage = corpus, tokenizer, whole_passage(corpus)
 
-    def sentence_lengths(self, first: int, last: int) -> Ints:
+    def sentence_lengths(self, start: int, end: int) -> Ints:
         """Subwords of each sentence as a part of its paragraph."""
         paragraphs = self.corpus.paragraphs
-        low, high = np.searchsorted(paragraphs, [first, last])
+        low, high = np.searchsorted(paragraphs, [start, end])
         bounds = paragraphs[low : high + 1]
         table = self.read(np.stack([bounds[:-1], bounds[1:]], axis=1))
         lengths: Ints = table.sentence_end - table.sentence_start
@@ -144,7 +144,7 @@ class TextSubwords:
         base = characters[run.text_bounds[:-1]][owners(text_lengths)]
         starts, ends = subwords.starts + base, subwords.ends + base
         start_of_word = characters[run.word_form]
-        first, last = align(
+        word_start, word_end = align(
             starts,
             ends,
             start_of_word + forms.word_starts[run.word_slots],
@@ -155,8 +155,8 @@ class TextSubwords:
             text_lengths=text_lengths,
             ids=subwords.ids,
             word_slots=run.word_slots,
-            word_start=first,
-            word_end=last,
+            word_start=word_start,
+            word_end=word_end,
             word_sentence=run.word_sentence,
             sentence_start=sentence_bounds[:-1],
             sentence_end=sentence_bounds[1:],
@@ -172,16 +172,16 @@ class MixedSubwords:
         self.by_form, self.by_text = FormSubwords(corpus, tokenizer), TextSubwords(corpus, tokenizer)
         self.bare = np.concatenate([_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus, FORMS_AT_ONCE)])
 
-    def sentence_lengths(self, first: int, last: int) -> Ints:
+    def sentence_lengths(self, start: int, end: int) -> Ints:
         """Subwords of each sentence as a part of its paragraph."""
-        lengths = self.by_form.sentence_lengths(first, last)
-        low, high = np.searchsorted(self.corpus.paragraphs, [first, last])
+        lengths = self.by_form.sentence_lengths(start, end)
+        low, high = np.searchsorted(self.corpus.paragraphs, [start, end])
         bounds = self.corpus.paragraphs[low : high + 1]
         rows = np.stack([bounds[:-1], bounds[1:]], axis=1)
         unspaced = rows[self._unspaced(rows)]
         if len(unspaced):
             table = self.by_text.read(unspaced)
-            places = ranges(unspaced[:, 0] - first, unspaced[:, 1] - unspaced[:, 0])
+            places = ranges(unspaced[:, 0] - start, unspaced[:, 1] - unspaced[:, 0])
             lengths[places] = table.sentence_end - table.sentence_start
         return lengths
 
@@ -198,8 +198,8 @@ class MixedSubwords:
         """Whether each text has a form after its first one that has no space before it."""
         run = SentenceRuns(self._passage, texts)
         bare = offsets_of(self.bare[run.forms])
-        first, last = run.text_bounds[:-1], run.text_bounds[1:]
-        unspaced: NDArray[np.bool_] = bare[last] - bare[first] > self.bare[run.forms[first]]
+        start, end = run.text_bounds[:-1], run.text_bounds[1:]
+        unspaced: NDArray[np.bool_] = bare[end] - bare[start] > self.bare[run.forms[start]]
         return unspaced
 
 
@@ -232,7 +232,7 @@ def _encode_runs(
     """
     begins = np.flatnonzero(apart)
     bounds = np.append(begins, len(texts))
-    told = tokenizer.encode_raw(["".join(texts[first:last]) for first, last in pairwise(bounds.tolist())])
+    told = tokenizer.encode_raw(["".join(texts[start:end]) for start, end in pairwise(bounds.tolist())])
     characters = offsets_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     run = owners(np.diff(told.offsets))
     first, last = begins[run], bounds[1:][run] - 1
@@ -259,8 +259,8 @@ class _FormChunk(NamedTuple):
 def _strings(corpus: Corpus, run: SentenceRuns) -> list[str]:
     """The texts themselves."""
     return [
-        "".join(map(corpus.forms.__getitem__, run.forms[first:last].tolist()))
-        for first, last in pairwise(run.text_bounds.tolist())
+        "".join(map(corpus.forms.__getitem__, run.forms[start:end].tolist()))
+        for start, end in pairwise(run.text_bounds.tolist())
     ]
 
 
@@ -276,22 +276,22 @@ def _sample(corpus: Corpus) -> list[str]:
     return [corpus.forms[number] for number in np.linspace(0, len(corpus.forms) - 1, count, dtype=np.int64)]
 
 
-def _unspaced_forms(corpus: Corpus, start: int, stop: int) -> NDArray[np.int8]:
-    return np.array([not form.startswith(" ") for form in corpus.forms.slice(start, stop)], dtype=np.int8)
+def _unspaced_forms(corpus: Corpus, start: int, end: int) -> NDArray[np.int8]:
+    return np.array([not form.startswith(" ") for form in corpus.forms.slice(start, end)], dtype=np.int8)
 
 
-def _form_chunk(corpus: Corpus, subwords: EncodedTexts, start: int, stop: int) -> _FormChunk:
+def _form_chunk(corpus: Corpus, subwords: EncodedTexts, start: int, end: int) -> _FormChunk:
     forms = corpus.forms
     lengths = np.diff(subwords.offsets)
-    form_of_word = owners(np.diff(forms.word_offsets[start : stop + 1]))
-    slots = slice(int(forms.word_offsets[start]), int(forms.word_offsets[stop]))
-    first, last = subwords.align(form_of_word, forms.word_starts[slots], forms.word_ends[slots])
+    form_of_word = owners(np.diff(forms.word_offsets[start : end + 1]))
+    slots = slice(int(forms.word_offsets[start]), int(forms.word_offsets[end]))
+    word_start, word_end = subwords.align(form_of_word, forms.word_starts[slots], forms.word_ends[slots])
     start_of_form = subwords.offsets[form_of_word]
     return _FormChunk(
         subwords.ids.astype(np.int32),
         lengths.astype(np.int32),
-        (first - start_of_form).astype(np.int32),
-        (last - start_of_form).astype(np.int32),
+        (word_start - start_of_form).astype(np.int32),
+        (word_end - start_of_form).astype(np.int32),
     )
 
 
@@ -302,6 +302,6 @@ def _agrees_on_sample(source: SubwordSource, corpus: Corpus, tokenizer: SubwordT
     texts = np.stack([corpus.paragraphs[chosen], corpus.paragraphs[chosen + 1]], axis=1)
     whole = tokenizer.encode([corpus.text(int(paragraph)) for paragraph in chosen])
     return all(
-        np.array_equal(source.read(text[None]).ids, whole.ids[first:last])
-        for text, first, last in zip(texts, whole.offsets[:-1], whole.offsets[1:])
+        np.array_equal(source.read(text[None]).ids, whole.ids[start:end])
+        for text, start, end in zip(texts, whole.offsets[:-1], whole.offsets[1:])
     )

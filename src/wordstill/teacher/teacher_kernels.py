@@ -149,24 +149,24 @@ def _attend(
         tl.store(place, (taken / total[:, None]).to(result.dtype.element_ty), mask=there)
 
 
-def range_sums(values: Tensor, first: Tensor, last: Tensor, sums: bool) -> Tensor:
-    """[R, d] float32 sums, or means, of the rows ``first`` to ``last`` (exclusive) of values [n, d]."""
+def range_sums(values: Tensor, start: Tensor, end: Tensor, sums: bool) -> Tensor:
+    """[R, d] float32 sums, or means, of the rows from ``start`` up to ``end`` of values [n, d]."""
     width = values.shape[1]
-    result = torch.empty(len(first), width, dtype=torch.float32, device=values.device)
-    if len(first):
+    result = torch.empty(len(start), width, dtype=torch.float32, device=values.device)
+    if len(start):
         block = min(1024, triton.next_power_of_2(width))
-        grid = (len(first), triton.cdiv(width, block))
-        _range_sums[grid](values.contiguous(), first, last, result, MEAN=not sums, DIM=width, BLOCK=block)
+        grid = (len(start), triton.cdiv(width, block))
+        _range_sums[grid](values.contiguous(), start, end, result, MEAN=not sums, DIM=width, BLOCK=block)
     return result
 
 
 @triton.jit
-def _range_sums(values, first, last, result, MEAN: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+def _range_sums(values, starts, ends, result, MEAN: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
     number = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < DIM
-    begin = tl.load(first + number)
-    end = tl.load(last + number)
+    begin = tl.load(starts + number)
+    end = tl.load(ends + number)
     total = tl.zeros((BLOCK,), dtype=tl.float32)
     for row in range(begin, end):
         total += tl.load(values + row * DIM + column, mask=inside, other=0.0).to(tl.float32)

@@ -188,8 +188,8 @@ def align(
     All spans are in one character coordinate, subwords in reading order (several texts are laid end to end by
     adding each text's start). Cost: one binary search per word.
 
-    >>> first, last = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
-    >>> first.tolist(), last.tolist()
+    >>> start, end = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
+    >>> start.tolist(), end.tolist()
     ([0, 1], [2, 3])
     """
     starts, ends = np.asarray(subword_starts, dtype=np.int64), np.asarray(subword_ends, dtype=np.int64)
@@ -198,9 +198,9 @@ def align(
     high = np.searchsorted(np.maximum.accumulate(starts[real]), word_ends, side="left")
     numbers = np.append(real, len(starts))
     nowhere = np.searchsorted(np.maximum.accumulate(ends), word_starts, side="right")
-    first = np.where(low < high, numbers[low], nowhere)
-    last = np.where(low < high, numbers[high - 1] + 1, nowhere)
-    return first.astype(np.int64), last.astype(np.int64)
+    start = np.where(low < high, numbers[low], nowhere)
+    end = np.where(low < high, numbers[high - 1] + 1, nowhere)
+    return start.astype(np.int64), end.astype(np.int64)
 
 
 def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
