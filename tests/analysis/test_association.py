@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +12,7 @@ from wordstill import WordVectors
 from wordstill.analysis.association import LEAST, STATISTICS, associations
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError
+from wordstill.vectors.folds import Folds
 
 SIZES = {"x": 5, "y": 4, "a": 6, "b": 4}
 
@@ -203,3 +205,57 @@ def test_wrong_settings():
         run(make_table(), "weat", make_test({"x": 5, "a": 6, "b": 4}))
     with pytest.raises(UsageError, match="permutations must be 1 or more"):
         run(make_table(), permutations=0)
+
+
+def with_folds(table, folds=6, seed=0):
+    """The table with rows by fold whose means are its rows; the last word occurs in the first fold only."""
+    random, size = np.random.default_rng(seed), len(table)
+    noise = random.standard_normal((size, folds, table.dim)).astype(np.float32)
+    rows = table.matrix[:, None] + 0.3 * (noise - noise.mean(axis=1, keepdims=True))
+    rows[-1, 0] = table.matrix[-1]
+    kept = np.ones((size, folds), dtype=bool)
+    kept[-1, 1:] = False
+    words, fold = np.nonzero(kept)
+    cells = (words.astype(np.int32), fold.astype(np.int32), np.full(len(words), 3))
+    of_group = (np.zeros(folds, np.int32), np.full(folds, 100), ("all",), ("documents",))
+    table.folds = Folds(rows[kept], *cells, *of_group)
+    return table
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_the_interval_over_texts_is_a_jackknife_of_whole_tests(statistic):
+    """A text without the one fold of a word is tested without the word."""
+    table = with_folds(make_table())
+    found = run(table, statistic)[0]
+    effects = []
+    for left_out in range(6):
+        kept = table.folds.folds != left_out
+        words = np.unique(table.folds.words[kept])
+        rows = [table.folds.rows[kept & (table.folds.words == word)].mean(axis=0) for word in words]
+        smaller = WordVectors([table.words[word] for word in words], np.array(rows))
+        effects.append(run(smaller, statistic)[0].effect)
+    error = np.sqrt(5 / 6 * np.sum((effects - np.mean(effects)) ** 2))
+    assert (found.text.value, found.folds) == (found.effect, 6)
+    assert found.text.error == pytest.approx(error, rel=1e-4)
+    assert found.text.high - found.effect == pytest.approx(2.5706 * 2**0.5 * error, rel=1e-3)
+
+
+def test_there_is_no_interval_over_texts_without_enough_folds_or_rows():
+    assert run(make_table())[0].text is None
+    assert run(with_folds(make_table(), folds=3))[0].text is None
+    table = with_folds(make_table())
+    named = {name: getattr(table.folds, name)[table.folds.words > 0] for name in ("rows", "words", "folds", "counts")}
+    table.folds = replace(table.folds, **named)
+    assert run(table)[0].text is None
+
+
+def test_a_group_keeps_its_folds():
+    table = with_folds(make_table())
+    group = np.array([0, 1, 0, 1, 1, 0], np.int32)
+    table.folds = replace(table.folds, group_of_fold=group, groups=("a", "b"), dealt=("documents",) * 2)
+    found = table.group("b")
+    assert (found.groups, len(found.folds), table.words[-1] in found) == (("b",), 3, False)
+    for word in found.words:
+        counts, sums = found.folds.of_word(found.index(word))
+        assert sums.sum(axis=0) / counts.sum() == pytest.approx(found[word], abs=1e-5)
+        assert sums == pytest.approx(table.folds.of_word(table.index(word))[1][group == 1])

@@ -260,5 +260,31 @@ def test_groups_of_a_table_are_tested_side_by_side(cli, table, tmp_path):
     assert (old["table"], new["table"]) == ("old", "new")
     assert old["effect"] == pytest.approx(associations({"x": table}, [CAREER])[0].effect)
     assert abs(new["effect"]) < old["effect"]
+    assert json.loads(done.out)["differences"] == []  # with one fold each, nothing is known about other texts
     refused = cli("test", tmp_path / "table", "--by-group")
     assert (refused.code, "keeps no groups or folds" in refused.err) == (2, True)
+
+
+def test_groups_differ_with_an_interval(cli, table, tmp_path):
+    random, words = np.random.default_rng(0), len(table)
+    rows = np.repeat(table.matrix, 12, axis=0) + 0.1 * random.standard_normal((12 * words, table.dim)).astype(
+        np.float32
+    )
+    cells = (np.repeat(np.arange(words, dtype=np.int32), 12), np.tile(np.arange(12, dtype=np.int32), words))
+    group = np.repeat([0, 1], 6).astype(np.int32)
+    folds = Folds(
+        rows, *cells, np.full(len(rows), 5), group, np.full(12, 100), ("a: old", "a: new"), ("documents",) * 2
+    )
+    table.folds = folds
+    table.save(tmp_path / "grouped")
+    done = cli("test", tmp_path / "grouped", "--by-group", "-t", "weat-6", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    (apart,) = report["differences"]
+    old, new = (row["text"] for row in report["results"])
+    assert (apart["from"], apart["to"]) == ("a: old", "a: new")
+    assert apart["value"] == pytest.approx(new["value"] - old["value"])
+    assert apart["error"] == pytest.approx((old["error"] ** 2 + new["error"] ** 2) ** 0.5)
+    shown = cli("test", tmp_path / "grouped", "--by-group", "-t", "weat-6")
+    assert "texts [" in shown.out
+    assert "a: new - a: old" in shown.out

@@ -10,19 +10,21 @@ With s(w) = mean over a in A of cos(w, a) - mean over b in B of cos(w, b), for a
 
 Vectors have length one; deviations are those of a sample (n - 1). Positive always means nearer to A; Garg et al. write
 the other sign, and a sum. The p-value permutes which target word is in X or Y (``weat``), or which attribute word is in
-A or B (all others). The interval is a percentile bootstrap over the words of all lists. Everything follows from
-cosines, so that a permutation costs a few products of small matrices.
+A or B (all others). The interval is a percentile bootstrap over the words of all lists. A table with folds of
+documents has a second interval, over texts: where the effect would be in another text of the same size, by jackknife
+over the folds. Everything follows from cosines, so that a permutation costs a few products of small matrices.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wordstill.analysis.resampling import LEAST_FOLDS, Estimate, Resampler, interval, jackknife_error, leave_one_out
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluation.lookup import rows_of, unit
@@ -61,6 +63,10 @@ class Association:
     attributes: tuple[str, ...]
     effect: float | None = None
     interval: Interval | None = None
+    text: Estimate | None = None
+    """The effect in another text of the same size; None unless every word has rows by fold."""
+    folds: int = 0
+    """Of documents, in the table."""
     p_value: float | None = None
     p_holm: float | None = None
     """The p-value that allows for all tests of the table in the same run (Holm 1979)."""
@@ -82,6 +88,7 @@ class Association:
         """Plain data, ready for JSON."""
         plain = dict(self.__dict__)
         plain["interval"] = None if self.interval is None else list(self.interval)
+        plain["text"] = None if self.text is None else asdict(self.text)
         for name in ("sizes", "missing"):
             plain[name] = {key: list(value) for key, value in plain[name].items()}
         return plain | {"targets": list(self.targets), "attributes": list(self.attributes), "words": dict(self.words)}
@@ -98,8 +105,7 @@ def associations(
 ) -> list[Association]:
     """Run tests on tables.
 
-    Words are looked up as written, then in lower case. Statistics other than ``weat`` give a result for each list
-    of targets.
+    Words are looked up as written, then in lower case. Statistics but ``weat`` give a result for each list of targets.
 
     Args:
         tables: By name.
@@ -247,6 +253,7 @@ class _Known:
     """The words of a list that a table has."""
 
     words: tuple[str, ...]
+    rows: tuple[int, ...]
     units: Floats
     missing: tuple[str, ...]
 
@@ -259,7 +266,7 @@ def _known(table: WordVectors, chosen: WordList) -> _Known:
     used = [number for number, length in zip(used, np.linalg.norm(units, axis=1)) if length]
     units = unit(rows_of(table, rows[used]))
     missing = tuple(word for number, word in enumerate(chosen.words) if number not in used)
-    return _Known(tuple(chosen.words[number] for number in used), units, missing)
+    return _Known(tuple(chosen.words[number] for number in used), tuple(rows[used].tolist()), units, missing)
 
 
 def _tested(
@@ -298,12 +305,43 @@ def _tested(
         return Association(**about, problem="all associations are equal")
     spelled = [word for part in of_targets for word in part.words]
     about |= {"effect": effect, "words": dict(zip(spelled, statistic.words(cosines, counts).tolist()))}
+    about |= {"text": _over_texts(table, known, statistic, counts, effect), "folds": len(table.folds or ())}
     if problem := _too_few(lists, known, statistic, LEAST):
         return Association(**about, problem=f"no p-value: {problem}")
     random = np.random.default_rng(seed)
     p_value, made, exact = _permuted(statistic, cosines, counts, effect, two_sided, permutations, random)
     interval = percentiles(statistic.value(cosines, _resampled(sizes, random)))
     return Association(**about, interval=interval, p_value=p_value, permutations=made, exact=exact)
+
+
+def _over_texts(
+    table: WordVectors, known: Sequence[_Known], statistic: Statistic, counts: _Counts, effect: float
+) -> Estimate | None:
+    """The effect in another text of the same size; None where words or folds do not say."""
+    rows = [row for part in known for row in part.rows]
+    if table.folds is None or len(table.folds) < LEAST_FOLDS or any(row not in table.folds for row in rows):
+        return None
+    resampler = Resampler(table, [table.words[row] for row in rows])
+    first = counts.x.shape[1]
+    effects = []
+    for drawn in resampler.rows(leave_one_out(len(resampler))):
+        # A text in which a word does not occur is tested without it.
+        there = np.isfinite(drawn).all(axis=1).astype(np.float64)
+        units = unit(np.nan_to_num(drawn))
+        cosines = _Cosines(units[:first] @ units[first:].T, units[first:] @ units[first:].T)
+        left = _Counts(*(side * there[:first] for side in counts[:2]), *(side * there[first:] for side in counts[2:]))
+        enough = all(before.sum() == 0 or now.sum() > 0 for before, now in zip(counts, left))
+        effects.append(statistic.value(cosines, left)[0] if enough else np.nan)
+    error = float(jackknife_error(np.array(effects), resampler.group_of_fold))
+    return interval(effect, error, len(resampler) - 1) if math.isfinite(error) else None
+
+
+def difference(before: Association, after: Association) -> Estimate | None:
+    """How much larger an effect is in a second group of documents, with its interval over texts; None without one."""
+    if before.text is None or after.text is None:
+        return None
+    error = math.hypot(before.text.error, after.text.error)
+    return interval(after.text.value - before.text.value, error, min(before.folds, after.folds) - 1)
 
 
 def _too_few(lists: Sequence[WordList], known: Sequence[_Known], statistic: Statistic, least: int) -> str | None:

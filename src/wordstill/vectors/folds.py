@@ -108,16 +108,30 @@ def group_names(vectors: WordVectors) -> tuple[str, ...]:
 
 
 def group_table(vectors: WordVectors, name: str) -> WordVectors:
-    """The table of one group: its words with rows by fold, over the text of the group, with their counts there."""
+    """The table of one group: its words with rows by fold, over the text and the folds of the group."""
     folds = with_folds(vectors)
-    wanted = folds.group_of_fold[folds.folds] == folds.group(name)
+    number = folds.group(name)
+    wanted = folds.group_of_fold[folds.folds] == number
     words, place = np.unique(folds.words[wanted], return_inverse=True)
     counts = np.bincount(place, folds.counts[wanted]).astype(np.int64)
     sums = np.zeros((len(words), vectors.dim))
     np.add.at(sums, place, folds.counts[wanted, None] * folds.rows[wanted].astype(np.float64))
     matrix = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
     names = [vectors.words[row] for row in words.tolist()]
-    return vectors.replace(words=names, matrix=matrix, counts=counts, provenance={**vectors.provenance, "group": name})
+    provenance = {**vectors.provenance, "group": name}
+    table = vectors.replace(words=names, matrix=matrix, counts=counts, provenance=provenance)
+    own = np.flatnonzero(folds.group_of_fold == number)
+    table.folds = Folds(
+        folds.rows[wanted],
+        place.astype(np.int32),
+        np.searchsorted(own, folds.folds[wanted]).astype(np.int32),
+        folds.counts[wanted],
+        np.zeros(len(own), dtype=np.int32),
+        folds.sizes[own],
+        (name,),
+        (folds.dealt[number],),
+    )
+    return table
 
 
 def with_folds(vectors: WordVectors) -> Folds:

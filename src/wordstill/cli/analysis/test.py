@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,15 +65,20 @@ def command(
     if not tables:
         raise UsageError("No table was named. Name at least one, or use --list to see the tests.")
     refuse_report(out, overwrite=overwrite)
-    opened = _groups(open_tables(tables)) if by_group else open_tables(tables)
-    found = associations(opened, chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed)
-    report = {"schema": SCHEMA, "seed": seed, "results": [result.to_dict() for result in found]}
+    opened = open_tables(tables)
+    groups = _groups(opened) if by_group else {}
+    labeled = {label: opened[name].group(group) for label, (name, group) in groups.items()} if by_group else opened
+    found = associations(labeled, chosen, statistic, two_sided=two_sided, permutations=permutations, seed=seed)
+    report: dict[str, Any] = {"schema": SCHEMA, "seed": seed, "results": [result.to_dict() for result in found]}
+    if by_group:
+        report["differences"] = _differences(found, {label: name for label, (name, _) in groups.items()})
     if out is not None:
         _write(out, report)
     if as_json:
         show_json(report)
     else:
         _show(found, each=each)
+        _show_differences(report.get("differences", ()))
     if all(result.effect is None for result in found):
         raise DataError(f"No test could be run: {found[0].problem} (table {found[0].table}, test {found[0].test}).")
     if not as_json and out is None:
@@ -81,13 +87,13 @@ def command(
         show_next(("test", *tables, *same, "--statistic", statistic, "--each", "--out", "associations.json"))
 
 
-def _groups(tables: Mapping[str, WordVectors]) -> dict[str, WordVectors]:
-    """The tables of all groups; one without groups is refused."""
+def _groups(tables: Mapping[str, WordVectors]) -> dict[str, tuple[str, str]]:
+    """What all groups of tables are called: the table and the group by label; a table without groups is refused."""
     from wordstill.vectors.folds import with_folds
 
     several = len(tables) > 1
     return {
-        f"{name}: {group}" if several else group: table.group(group)
+        f"{name}: {group}" if several else group: (name, group)
         for name, table in tables.items()
         for group in with_folds(table).groups
     }
@@ -122,11 +128,14 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    over_texts = ""
+    if any(result.text is not None for result in found):
+        over_texts = " texts: 95 % interval in another text of the same size, by jackknife over folds of documents."
     sided = "two-sided" if found[0].two_sided else "one-sided"
     shown = Table(
         caption=f"{found[0].statistic} with a 95 % bootstrap interval over the words of all lists; positive: nearer to "
-        f"the first attribute. p is {sided}, by permutation: = exact, ~ sampled; (Holm): for all tests together. "
-        "Words used of those listed.",
+        f"the first attribute.{over_texts} p is {sided}, by permutation: = exact, ~ sampled; (Holm): for all tests "
+        "together. Words used of those listed.",
         caption_justify="left",
     )
     tables = list(dict.fromkeys(result.table for result in found))
@@ -148,6 +157,28 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
             _show_words(result)
 
 
+def _differences(found: Sequence[Association], table_of: Mapping[str, str]) -> list[dict[str, Any]]:
+    """How the effect of each test differs between the first group of a table and each later one."""
+    from wordstill.analysis.association import difference
+
+    first: dict[tuple[str, ...], Association] = {}
+    differences = []
+    for later in found:
+        before = first.setdefault((table_of[later.table], later.test, *later.targets), later)
+        if before is not later and (apart := difference(before, later)) is not None:
+            groups = {"from": before.table, "to": later.table}
+            differences.append({"test": later.test, "targets": list(later.targets), **groups, **asdict(apart)})
+    return differences
+
+
+def _show_differences(differences: Sequence[Mapping[str, Any]]) -> None:
+    if differences:
+        typer.echo("\nDifferences between groups, with a 95 % interval over texts of the same size:")
+    for one in differences:
+        what = f"{one['test']} ({' / '.join(one['targets'])}), {one['to']} - {one['from']}"
+        typer.echo(f"{one['value']:+8.3f} [{one['low']:+.3f}, {one['high']:+.3f}]  {printable(what)}")
+
+
 def _show_missing(found: Sequence[Association]) -> None:
     """Say once for each table and list which words it lacks; a list is often part of several tests."""
     missing = {(result.table, name): words for result in found for name, words in result.missing.items()}
@@ -160,10 +191,14 @@ def _show_missing(found: Sequence[Association]) -> None:
 def _cell(result: Association, *, several: bool) -> str:
     if result.effect is None:
         return f"none: {result.problem}"
+    # Effect sizes are in units of a deviation, the others are differences of cosines and of distances.
+    number = "+.2f" if "weat" in result.statistic else "+.3f"
     if result.interval is None:
-        return f"{result.effect:+.2f}\n{result.problem}"
+        return f"{result.effect:{number}}\n{result.problem}"
     used, listed = (sum(sizes) for sizes in zip(*result.sizes.values()))
-    value = f"{result.effect:+.2f} [{result.interval.low:+.2f}, {result.interval.high:+.2f}]"
+    value = f"{result.effect:{number}} [{result.interval.low:{number}}, {result.interval.high:{number}}]"
+    if result.text is not None:
+        value += f"\ntexts [{result.text.low:{number}}, {result.text.high:{number}}]"
     p_value = f"p {'=' if result.exact else '~'} {result.p_value:.2g}"
     if several:
         p_value += f", {result.p_holm:.2g} (Holm)"
