@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ import pytest
 from wordstill.distillation.engine import Engine
 from wordstill.errors import DataError, TeacherError
 from wordstill.evaluation import evaluate
-from wordstill.evaluation.score import Part
-from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing
+from wordstill.reproduction import ReproduceConfig, find_plan, kept_scores, reproduce, reproducing
+from wordstill.reproduction.kept_scores import KeptScore
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_OVERALL, BEST_PER_SET, System
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
@@ -56,10 +55,10 @@ def own_pairs(monkeypatch, tmp_path):
 
     def score(tables, sets, *rest, **more):
         evaluation = evaluate(tables, [path], *rest, **more)
-        scores = {table: {"simlex999": found[str(path)]} for table, found in evaluation.scores.items()}
+        scores = {table: dict.fromkeys(sets, found[str(path)]) for table, found in evaluation.scores.items()}
         return replace(evaluation, scores=scores)
 
-    monkeypatch.setattr(reproducing, "evaluate", score)
+    monkeypatch.setattr(kept_scores, "evaluate", score)
 
 
 def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monkeypatch):
@@ -82,6 +81,7 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
     # What is there is not made again.
     monkeypatch.setattr(reproducing, "distill", None)
     monkeypatch.setattr(reproducing, "train", None)
+    monkeypatch.setattr(kept_scores, "evaluate", None)
     assert reproduce(plan, [short_text], tmp_path / "out", config).rows == found.rows
     corpus = reproducing.open_text(plan, [short_text], tmp_path / "out", progress=False)
     assert reproducing.expected_seconds(plan, corpus, config, tmp_path / "out") == 0
@@ -108,19 +108,11 @@ def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_tex
 
 def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_path, monkeypatch):
     few = replace(plan, systems=(SYSTEMS[3], System("{parent}-12 itself, fine-tuned", "parent", "model")))
-    asked, score = [], reproducing.evaluate
-
-    def note(tables, sets, *rest, **more):
-        asked.append((list(tables), sets))
-        evaluation = score(tables, sets, *rest, **more)
-        return replace(
-            evaluation, scores={name: {sets[0]: one["simlex999"]} for name, one in evaluation.scores.items()}
-        )
-
-    monkeypatch.setattr(reproducing, "evaluate", note)
+    asked, score = [], kept_scores.evaluate
+    monkeypatch.setattr(kept_scores, "evaluate", lambda *given, **more: asked.append(given[1]) or score(*given, **more))
     rows = reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1)).rows
-    assert asked[1] == (["the model itself, parent"], ["simlex999:parent"])
-    assert [row.system for row in rows][1] == "the model itself, parent" and rows[1].ours is not None
+    assert asked == [["simlex999"], ["simlex999:parent"]]
+    assert rows[1].system == "the model itself, parent" and rows[1].ours is not None
 
 
 def test_what_cannot_be_read_is_refused_before_the_text_is_prepared(config, tmp_path):
@@ -155,25 +147,45 @@ def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatc
     assert np.isfinite([row.ours for row in again.rows]).all()
 
 
+def test_scores_of_a_table_are_kept_when_the_next_one_is_stopped(plan, config, short_text, tmp_path, monkeypatch):
+    few, score, calls = replace(plan, systems=SYSTEMS[3:5]), kept_scores.evaluate, []
+
+    def stop(*given, **more):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return score(*given, **more)
+
+    monkeypatch.setattr(kept_scores, "evaluate", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1))
+    again = reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1))
+    assert len(calls) == 3 and len(again.rows) == 2
+    assert again.rows == reproduce(few, [short_text], tmp_path / "whole", replace(config, seeds=1)).rows
+    (tmp_path / "out" / "scores.json").write_text("{")
+    with pytest.raises(DataError, match=r"scores.json is damaged. Delete it"):
+        reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1))
+
+
 def test_the_layer_of_trained_tasks_is_that_of_the_best_macro_f1(plan):
     """The third layer is best by accuracy, the second one by macro-F1."""
     system = System("ASE of {parent}-12", "ase:layer=all", select=BEST_BY_F1)
 
     def score(accuracy, macro):
-        return SimpleNamespace(value=accuracy, parts=(Part("macro-F1", "macro_f1", macro, 9),))
+        return KeptScore(accuracy, None, None, macro, 9, 9, None)
 
     scores = {
         "sentence ase-layer-1": {"cr": score(60.0, 50.0), "mr": score(60.0, 50.0)},
         "sentence ase-layer-2": {"cr": score(70.0, 69.0), "mr": score(60.0, 40.0)},
         "sentence ase-layer-3": {"cr": score(75.0, 55.0), "mr": score(70.0, 50.0)},
     }
-    layer, found = reproducing._chosen(system, "cr", ["cr", "mr"], [SimpleNamespace(scores=scores)])
+    layer, found = reproducing._chosen(system, "cr", ["cr", "mr"], [scores])
     assert layer == 2 and [one.value for one in found] == [70.0]
     # A set without any score leaves the choice to the others.
     for layers in scores.values():
-        layers["sst5"] = SimpleNamespace(value=None, parts=())
+        layers["sst5"] = score(None, None)
     overall = replace(system, select=BEST_OVERALL)
-    layer, _ = reproducing._chosen(overall, "cr", ["cr", "mr", "sst5"], [SimpleNamespace(scores=scores)])
+    layer, _ = reproducing._chosen(overall, "cr", ["cr", "mr", "sst5"], [scores])
     assert layer == 3
     printed = find_plan("x2static:table4").printed_row("ASE of BERT-12")
     assert printed.model == "ASE of BERT-12, layer 5" and printed.scores["cr"] == 83.0

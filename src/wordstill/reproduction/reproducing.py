@@ -16,13 +16,13 @@ from wordstill.corpus.conllu import read_trees, tree_files
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.estimate import dry_run
-from wordstill.evaluation import Evaluation, Score, evaluate
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
 from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
 from wordstill.postprocess.retrofit import PRESETS, Lexicon, open_lexicon, retrofitter
+from wordstill.reproduction.kept_scores import KeptScore, KeptScores
 from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, reproduce_meaning
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
 from wordstill.reproduction.results import ELSEWHERE, ReproduceConfig, Reproduction, Row
@@ -31,6 +31,8 @@ from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.vectors import WordVectors
 
 FILE_NAME = "reproduction.json"
+Scores = Mapping[str, Mapping[str, KeptScore]]
+"""By the label of a table, then by task."""
 
 
 def reproduce(
@@ -66,21 +68,20 @@ def reproduce(
     runs = [maker.tables(seed) for seed in range(settings.seeds)]
     there = set(available())
     sets = [name for name in plan.sets if name in there]
-    say(f"scoring {len(runs[0])} tables on {len(sets)} sets")
-    usual = "" if plan.task is None else f":{plan.task}"
-    evaluations = [
-        evaluate(tables, [f"{name}{usual}" for name in sets], plan.protocol, progress=progress) for tables in runs
-    ]
+    say(f"scoring {sum(map(len, runs))} tables on {len(sets)} sets")
+    kept = KeptScores(folder / "scores.json", plan.protocol, progress=progress)
+    tasks = {name: name if plan.task is None else f"{name}:{plan.task}" for name in sets}
+    scores = [{label: kept.of(table, [*tasks.values()]) for label, table in tables.items()} for tables in runs]
     rows: list[Row] = []
     for system in maker.systems:
-        tasks, scored = {name: f"{name}{usual}" for name in sets}, evaluations
-        if system.made == "model":
-            say(f"scoring {settings.teacher.name} itself ({system.spec})")
-            tasks = {name: f"{name}:{system.spec}" for name in sets}
-            # Only the table's provenance is looked at.
-            table = next(table for label, table in runs[0].items() if label.startswith("sentence "))
-            scored = [evaluate({label_of(system): table}, [*tasks.values()], plan.protocol, progress=progress)]
-        rows += _rows(plan, system, settings, tasks, scored)
+        if system.made != "model":
+            rows += _rows(plan, system, settings, tasks, scores)
+            continue
+        say(f"scoring {settings.teacher.name} itself ({system.spec})")
+        own = {name: f"{name}:{system.spec}" for name in sets}
+        # Only the table's provenance is looked at.
+        table = next(table for label, table in runs[0].items() if label.startswith("sentence "))
+        rows += _rows(plan, system, settings, own, [{label_of(system): kept.of(table, [*own.values()])}])
     missing = tuple(name for name in plan.sets if name not in there)
     return _written(Reproduction(plan, tuple(rows), missing, settings.teacher.name, corpus.hash), folder)
 
@@ -254,55 +255,46 @@ def _draws(spec: str) -> bool:
 
 
 def _rows(
-    plan: TablePlan,
-    system: System,
-    config: ReproduceConfig,
-    tasks: Mapping[str, str],
-    evaluations: Sequence[Evaluation],
+    plan: TablePlan, system: System, config: ReproduceConfig, tasks: Mapping[str, str], runs: Sequence[Scores]
 ) -> Iterator[Row]:
     model = None if system.row is None else system.row.format(parent=plan.parent(config.teacher.name))
     printed = None if model is None else plan.printed_row(model)
     label = label_of(system) if system.select is None else f"{label_of(system)} ({system.select})"
     for name, task in tasks.items():
-        layer, scores = _chosen(system, task, list(tasks.values()), evaluations)
+        layer, scores = _chosen(system, task, list(tasks.values()), runs)
         values = [score.value for score in scores if score.value is not None]
         first = scores[0] if scores else None
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
         yield Row(
             label,
             name,
             printed.model if printed else None,
             printed.scores.get(name) if printed else None,
             float(np.mean(values)) if values else None,
-            float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            deviation if first is None or len(scores) > 1 else first.deviation,
             None if first is None else first.interval,
-            0 if first is None else first.coverage.used,
-            0 if first is None else first.coverage.total,
+            0 if first is None else first.used,
+            0 if first is None else first.total,
             "no such table was made" if first is None else first.problem,
             layer,
         )
 
 
 def _chosen(
-    system: System, task: str, tasks: Sequence[str], evaluations: Sequence[Evaluation]
-) -> tuple[int | None, list[Score]]:
+    system: System, task: str, tasks: Sequence[str], runs: Sequence[Scores]
+) -> tuple[int | None, list[KeptScore]]:
     """The scores of a system on a set, one for each seed; of several layers those of the best, with its number."""
     label = label_of(system)
     if system.select is None:
-        return None, [each.scores[label][task] for each in evaluations if label in each.scores]
-    first, start = evaluations[0], label.removesuffix("all")
-    numbers = (name.removeprefix(start) for name in first.scores if name.startswith(start))
+        return None, [scores[label][task] for scores in runs if label in scores]
+    first, start = runs[0], label.removesuffix("all")
+    numbers = (name.removeprefix(start) for name in first if name.startswith(start))
     layers = sorted(map(int, filter(str.isdigit, numbers)))
-    by_f1 = system.select == BEST_BY_F1
+    measure = "macro_f1" if system.select == BEST_BY_F1 else "value"
     values = np.array(
-        [[_value(first.scores[f"{start}{layer}"][each], by_f1=by_f1) for each in tasks] for layer in layers]
+        [[getattr(first[f"{start}{layer}"][each], measure) for each in tasks] for layer in layers], dtype=np.float64
     )
     # A set without a score for one of them says nothing about which is best.
     usable = ~np.isnan(values).any(axis=0) & ((np.array(tasks) == task) | (system.select != BEST_PER_SET))
     best = layers[int(values[:, usable].mean(axis=1).argmax())] if usable.any() else layers[-1]
-    return best, [first.scores[f"{start}{best}"][task]]
-
-
-def _value(score: Score, *, by_f1: bool) -> float:
-    """The score, or its macro-F1; NaN where there is none."""
-    value = next((part.value for part in score.parts if part.metric == "macro_f1"), None) if by_f1 else score.value
-    return np.nan if value is None else value
+    return best, [first[f"{start}{best}"][task]]

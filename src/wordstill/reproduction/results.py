@@ -72,7 +72,7 @@ class Row:
     ours: float | None
     """The mean over seeds."""
     deviation: float | None
-    """The standard deviation over seeds; None with one."""
+    """The standard deviation over seeds; with one, that over the trainings of a task that trains."""
     interval: Interval | None
     """Of the first seed."""
     used: int
