@@ -49,6 +49,17 @@ def test_a_cache_that_cannot_be_written_means_float32(tmp_path):
         assert memory.keep(Choice("bfloat16", "")).name == "float32"
 
 
+def test_a_user_without_a_home_gets_float32(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    # As for a number that no account has, in a container.
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    memory = TrialMemory("one")
+    assert memory.recall() is None
+    with pytest.warns(UserWarning, match=r"runs in float32, .* \(Not a directory\)\. Set XDG_CACHE_HOME"):
+        assert memory.keep(Choice("bfloat16", "")).name == "float32"
+
+
 @pytest.mark.parametrize("kind", ["bert-uncased", "t5"])
 def test_a_trial_leaves_its_models_as_they_were(kind, tiny_model):
     model = tiny_model(kind)

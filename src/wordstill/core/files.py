@@ -97,8 +97,14 @@ def take_up_leftovers(folder: Path) -> None:
 
 def user_cache(name: str) -> Path:
     """The folder of this user for what can be had again: ``data``, ``words``, ``tiles``."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wordstill" / name
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "wordstill" / name
+    try:
+        home = Path.home()
+    except RuntimeError:
+        # This user has none. Nothing can be written there, and whoever uses the cache says so.
+        home = Path(os.devnull)
+    return home / ".cache" / "wordstill" / name
 
 
 def path_text(path: Path) -> str:

@@ -63,7 +63,7 @@ class ParallelBzip2(io.RawIOBase):
             self._held = memoryview(block)
             self._given += len(block)
         if not self._held and self._serial is not None:
-            unpacked, self.position = self._serial.read(size), self._file.tell()
+            unpacked, self.position = self._serial.read1(size), self._file.tell()
             return unpacked
         taken, self._held = self._held[:size], self._held[size:]
         return bytes(taken)

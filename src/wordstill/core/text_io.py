@@ -228,6 +228,8 @@ class _Decompressed(io.RawIOBase):
         self._packed, self._stored, self._limits, self._error = packed, stored, limits, error
         self._codec = codec
         self._file = codec.decompress(packed, limits)
+        # What comes at once, where a reader would go on to broken data and lose what stands before them.
+        self._read = getattr(self._file, "read1", self._file.read)
         self._broken = _decompression_errors()
         self._total = 0
 
@@ -241,7 +243,7 @@ class _Decompressed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            block = self._file.read(len(buffer))
+            block = self._read(len(buffer))
         except self._broken as error:
             raise self._error(
                 f"{self._stored.name}: the {self._codec.name} data are broken or cut short near byte "

@@ -80,20 +80,17 @@ def read_pages(stream: Stream) -> Iterator[str]:
             depth -= 1
             if depth > 0:
                 continue
-            if (
-                element.tag.rpartition("}")[2] == "page"
-                and element.findtext("{*}ns", "0") == "0"
-                and element.find("{*}redirect") is None
-            ):
+            is_page = element.tag.rpartition("}")[2] == "page"
+            if is_page and element.findtext("{*}ns", "0") == "0" and element.find("{*}redirect") is None:
                 yield element.findtext("{*}revision/{*}text", "")
-            pages += 1
+            pages += is_page
             root.clear()
             elements = meter.bytes = 0
     except ElementTree.ParseError as error:
         line, column = error.position
         if error.code in ENDS_EARLY and pages:
             reason = meter.problem or f"{name}:{line}: the dump ends in the middle of a page."
-            warnings.warn(f"{reason} The {pages} elements before it are kept, the rest is lost.", stacklevel=2)
+            warnings.warn(f"{reason} The {pages:,} pages before it are kept, the rest is lost.", stacklevel=2)
             return
         if meter.problem is not None:
             raise meter.problem from error
@@ -114,16 +111,23 @@ class _Meter:
         self.problem: DataError | None = None
 
     def read(self, _: int = 0) -> bytes:
-        try:
-            block = self.stream.read(XML_BLOCK)
-        except DataError as error:
-            if "cut short" not in str(error):
-                raise
-            # The parser finds that there is no end, and what it has seen so far is used.
-            block, self.problem = b"", error
-        self.bytes += len(block)
-        self.stream.limits.refuse("page_bytes", self.bytes - len(block), f"{self.stream.source.name}: a page has")
-        return block
+        pieces, size = [], 0
+        while size < XML_BLOCK and self.problem is None:
+            try:
+                piece = self.stream.read_some(XML_BLOCK - size)
+            except DataError as error:
+                if "cut short" not in str(error):
+                    raise
+                # The parser finds that there is no end, and what it has seen so far is used.
+                self.problem = error
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+        self.bytes += size
+        self.stream.limits.refuse("page_bytes", self.bytes - size, f"{self.stream.source.name}: a page has")
+        return b"".join(pieces)
 
 
 def prose(markup: str) -> list[str]:

@@ -71,10 +71,15 @@ class Stream:
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Up to ``size`` bytes; none at the end."""
-        if self._pending:
-            data, self._pending = self._pending[:size], self._pending[size:]
-            return data
-        return self._reader.read(size)
+        return self._head(size) or self._reader.read(size)
+
+    def read_some(self, size: int = CHUNK_BYTES) -> bytes:
+        """As many bytes as come at once, up to ``size``: none of those before broken data are lost."""
+        return self._head(size) or self._reader.read1(size)
+
+    def _head(self, size: int) -> bytes:
+        data, self._pending = self._pending[:size], self._pending[size:]
+        return data
 
 
 def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
