@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 
 import numpy as np
@@ -17,6 +18,7 @@ from wordstill.cli.meaning.meaning_use import DEFAULT_KIND
 from wordstill.core.resume import locked
 from wordstill.meaning import Occurrence, OccurrenceStore, Triple
 from wordstill.meaning import encoder as library
+from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
 
@@ -281,3 +283,25 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     resumed = cli(*command[1:])
     assert resumed.code == 0, resumed.err
     assert "Resuming the run in" in resumed.err and "which has states." in resumed.err
+
+
+def test_a_stopped_make_keeps_its_triples_and_refuses_another_text(cli, world, tmp_path, monkeypatch):
+    cheap = ("--triples", 100, "--min-words", 5, "--device", "cpu", "--dtype", "float32")
+    options = ("--masked", world / "masked", *cheap)
+    # A model of random weights finds nothing probable.
+    settings = partial(BuildConfig, probability=0.0)
+    monkeypatch.setattr("wordstill.meaning.make_encoder.BuildConfig", settings)
+    make = ("meaning", "make", world / "text.txt", *options, "--epochs", 1, "--out", tmp_path / "meaning")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordstill.meaning.make_encoder.train_encoder", interrupted)
+        assert cli(*make).code == 130
+    other = cli("meaning", "make", world / "pairs.tsv", *options, "--out", tmp_path / "meaning")
+    assert other.code == 1 and "inputs was" in other.err and "--overwrite" in other.err
+    monkeypatch.setattr("wordstill.meaning.make_encoder.make_triples", lambda *_, **__: pytest.fail("made again"))
+    resumed = cli(*make)
+    assert resumed.code == 0, resumed.err
+    assert not (tmp_path / "meaning.work").exists()

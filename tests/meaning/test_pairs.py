@@ -109,7 +109,7 @@ def test_what_was_stopped_is_resumed_and_gives_the_same_file(masked, table, file
     with pytest.raises(Interrupted, match=r"making triples: 16 of \d+ targets done and saved"):
         make_triples(sources, masked, table, out, CONFIG, paraphraser=Stopping(), block=8)
     assert not out.exists()
-    assert len(list((tmp_path / "triples.jsonl.partial").glob("*.jsonl"))) == 2
+    assert len(list((tmp_path / "triples.jsonl.partial").glob("0*"))) == 2
     rest = Swapped()
     make_triples(sources, masked, table, out, CONFIG, paraphraser=rest, block=8)
     assert rest.calls == -(-len(sources.targets) // 8) - 2

@@ -70,6 +70,14 @@ ShowProgress = Annotated[
 VectorsPath = Annotated[Path, argument("VECTORS", "A folder or file of word vectors, in any known format.")]
 Topn = Annotated[int, option("N", "How many words to show.", "--topn", "--top", "-n", min=1)]
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
+WorkerCount = Annotated[
+    int | None,
+    option("N", "Divide the work among N processes of this machine, one for each GPU or core.", "--workers", min=1),
+]
+RayAddress = Annotated[
+    str | None,
+    option("ADDRESS", "Divide the work on a Ray cluster: its address, or auto; --workers limits it.", "--ray"),
+]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:1.", "--device")]
 Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--dtype")]
 

@@ -77,6 +77,7 @@ class MeaningEncoder:
         provenance: How the distillers were trained.
 
     Attributes:
+        path: The folder that it was loaded from, if it was.
         fingerprint: Identifies teacher, layers, weights and kind: what makes two vectors comparable.
         represent: From states [n, layers, width] to vectors [n, dim].
 
@@ -109,6 +110,7 @@ class MeaningEncoder:
         self.layers = ",".join(map(str, self.reader.layers))
         self.distillers = distillers.to(teacher.device).eval()
         self.provenance: Mapping[str, Any] = dict(provenance or {})
+        self.path: Path | None = None
         self.fingerprint = self._fingerprint()
         self.represent = self.representations()[kind]
 
@@ -146,7 +148,9 @@ class MeaningEncoder:
                 f"{expected[:12]}, but {teacher.config.name} has {got[:12]}: its weights or its tokenizer "
                 "differ. Use the right teacher."
             )
-        return cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
+        encoder = cls(teacher, distillers, layers, kind=kind, provenance=config["provenance"])
+        encoder.path = path
+        return encoder
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write distillers and settings, but not the teacher; a folder of anything else is not replaced."""

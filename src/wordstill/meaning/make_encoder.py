@@ -11,19 +11,22 @@ from typing import Annotated, Any
 import numpy as np
 
 from wordstill.core.files import refuse_existing, remove
-from wordstill.core.resume import CHECKPOINT, working_folder
+from wordstill.core.resume import CHECKPOINT, SETTINGS, keep_record, working_folder
 from wordstill.core.settings import Config, Range
 from wordstill.corpus import Corpus, is_store, prepare
-from wordstill.distillation import distill_from_teacher
+from wordstill.corpus.preparation import as_list
+from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.errors import DataError
 from wordstill.meaning.distiller_training import TrainConfig, Trained, train
 from wordstill.meaning.encoder import MeaningEncoder
-from wordstill.meaning.make_triples import PairConfig, make_triples
+from wordstill.meaning.make_triples import PairConfig, TripleWorkers, make_triples
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.state_cache import StateCache, state_settings
 from wordstill.meaning.targets import Sources, TargetConfig
 from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.triples import Triples
+from wordstill.meaning.work_blocks import Workers
+from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
@@ -142,6 +145,7 @@ def make_encoder(
     masked: str,
     config: ReadyConfig | None = None,
     *,
+    workers: Workers | None = None,
     device: str = "auto",
     dtype: str = "auto",
     overwrite: bool = False,
@@ -158,23 +162,39 @@ def make_encoder(
         out: Folder to make.
         masked: Name or folder of a masked language model, which is also the teacher.
         config: Settings; None takes the defaults.
+        workers: Who distils and makes triples; None, or one that names nobody, is this process, which also trains.
         device: Where the model runs.
         dtype: In which precision.
-        overwrite: Replace ``out`` if it exists.
+        overwrite: Replace ``out`` if it exists, and start over.
         progress: Show progress bars.
+
+    Raises:
+        DataError: A stopped call had another text, model or settings.
     """
     config, out = config or ReadyConfig(), Path(out)
     refuse_existing(out, overwrite=overwrite)
-    work = out.with_name(out.name + WORK)
-    work.mkdir(parents=True, exist_ok=True)
     model = MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
+    work = out.with_name(out.name + WORK)
+    if overwrite:
+        remove(work)
+    work.mkdir(parents=True, exist_ok=True)
+    names = [str(place) for place in as_list(inputs)]
+    # The training can have other epochs than when it was stopped.
+    keep_record(work / SETTINGS, {"inputs": names, "masked": masked, **asdict(replace(config, epochs=1))})
     corpus = _text(inputs, work / "store", progress=progress)
     teacher = Teacher.from_config(TeacherConfig(masked, device, dtype))
-    vectors = _vectors(teacher, corpus, work / "vectors", progress=progress)
+    table = work / "vectors"
+    vectors = _vectors(teacher, corpus, table, workers, progress=progress)
     targets = TargetConfig(min_words=config.min_words, seed=config.seed)
     pairs = PairConfig(config.triples, targets, BuildConfig(similarity=usual_threshold(vectors, config.seed)))
     sources = Sources.of_corpus(corpus, pairs.count, pairs.targets)
-    triples = make_triples(sources, model, vectors, work / "triples.jsonl", pairs, overwrite=True, progress=progress)
+    by = TripleWorkers(workers, str(table.resolve())) if workers else None
+    place = work / "triples.jsonl"
+    triples = (
+        Triples.read(place)
+        if place.exists()
+        else make_triples(sources, model, vectors, place, pairs, by=by, progress=progress)
+    )
     training = TrainConfig(batch=batch_for(len(triples)), max_epochs=config.epochs, seed=config.seed)
     steps = max(1, len(triples) // training.batch) * config.epochs
     training = replace(training, warm_up=min(training.warm_up, steps // 10))
@@ -197,15 +217,18 @@ def usual_threshold(vectors: WordVectors, seed: int = 0) -> float:
 
 
 def _text(inputs: str | Path | Sequence[str | Path], place: Path, *, progress: bool) -> Corpus:
-    if isinstance(inputs, str | Path) and is_store(inputs):
-        return Corpus.open(inputs)
-    if not isinstance(inputs, str | Path) and len(inputs) == 1 and is_store(inputs[0]):
-        return Corpus.open(inputs[0])
+    (first, *more) = as_list(inputs)
+    if not more and is_store(first):
+        return Corpus.open(first)
     return Corpus.open(place) if is_store(place) else prepare(inputs, place, progress=progress)
 
 
-def _vectors(teacher: Teacher, corpus: Corpus, place: Path, *, progress: bool) -> WordVectors:
+def _vectors(teacher: Teacher, corpus: Corpus, place: Path, workers: Workers | None, *, progress: bool) -> WordVectors:
     if place.exists():
+        return WordVectors.load(place)
+    if workers:
+        config = DistillConfig(("still",), teacher.config)
+        distill_in_shards(corpus.path, place, config, ScaleConfig(workers.workers, workers.ray), progress=progress)
         return WordVectors.load(place)
     vectors = distill_from_teacher(teacher, corpus, "still", progress=progress)["still"]
     vectors.save(place)

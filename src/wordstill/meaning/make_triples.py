@@ -1,7 +1,7 @@
 """Training triples from targets: made block by block, and joined into one file when all are made.
 
-A block in the working folder is a file such as ``000004096.jsonl``, named after its first target: a line of
-counts of dropped targets, then triples.
+A block in the working folder is a file named after its first target: a line of counts of dropped targets, then
+triples.
 """
 
 from __future__ import annotations
@@ -11,27 +11,31 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wordstill import __version__
 from wordstill.core.files import atomic_file, remove
 from wordstill.core.guard import reading
-from wordstill.core.progress import count_bar
 from wordstill.core.resume import START_ANEW, signed, unsigned, working_folder
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.masked import MaskedModel
+from wordstill.meaning.occurrence import Occurrence
 from wordstill.meaning.targets import Sources, TargetConfig
-from wordstill.meaning.translation import Paraphraser
+from wordstill.meaning.translation import Paraphraser, RoundTrip, open_translator
 from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCosines
 from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
+from wordstill.meaning.work_blocks import Block, Workers, begin_work, blocks_of, divide, made_blocks
+from wordstill.scale.work import Report, refuse_other
 from wordstill.vectors import WordVectors
 
-Block = tuple[list[str], Mapping[str, int]]
-"""Lines of triples, and how many targets gave none, by reason."""
+DOING, UNIT = "making triples", "targets"
 SUM = "sha256 of the triples"
 """Beside the counts in the first line of a block."""
 BLOCK, GPU_BLOCK = 2048, 16384
@@ -69,6 +73,7 @@ def make_triples(
     block: int | None = None,
     enough: int | None = None,
     seconds: float | None = None,
+    by: TripleWorkers | None = None,
 ) -> Triples:
     """Make triples and write them to a file; the same call resumes one that was stopped.
 
@@ -86,6 +91,7 @@ def make_triples(
         block: Targets in a block; None takes 2,048 on a CPU and 16,384 on a GPU.
         enough: No more targets are taken once there are so many triples.
         seconds: No more targets are taken once so much time has passed.
+        by: Workers that make the triples; None makes them in this process.
 
     Raises:
         UsageError: The file exists, another run is writing it, or the translators are for another language.
@@ -95,95 +101,161 @@ def make_triples(
     config, path = config or PairConfig(), Path(out)
     if sources.paraphrases is not None and paraphraser is not None:
         raise UsageError("Paraphrases are already supplied; omit the translators.")
-    maker = _Maker(sources, masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser)
+    if by is not None and (enough, seconds) != (None, None):
+        raise UsageError("Workers make triples of all targets; omit enough and seconds.")
+    given = Mode.GIVEN if sources.paraphrases is not None else Mode.SUBSTITUTED
+    mode = given if paraphraser is None else Mode.ROUND_TRIP
+    maker = TripleMaker(masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser, mode)
     size = block or (BLOCK if masked.device.type == "cpu" else GPU_BLOCK)
-    facts = {**maker.facts(), "config": asdict(config), "vectors": _digest(vectors), "block": size}
-    total, done, triples, started = len(sources.targets), 0, 0, time.monotonic()
+    models = {**maker.facts(), "vectors": _digest(vectors)}
+    facts = {
+        "mode": str(mode),
+        "text": sources.hash,
+        "targets": len(sources.targets),
+        **maker.facts(),
+        "config": asdict(config),
+        "vectors": models["vectors"],
+        "block": size,
+    }
+    paraphrases: Iterable[str | None] = repeat(None) if sources.paraphrases is None else sources.paraphrases
+    blocks = blocks_of(list(zip(sources.targets, paraphrases)), size, UNIT)
+    done, triples, started = 0, 0, time.monotonic()
     with working_folder(path, "meaning pairs", facts, overwrite=overwrite) as work:
+        if by is not None:
+            order = TripleWork.of(by, masked, config.build, mode, models)
+            divide(blocks, work.path, order, by.workers, _read, DOING, progress=progress)
         try:
-            with count_bar("triples", total, "targets", show=progress) as bar:
-                while done < total:
-                    end = min(done + size, total)
-                    triples += _block(work.path, maker, done, end)
-                    bar.update(end - done)
-                    done = end
-                    if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
-                        break
+            for made, file in made_blocks(blocks, work.path, maker, DOING, progress=progress and by is None):
+                triples += len(_read(file)[0])
+                done += made.words
+                if _reached(triples, enough) or _reached(time.monotonic() - started, seconds):
+                    break
         except KeyboardInterrupt:
-            raise Interrupted("making triples", done, total, "targets") from None
-        _join(work.path, path, facts, done)
+            raise Interrupted(DOING, done, len(sources.targets), UNIT) from None
+        _join([made.file(work.path) for made in blocks if made.start < done], path, facts, done)
     return Triples.read(path)
 
 
-class _Maker:
-    def __init__(
-        self, sources: Sources, masked: MaskedModel, builder: TripleBuilder, paraphraser: Paraphraser | None
-    ) -> None:
-        self.sources, self.masked, self.builder, self.paraphraser = sources, masked, builder, paraphraser
-        given = Mode.GIVEN if sources.paraphrases is not None else Mode.SUBSTITUTED
-        self.mode = given if paraphraser is None else Mode.ROUND_TRIP
+@dataclass(frozen=True)
+class TripleMaker:
+    """Makes the triples of blocks of targets, each with a ready-made paraphrase or None."""
+
+    masked: MaskedModel
+    builder: TripleBuilder
+    paraphraser: Paraphraser | None
+    mode: Mode
 
     def facts(self) -> dict[str, Any]:
+        """What it makes triples with."""
         return {
-            "mode": str(self.mode),
-            "text": self.sources.hash,
-            "targets": len(self.sources.targets),
             "masked_model": {"name": self.masked.name, "fingerprint": self.masked.fingerprint},
             "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
         }
 
-    def block(self, start: int, end: int) -> Block:
+    def read(self, block: Block, report: Report = lambda targets: None) -> MadeTriples:
         """The triples of some targets."""
         source, config = str(self.mode), self.builder.config
         # Before anything is predicted or translated: that is nearly all of the work.
-        reasons = [self.builder.ruled_out(target, source=source) for target in self.sources.targets[start:end]]
-        rows = [row for row, reason in enumerate(reasons, start) if reason is None]
+        reasons = [self.builder.ruled_out(target, source=source) for target, _ in block.items]
+        kept = [item for item, reason in zip(block.items, reasons) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
-        if not rows:
-            return [], dropped
-        targets = [self.sources.targets[row] for row in rows]
-        predicted = self.masked.predict(targets, config.candidates, config.probability)
+        report(block.words - len(kept))
+        if not kept:
+            return MadeTriples([], dropped)
+        predicted = self.masked.predict([target for target, _ in kept], config.candidates, config.probability)
         built = [
             self.builder.build(target, words, paraphrase, source=source)
-            for target, words, paraphrase in zip(targets, predicted, self._paraphrases(rows))
+            for (target, _), words, paraphrase in zip(kept, predicted, self._paraphrases(kept))
         ]
+        report(len(kept))
         dropped.update(one for one in built if isinstance(one, str))
-        return list(triple_lines(one for one in built if not isinstance(one, str))), dropped
+        return MadeTriples(list(triple_lines(one for one in built if not isinstance(one, str))), dropped)
 
-    def _paraphrases(self, rows: Sequence[int]) -> Sequence[str | None]:
+    def _paraphrases(self, items: Sequence[tuple[Occurrence, str | None]]) -> Sequence[str | None]:
         if self.paraphraser is not None:
-            return self.paraphraser.paraphrase([self.sources.targets[row].text for row in rows])
-        if self.sources.paraphrases is not None:
-            return [self.sources.paraphrases[row] for row in rows]
-        return [None] * len(rows)
+            return self.paraphraser.paraphrase([target.text for target, _ in items])
+        return [paraphrase for _, paraphrase in items]
 
 
-def _block(folder: Path, maker: _Maker, start: int, end: int) -> int:
-    """How many triples a block has; it is made if it is not there."""
-    path = folder / f"{start:09d}.jsonl"
-    if not path.exists():
-        lines, dropped = maker.block(start, end)
+@dataclass(frozen=True)
+class MadeTriples:
+    """Lines of triples, and how many targets gave none, by reason."""
+
+    lines: list[str]
+    dropped: Mapping[str, int]
+
+    def write(self, path: Path) -> None:
+        """Make the file of a block."""
+        body = _encoded(self.lines)
+        facts = signed({**self.dropped, SUM: hashlib.sha256(body).hexdigest()})
         with atomic_file(path) as handle:
-            body = _encoded(lines)
-            facts = signed({**dropped, SUM: hashlib.sha256(body).hexdigest()})
             handle.write(_encoded([json.dumps(facts)]) + body)
-    return len(_read(path)[0])
 
 
-def _join(folder: Path, out: Path, facts: Mapping[str, Any], targets: int) -> None:
+@dataclass(frozen=True)
+class TripleWorkers:
+    """Workers that make triples, and where they find what this process has loaded."""
+
+    workers: Workers
+    vectors: str
+    """Path of the table."""
+    translators: tuple[str, str] | None = None
+    """There and back."""
+
+
+@dataclass(frozen=True)
+class TripleWork:
+    """What a worker must know to make triples; targets come with each block."""
+
+    place: TripleWorkers
+    masked: str
+    device: str
+    dtype: str
+    build: BuildConfig
+    mode: Mode
+    models: Mapping[str, Any]
+    """Names and fingerprints of what triples are made with; a worker that finds others is refused."""
+    version: str = __version__
+
+    @classmethod
+    def of(
+        cls, place: TripleWorkers, masked: MaskedModel, build: BuildConfig, mode: Mode, models: Mapping[str, Any]
+    ) -> TripleWork:
+        """As in this process."""
+        dtype = str(masked.model.dtype).removeprefix("torch.")
+        return cls(place, masked.name, str(masked.device), dtype, build, mode, models)
+
+    def on(self, device: str) -> TripleWork:
+        """The same on another device."""
+        return replace(self, device=device)
+
+    def open(self, cores: int) -> TripleMaker:
+        """Load models and table."""
+        begin_work(self.version)
+        vectors = WordVectors.load(self.place.vectors)
+        masked = MaskedModel.from_pretrained(self.masked, device=self.device, dtype=self.dtype)
+        trip = None
+        if self.place.translators is not None:
+            open_one = partial(open_translator, device=self.device, dtype=self.dtype)
+            trip = RoundTrip(*map(open_one, self.place.translators))
+        maker = TripleMaker(masked, TripleBuilder(WordCosines(vectors), self.build), trip, self.mode)
+        refuse_other(self.models, {**maker.facts(), "vectors": _digest(vectors)})
+        return maker
+
+
+def _join(blocks: Sequence[Path], out: Path, facts: Mapping[str, Any], targets: int) -> None:
     """Write the blocks of the first targets into one file, with a header that counts.
 
     Raises:
         DataError: No target gave a triple.
     """
-    blocks = [path for path in sorted(folder.glob("*.jsonl")) if int(path.stem) < targets]
     dropped: Counter[str] = Counter()
     positives: Counter[str] = Counter()
     for lines, counts in map(_read, blocks):
         dropped.update(counts)
         positives.update(json.loads(line)["how"] for line in lines)
     if not positives:
-        remove(folder)
+        remove(blocks[0].parent)
         reasons = "; ".join(f"{reason}: {number:,}" for reason, number in dropped.most_common())
         raise DataError(f"None of {targets:,} targets gave a triple ({reasons}). Lower the thresholds.")
     header = {
@@ -201,7 +273,7 @@ def _join(folder: Path, out: Path, facts: Mapping[str, Any], targets: int) -> No
             handle.write(_encoded(lines))
 
 
-def _read(path: Path) -> Block:
+def _read(path: Path) -> tuple[list[str], dict[str, Any]]:
     with reading(path, remedy=f"{START_ANEW.capitalize()}."):
         text = path.read_bytes()
         first, *lines = text.decode().split("\n")

@@ -141,7 +141,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
-VECTORS, OCCURRENCES, CONFIG = "vectors.safetensors", "uses.jsonl", "config.json"
+OWN_FILES = VECTORS, OCCURRENCES, CONFIG = "vectors.safetensors", "uses.jsonl", "config.json"
 
 
 class OccurrenceStore:
@@ -170,13 +170,6 @@ class OccurrenceStore:
     def __len__(self) -> int:
         return len(self.occurrences)
 
-    def followed_by(self, other: OccurrenceStore) -> OccurrenceStore:
-        """These occurrences and then those of another store of the same encoder."""
-        if other.encoder != self.encoder:
-            raise UsageError("The two stores come from different encoders, so they cannot be joined.")
-        vectors = np.concatenate([self.vectors, other.vectors])
-        return OccurrenceStore((*self.occurrences, *other.occurrences), vectors, self.encoder)
-
     @cached_property
     def _unit(self) -> NDArray[np.float32]:
         return unit_rows(self.vectors)
@@ -198,7 +191,7 @@ class OccurrenceStore:
         """Write the folder."""
         path = Path(path)
         refuse_existing(path, overwrite=overwrite)
-        refuse_foreign(path, (VECTORS, OCCURRENCES, CONFIG))
+        refuse_foreign(path, OWN_FILES)
         with atomic_folder(path, overwrite=overwrite) as folder:
             write_tensors(folder / VECTORS, {"vectors": self.vectors}, {"format": "wordstill-uses"})
             lines = (json.dumps(astuple(one), ensure_ascii=False) + "\n" for one in self.occurrences)

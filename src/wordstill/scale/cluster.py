@@ -20,10 +20,9 @@ from wordstill.corpus.shards import Shard as TextShard
 from wordstill.corpus.shards import ShardMaker, Tally
 from wordstill.errors import MissingExtra, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
-from wordstill.scale.part_files import Part, pack, unpack
-from wordstill.scale.partition import Job, Shard, ShardReader, other_version
 from wordstill.scale.pools import MOST_STARTS, Event, Pool
 from wordstill.scale.shared_folder import SharedFolder
+from wordstill.scale.work import Made, Piece, Work, refuse_version
 
 GROW_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
@@ -38,8 +37,10 @@ class _Actor:
     """What is waited for: that it is ready, or a shard."""
     claim: Claim | None = None
     ready: bool = False
+    size: int = 0
+    """Words of its shard, and"""
     words: int = 0
-    """Words of its shard that the progress bar has already."""
+    """those that the progress bar has already."""
 
 
 class ClusterPool(Pool):
@@ -49,19 +50,19 @@ class ClusterPool(Pool):
     the same path, and have the same version of wordstill.
 
     Args:
-        job: The run.
+        work: What they do.
         address: Of the cluster, or ``auto``.
         folder: Where parts go.
         size: Actors; None takes one for each GPU, or for each core where there is none.
     """
 
-    def __init__(self, job: Job, address: str, folder: SharedFolder, size: int | None = None) -> None:
+    def __init__(self, work: Work, address: str, folder: SharedFolder, size: int | None = None) -> None:
         self.ray = _ray()
-        self.job, self.folder, self.size = job, folder, size
+        self.work, self.folder, self.size = work, folder, size
         self._own = not self.ray.is_initialized()
         if self._own:
             _connect(self.ray, address)
-        self._gpu = job.config.teacher.device != "cpu" and self.ray.cluster_resources().get("GPU", 0) >= 1
+        self._gpu = work.device != "cpu" and self.ray.cluster_resources().get("GPU", 0) >= 1
         self._actors: dict[int, _Actor] = {}
         self._next = self._lost = 0
         self._grown = -GROW_SECONDS
@@ -74,10 +75,10 @@ class ClusterPool(Pool):
         """Those that have loaded everything and do nothing."""
         return [number for number, actor in self._actors.items() if actor.ready and actor.claim is None]
 
-    def start(self, worker: int, shard: Shard, claim: Claim) -> None:
+    def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Let an actor read a shard."""
         actor = self._actors[worker]
-        actor.claim, actor.words = claim, 0
+        actor.claim, actor.size, actor.words = claim, shard.words, 0
         actor.pending = actor.handle.read.remote(shard, self._tally, worker)
 
     def poll(self, seconds: float) -> list[Event]:
@@ -136,7 +137,7 @@ class ClusterPool(Pool):
         actor = self._actors[number]
         claim, actor.pending = actor.claim, None
         try:
-            result = self.ray.get(reference)
+            made = self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             # The actor's own code failed, and the actor lives.
             cause = error.cause if isinstance(error.cause, Exception) else error
@@ -147,11 +148,10 @@ class ClusterPool(Pool):
         if claim is None:
             actor.ready, self._lost = True, 0
             return []
-        states, cut, words = result
         name = claim.new_part()
-        self.folder.store(name, Part({label: unpack(state) for label, state in states.items()}, cut).write)
+        self.folder.store(name, made.write)
         actor.claim = None
-        return [Event(number, max(0, words - actor.words), part=name)]
+        return [Event(number, max(0, actor.size - actor.words), part=name)]
 
     def _replace(self, number: int, error: Exception, claim: Claim | None) -> list[Event]:
         actor = self._actors.pop(number)
@@ -182,7 +182,7 @@ class ClusterPool(Pool):
         remote = self.ray.remote(_Reader)
         for _ in range(max(0, wanted)):
             options = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD", **share}
-            handle = remote.options(**options).remote(self.job)
+            handle = remote.options(**options).remote(self.work)
             self._actors[self._next] = _Actor(handle, handle.ready.remote())
             self._next += 1
 
@@ -206,17 +206,16 @@ class _Tally:
 class _Reader:
     """What an actor does; a plain class, so that it can be imported without Ray."""
 
-    def __init__(self, job: Job) -> None:
-        self.reader = ShardReader(job, cores=1)
+    def __init__(self, work: Work) -> None:
+        self.reader = work.open(cores=1)
 
     def ready(self) -> bool:
         """Answers when everything is loaded."""
         return True
 
-    def read(self, shard: Shard, tally: Any, number: int) -> tuple[dict[str, Any], int, int]:
-        """What the methods have seen of a shard, without rows of zeros; how many sentences were cut; words."""
-        part = self.reader.read(shard, lambda words: tally.add.remote(number, words))
-        return {label: pack(state) for label, state in part.states.items()}, part.cut, shard.words
+    def read(self, shard: Piece, tally: Any, number: int) -> Made:
+        """What came of a shard."""
+        return self.reader.read(shard, lambda words: tally.add.remote(number, words))
 
 
 def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
@@ -275,8 +274,7 @@ def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
 
 def _made(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str, bytes]]:
     """A task: the files of a block's shard."""
-    if version != __version__:
-        raise other_version(version)
+    refuse_version(version)
     with TemporaryDirectory(prefix="wordstill-") as folder:
         make = copy(make)
         make.folder = Path(folder)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -20,7 +20,9 @@ from wordstill.scale.ledger import MOST_FAILURES, RENEW_SECONDS, Claim, Ledger
 from wordstill.scale.part_files import Part
 from wordstill.scale.partition import Shard
 from wordstill.scale.pools import Event, Pool
+from wordstill.scale.work import Gathering, Piece
 
+Total = TypeVar("Total", bound=Gathering)
 POLL_SECONDS = 0.2
 TOTALS = "totals"
 PARTS_PER_SAVE = 4
@@ -98,23 +100,25 @@ class Totals:
 
 
 @dataclass(eq=False)
-class Driver:
+class Driver(Generic[Total]):
     """One process that works on a run, alone or with others that share its folder."""
 
-    plan: Plan
-    shards: list[Shard]
+    shards: Sequence[Piece]
     ledger: Ledger
     pool: Pool
-    open_totals: Callable[[], Totals | None]
+    open_totals: Callable[[], Total | None]
     """The totals, if this process may add up; with others only one of them may."""
-    skip_bad: bool = False
-    totals: Totals | None = None
+    skip_bad: bool | None = False
+    """Whether shards that fail are left out; None where they cannot be."""
+    doing: str = "reading text"
+    unit: str = "words"
+    totals: Total | None = None
     claims: dict[int, Claim] = field(default_factory=dict)
     """What the workers of this process hold."""
     _nothing_left: bool = False
     """Whether all shards were held by somebody when this process looked for the last time."""
 
-    def run(self, *, show_progress: bool = False) -> Totals | None:
+    def run(self, *, show_progress: bool = False) -> Total | None:
         """Read until every shard is finished; the totals, or None if another process adds them up.
 
         Raises:
@@ -124,12 +128,12 @@ class Driver:
         self.ledger.refresh()
         total = sum(shard.words for shard in self.shards)
         done = sum(self.shards[number].words for number in self.ledger.done)
-        with stop_requested() as stop, count_bar(self._title(), total, "words", show=show_progress, done=done) as bar:
+        with stop_requested() as stop, count_bar(self._title(), total, self.unit, show=show_progress, done=done) as bar:
             try:
                 self._loop(bar, stop)
             except Interrupted:
                 done = sum(self.shards[number].words for number in self.ledger.done)
-                raise Interrupted("reading text in shards", done, total, "words") from None
+                raise Interrupted(f"{self.doing} in shards", done, total, self.unit) from None
             finally:
                 self.pool.close()
         return self.totals
@@ -139,7 +143,7 @@ class Driver:
         self.totals = self.open_totals()
         while not self._finished():
             if stop.is_set():
-                raise Interrupted("reading", 0, 0, "words")
+                raise Interrupted(self.doing, 0, 0, self.unit)
             if len(self.ledger.done) < len(self.shards) and not self._nothing_left:
                 self._assign()
             for event in self.pool.poll(POLL_SECONDS):
@@ -196,16 +200,17 @@ class Driver:
             self.ledger.fail(self.claims.pop(event.worker), event.failed)
             self._nothing_left = False
 
-    def _refuse_bad(self, shard: Shard, failures: list[str]) -> None:
+    def _refuse_bad(self, shard: Piece, failures: list[str]) -> None:
         if len(failures) < MOST_FAILURES:
             return
-        place = shard.place(self.plan.engine.stages[shard.stage].isolated)
         if not self.skip_bad:
+            rest = "" if self.skip_bad is None else "; with --skip-bad the run leaves it out"
             raise DataError(
-                f"{place[0].upper()}{place[1:]} failed {len(failures)} times; the last time: {failures[-1]}. "
-                "The same command tries again; with --skip-bad the run leaves it out."
+                f"{shard.place.capitalize()} failed {len(failures)} times; the last time: {failures[-1]}. "
+                f"The same command tries again{rest}."
             )
         self.ledger.leave_out(shard.number, failures[-1])
 
     def _title(self) -> str:
-        return f"text in {len(self.shards)} shards"
+        number = len(self.shards)
+        return f"{self.doing.rpartition(' ')[2]} in {number} shard{'' if number == 1 else 's'}"

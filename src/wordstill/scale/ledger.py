@@ -50,7 +50,7 @@ class Claim:
 
     def new_part(self) -> str:
         """A name for its part that was never used before."""
-        return f"{PARTS}/{self.name}-{secrets.token_hex(8)}.safetensors"
+        return f"{PARTS}/{self.name}-{secrets.token_hex(8)}"
 
 
 @dataclass(eq=False)

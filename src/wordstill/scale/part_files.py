@@ -35,6 +35,10 @@ class Part:
         """What methods have seen."""
         return cls({label: to_arrays(method.state_dict()) for label, method in methods.items()}, cut)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rows of zeros do not travel between machines."""
+        return _unpacked, ({label: pack(state) for label, state in self.states.items()}, self.cut)
+
     def load_into(self, methods: Mapping[str, Observer]) -> None:
         """Give methods these states."""
         for label, method in methods.items():
@@ -67,7 +71,11 @@ class Part:
             for name, array in arrays.items():
                 label, _, rest = name.partition("/")
                 states.setdefault(label, {})[rest] = array
-            return cls({label: unpack(state) for label, state in states.items()}, cut), facts
+            return _unpacked(states, cut), facts
+
+
+def _unpacked(states: Mapping[str, Arrays], cut: int) -> Part:
+    return Part({label: unpack(state) for label, state in states.items()}, cut)
 
 
 def pack(state: Arrays) -> Arrays:

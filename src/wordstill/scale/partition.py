@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,20 +12,18 @@ import torch
 
 from wordstill import __version__
 from wordstill.core.object_stores import local_copy
-from wordstill.core.resume import differences
 from wordstill.core.settings import Config
 from wordstill.corpus import Corpus
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.engine import Engine, Position, Stage
 from wordstill.distillation.plan import Plan, make_plan
 from wordstill.distillation.recipe import Recipe
-from wordstill.errors import DataError, UsageError
+from wordstill.errors import UsageError
 from wordstill.scale.part_files import Part
+from wordstill.scale.work import Report, refuse_other, refuse_version
 from wordstill.teacher import Batch, DeviceBatch, Teacher
 from wordstill.teacher.batches import BATCHES_IN_WINDOW, WINDOW_FORMS, ResumableBatches, TextBatches
 from wordstill.teacher.teacher import MOST_READERS
-
-Report = Callable[[int], None]
 
 GPU_WINDOWS = 64
 """Windows of a shard on a GPU: some 67 million words, half a minute of a small model. A core reads one window of
@@ -49,10 +47,13 @@ class Shard(Config):
     end: int
     """The paragraphs, or the words of the vocabulary, that it holds."""
     words: int
+    isolated: bool = False
+    """Whether it holds words of the vocabulary."""
 
-    def place(self, isolated: bool) -> str:
+    @property
+    def place(self) -> str:
         """Where it is, for a message."""
-        what = "words of the vocabulary" if isolated else "paragraphs"
+        what = "words of the vocabulary" if self.isolated else "paragraphs"
         return f"shard {self.number} ({what} {self.start:,} to {self.end - 1:,})"
 
 
@@ -85,7 +86,7 @@ def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool =
         for start in range(0, len(edges) - 1, step):
             end = min(start + step, len(edges) - 1)
             size = int(words[end] - words[start])
-            shards.append(Shard(len(shards), number, start, end, edges[start], edges[end], size))
+            shards.append(Shard(len(shards), number, start, end, edges[start], edges[end], size, stage.isolated))
     return shards
 
 
@@ -151,12 +152,18 @@ class Job:
     """As JSON; a worker that comes to another one is refused."""
     version: str = __version__
 
-    def for_worker(self, number: int, gpus: int) -> Job:
-        """The same with a GPU of its own, where there are some and none was named."""
-        teacher = self.config.teacher
-        if not gpus or teacher.device not in ("auto", "cuda"):
-            return self
-        return replace(self, config=replace(self.config, teacher=replace(teacher, device=f"cuda:{number % gpus}")))
+    @property
+    def device(self) -> str:
+        """Where the teacher runs, as the user has named it."""
+        return self.config.teacher.device
+
+    def on(self, device: str) -> Job:
+        """The same on another device."""
+        return replace(self, config=replace(self.config, teacher=replace(self.config.teacher, device=device)))
+
+    def open(self, cores: int) -> ShardReader:
+        """In a worker with so many cores."""
+        return ShardReader(self, cores)
 
 
 class ShardReader:
@@ -171,8 +178,7 @@ class ShardReader:
     """
 
     def __init__(self, job: Job, cores: int | None = None) -> None:
-        if job.version != __version__:
-            raise other_version(job.version)
+        refuse_version(job.version)
         if cores is not None:
             torch.set_num_threads(max(1, min(cores, MOST_READERS)))
         corpus = Corpus.open(local_copy(job.store))
@@ -215,19 +221,6 @@ class _Reported:
             yield after, batch
 
 
-def other_version(version: str) -> DataError:
-    """The error of a worker for a run that was started by another version."""
-    return DataError(
-        f"This worker has wordstill {__version__}, but the run was started with {version}. "
-        "Install the same version everywhere."
-    )
-
-
 def refuse_other_recipe(recipe: str, plan: Plan) -> None:
-    """Refuse a worker that would read something else, or in another way.
-
-    Raises:
-        DataError: It names what is not the same.
-    """
-    if different := differences(json.loads(recipe), json.loads(plan.recipe.to_json())):
-        raise DataError(f"This worker would do something else than the run: {different}.")
+    """Refuse a worker that would read something else, or in another way."""
+    refuse_other(json.loads(recipe), json.loads(plan.recipe.to_json()))

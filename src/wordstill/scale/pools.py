@@ -17,8 +17,8 @@ import torch
 
 from wordstill.errors import Interrupted, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
-from wordstill.scale.partition import Job, Shard, ShardReader
 from wordstill.scale.shared_folder import SharedFolder
+from wordstill.scale.work import Piece, Reader, Work
 
 PARENT_POLL_SECONDS = 1.0
 MOST_STARTS = 3
@@ -47,7 +47,7 @@ class Pool(ABC):
         """Those that can be given a shard."""
 
     @abstractmethod
-    def start(self, worker: int, shard: Shard, claim: Claim) -> None:
+    def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Let a worker read a shard and store its part."""
 
     @abstractmethod
@@ -65,15 +65,15 @@ class Pool(ABC):
 class InlinePool(Pool):
     """One worker, in this process."""
 
-    def __init__(self, reader: ShardReader, folder: SharedFolder) -> None:
+    def __init__(self, reader: Reader, folder: SharedFolder) -> None:
         self.reader, self.folder = reader, folder
-        self._given: tuple[Shard, Claim] | None = None
+        self._given: tuple[Piece, Claim] | None = None
 
     def idle(self) -> list[int]:
         """The one, unless it has something to do."""
         return [0] if self._given is None else []
 
-    def start(self, worker: int, shard: Shard, claim: Claim) -> None:
+    def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Remember what is to be done."""
         self._given = shard, claim
 
@@ -107,16 +107,16 @@ class ProcessPool(Pool):
     """Processes of this machine, each with its share of the cores or a GPU of its own.
 
     Args:
-        job: The run.
+        work: What they do.
         size: How many.
         folder: Where parts go.
         cores: Cores in all; None takes those that this process may use.
     """
 
-    def __init__(self, job: Job, size: int, folder: SharedFolder, cores: int | None = None) -> None:
-        self.job, self.size, self.folder = job, size, folder
+    def __init__(self, work: Work, size: int, folder: SharedFolder, cores: int | None = None) -> None:
+        self.work, self.size, self.folder = work, size, folder
         self.cores = max(1, (cores or usable_cores()) // size)
-        self._gpus = torch.cuda.device_count() if job.config.teacher.device in ("auto", "cuda") else 0
+        self._gpus = torch.cuda.device_count() if work.device in ("auto", "cuda") else 0
         self._context = multiprocessing.get_context("spawn")
         self._workers = {number: self._started(number) for number in range(size)}
 
@@ -124,7 +124,7 @@ class ProcessPool(Pool):
         """Those that have loaded everything and do nothing."""
         return [number for number, worker in self._workers.items() if worker.ready and not worker.busy]
 
-    def start(self, worker: int, shard: Shard, claim: Claim) -> None:
+    def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Send the shard."""
         self._workers[worker].busy = True
         with suppress(OSError):
@@ -180,14 +180,23 @@ class ProcessPool(Pool):
 
     def _started(self, number: int, starts: int = 1) -> _Worker:
         mine, theirs = self._context.Pipe()
-        job = self.job.for_worker(number, self._gpus)
+        work = self.work.on(f"cuda:{number % self._gpus}") if self._gpus else self.work
         process = self._context.Process(
-            target=_serve, args=(job, theirs, self.folder, self.cores, os.getpid()), daemon=True
+            target=_serve, args=(work, theirs, self.folder, self.cores, os.getpid()), daemon=True
         )
         with _threads(self.cores):
             process.start()
         theirs.close()
         return _Worker(process, mine, starts=starts)
+
+
+def open_pool(work: Work, folder: SharedFolder, workers: int | None, ray: str | None) -> Pool:
+    """Processes of this machine, or actors of a Ray cluster."""
+    if ray is None:
+        return ProcessPool(work, workers or 1, folder)
+    from wordstill.scale.cluster import ClusterPool
+
+    return ClusterPool(work, ray, folder, workers)
 
 
 def usable_cores() -> int:
@@ -236,12 +245,12 @@ class _Sender:
         self.words = 0
 
 
-def _serve(job: Job, connection: Connection[Any, Any], folder: SharedFolder, cores: int, parent: int) -> None:
+def _serve(work: Work, connection: Connection[Any, Any], folder: SharedFolder, cores: int, parent: int) -> None:
     """The life of a worker: load everything, then read one shard after another."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        reader = ShardReader(job, cores)
+        reader = work.open(cores)
     except Exception as error:
         connection.send(("refused", error if isinstance(error, WordstillError) else in_one_line(error)))
         return

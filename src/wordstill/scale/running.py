@@ -26,7 +26,7 @@ from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.kept_sums import KeptSums
 from wordstill.scale.ledger import Ledger
 from wordstill.scale.partition import Job, Shard, ShardReader, make_shards, shard_records, with_shard_words
-from wordstill.scale.pools import InlinePool, Pool, ProcessPool, refuse_too_many, usable_cores
+from wordstill.scale.pools import InlinePool, Pool, open_pool, refuse_too_many, usable_cores
 from wordstill.scale.shared_folder import LocalFolder, ObjectFolder, SharedFolder
 from wordstill.vectors import WordVectors
 
@@ -163,7 +163,7 @@ def run_shards(
     if not scale.join:
         ledger.forget_attempts()
     pool = _pool(plan, config, scale, ledger, store or str(plan.corpus.path.resolve()))
-    driver = Driver(plan, shards, ledger, pool, open_totals, skip_bad=scale.skip_bad)
+    driver = Driver(shards, ledger, pool, open_totals, skip_bad=scale.skip_bad)
     try:
         return driver.run(show_progress=progress)
     except DataError:
@@ -209,15 +209,10 @@ def _address(inputs: Inputs) -> str | None:
 
 
 def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger, store: str) -> Pool:
-    teacher = plan.engine.teacher
-    job = Job(store, config, teacher.choice.name, plan.recipe.to_json())
-    if scale.ray is not None:
-        from wordstill.scale.cluster import ClusterPool
-
-        return ClusterPool(job, scale.ray, ledger.folder, scale.workers)
-    if scale.workers is None:
+    if scale.ray is None and scale.workers is None:
         return InlinePool(ShardReader.of(plan), ledger.folder)
-    return ProcessPool(job, scale.workers, ledger.folder)
+    job = Job(store, config, plan.engine.teacher.choice.name, plan.recipe.to_json())
+    return open_pool(job, ledger.folder, scale.workers, scale.ray)
 
 
 def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:

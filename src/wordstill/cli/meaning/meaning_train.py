@@ -15,6 +15,7 @@ from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import argument, flag, option
 from wordstill.cli.printing import count_text, show_facts, show_next, time_text
 from wordstill.core.guard import printable
+from wordstill.core.object_stores import local_copy
 from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def make(
     min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", min=1)] = 8,
     epochs: Annotated[int, option("N", "Most epochs of training; it stops earlier if it can.", min=1)] = 50,
     seed: options.Seed = 0,
+    workers: options.WorkerCount = None,
+    ray: options.RayAddress = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     overwrite: options.Overwrite = False,
@@ -52,6 +55,7 @@ def make(
     """
     with needs_models("wordstill meaning make"):
         from wordstill.meaning.make_encoder import ReadyConfig, make_encoder
+        from wordstill.meaning.work_blocks import Workers
 
     options.output_folder(out)
     start = time.monotonic()
@@ -60,6 +64,7 @@ def make(
         out,
         masked,
         ReadyConfig(triples, min_words, epochs, seed),
+        workers=Workers(workers, ray),
         device=device,
         dtype=dtype,
         overwrite=overwrite,
@@ -89,6 +94,8 @@ def pairs(
     back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
     count: Annotated[int, option("N", "How many words in sentences to choose.", min=1)] = 100_000,
     sample: Annotated[int, option("N", "Triples to show at the end.", min=0)] = 3,
+    workers: options.WorkerCount = None,
+    ray: options.RayAddress = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     overwrite: options.Overwrite = False,
@@ -109,16 +116,19 @@ def pairs(
     replacing the word alone. The same command resumes a run that was stopped.
     """
     with needs_models("wordstill meaning pairs"):
-        from wordstill.meaning.make_triples import PairConfig, make_triples
+        from wordstill.meaning.make_triples import PairConfig, TripleWorkers, make_triples
         from wordstill.meaning.masked import MaskedModel
         from wordstill.meaning.targets import TargetConfig
         from wordstill.meaning.triple_builder import BuildConfig
+        from wordstill.meaning.work_blocks import Workers
 
     config = PairConfig(
         count, TargetConfig(min_words, max_words, vocabulary, skipped, seed), BuildConfig(similarity, probability)
     )
     table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
     trip = _round_trip(there, back, device, dtype)
+    translators = None if there is None or back is None else (there, back)
+    by = TripleWorkers(Workers(workers, ray), str(local_copy(vectors).resolve()), translators)
     start = time.monotonic()
     sources = _sources(store, paraphrases, config)
     triples = make_triples(
@@ -128,6 +138,7 @@ def pairs(
         out,
         config,
         paraphraser=trip,
+        by=by if by.workers else None,
         overwrite=overwrite,
         progress=options.wants_progress(progress),
     )

@@ -17,9 +17,11 @@ from wordstill.cli.options import (
     Dtype,
     NewFolder,
     Overwrite,
+    RayAddress,
     ReportFile,
     ShowProgress,
     Topn,
+    WorkerCount,
     argument,
     flag,
     option,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EncoderPath = Annotated[Path, argument("ENCODER", "A folder written by meaning make or meaning train.")]
-AT_ONCE = 1024
-"""Sentences that are encoded between two steps of the progress bar."""
 DEFAULT_KIND = "meaning-centred"
 """As in ``wordstill.meaning.encoder``, which is slow to import."""
 Kind = Annotated[
@@ -87,26 +87,32 @@ def encode(
     out: NewFolder,
     word: Annotated[list[str] | None, option("WORD", "Only this word, in lines that name none.")] = None,
     kind: Kind = DEFAULT_KIND,
+    workers: WorkerCount = None,
+    ray: RayAddress = None,
     options: EncoderOptions,
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Encode words in sentences, to search them."""
+    """Encode words in sentences, to search them.
+
+    The same command resumes a run that was stopped.
+    """
     output_folder(out)
     lines = list(_lines(sentences))
     model = options.load(encoder, kind)
-    from wordstill.core.progress import count_bar
-    from wordstill.meaning import Occurrence, OccurrenceStore
+    from wordstill.meaning import Occurrence
+    from wordstill.meaning.encode_uses import encode_uses
+    from wordstill.meaning.work_blocks import Workers
 
-    placed = [Occurrence.at(text, read_place(span)) for text, span in lines if span is not None]
-    store = OccurrenceStore.build(model, placed)
-    whole = [text for text, span in lines if span is None]
-    with count_bar("sentences", len(whole), "sentences", show=wants_progress(progress)) as bar:
-        for first in range(0, len(whole), AT_ONCE):
-            part = whole[first : first + AT_ONCE]
-            store = store.followed_by(OccurrenceStore.from_texts(model, part, word or None))
-            bar.update(len(part))
-    store.save(out, overwrite=overwrite)
+    store = encode_uses(
+        model,
+        [text if span is None else Occurrence.at(text, read_place(span)) for text, span in lines],
+        out,
+        word or None,
+        workers=Workers(workers, ray),
+        overwrite=overwrite,
+        progress=wants_progress(progress),
+    )
     typer.echo(f"Encoded {count_text(len(store), 'use')}: {out}")
     show_next(("meaning", "similar", encoder, out, "They sat on the bank.", "bank"))
 
