@@ -34,7 +34,7 @@ def _opposites(content: Content) -> str:
         "",
         f"    {content['command']}",
         "",
-        f"| told by | {' | '.join(f'`{name}`' for name in tables)} |",
+        f"| told apart by | {' | '.join(f'`{name}`' for name in tables)} |",
         f"|---|{'---:|' * len(tables)}",
     ]
     for label in content["tables"][tables[0]]["caught"]:

@@ -24,7 +24,7 @@ DIFFERENCES = (
     "difference, with the share of resamples in which each would have been chosen:"
 )
 TRAININGS = (
-    "Trainings; the time to encode every word of a text relative to reading its states; and cosines on "
+    "Training runs; the time to encode every word of a text relative to reading its states; and cosines on "
     "held-out triples:"
 )
 

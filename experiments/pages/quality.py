@@ -85,10 +85,8 @@ TAGS = (
 )
 TAGGING_PARENTS = tuple(Column(title, f"{name}:parent") for title, name, _ in TAGS)
 BLOCKS = (
-    Block("Word similarity (Spearman's correlation), every pair, unseen words included", "all", EIGHT, "A8"),
-    Block(
-        "Word similarity, only pairs whose words the text shows at least twice", "pairs seen in the text", EIGHT, "A8"
-    ),
+    Block("Word similarity (Spearman's correlation), every pair, including unseen words", "all", EIGHT, "A8"),
+    Block("Word similarity, only pairs whose words occur at least twice", "pairs seen in the text", EIGHT, "A8"),
     Block("Analogies (accuracy, 3CosAdd), relational similarity (Spearman), categories (purity)", "all", RELATIONS),
     Block("Sentence similarity (Pearson), mean of the words", "all", STS, "mean"),
     Block("Sentence similarity (Pearson), SIF", "sif", STS, "mean"),

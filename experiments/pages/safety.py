@@ -30,7 +30,7 @@ FAMILIES = {
         "scores.json", "elmo",
     ),
 }  # fmt: skip
-OWN = "files of our own"
+OWN = "wordstill's own files"
 
 
 def page() -> str:
@@ -40,7 +40,7 @@ def page() -> str:
 
 
 def _fuzz(part: dict[str, Any]) -> Iterator[str]:
-    yield "| readers | mutated files | read | refused | other exception, silent change, hang, death, over 1 GB |"
+    yield "| readers | mutated files | read | refused | other exception, silent change, hang, crash, over 1 GB |"
     yield "|---|---:|---:|---:|---:|"
     families: dict[str, Counter[str]] = {}
     for name, counts in part["targets"].items():
@@ -60,7 +60,7 @@ def _fuzz_row(name: str, counts: Mapping[str, int]) -> str:
 
 
 def _flips(part: dict[str, Any]) -> Iterator[str]:
-    yield "| file of ours | single bits flipped, every one | not refused |"
+    yield "| file | bits flipped, one at a time | not refused |"
     yield "|---|---:|---:|"
     for name, counts in part["targets"].items():
         yield f"| {name} | {counts['tried']:,} | {counts['wrong']} |"
@@ -69,7 +69,7 @@ def _flips(part: dict[str, Any]) -> Iterator[str]:
 
 
 def _faults(part: dict[str, Any]) -> Iterator[str]:
-    yield "| command, over an old result | calls on files | failed once | result torn or lost, or an error of others |"
+    yield "| command, overwriting a result | file system calls | made to fail | result damaged or lost, wrong error |"
     yield "|---|---:|---:|---:|"
     for name, counts in part["scenarios"].items():
         yield f"| {name} | {counts['total']} | {counts['tried']} | {counts['wrong']} |"
@@ -78,7 +78,7 @@ def _faults(part: dict[str, Any]) -> Iterator[str]:
 
 
 def _kills(part: dict[str, Any]) -> Iterator[str]:
-    yield "| command, over an old result | kills | result torn or lost, or other bytes after resuming |"
+    yield "| command, overwriting a result | kills | result damaged or lost, or different bytes after resuming |"
     yield "|---|---:|---:|"
     for name, counts in part["scenarios"].items():
         yield f"| {name} | {counts['tried']} | {counts['wrong']} |"
@@ -90,7 +90,7 @@ def _kills(part: dict[str, Any]) -> Iterator[str]:
 
 
 def _worker_kills(record: dict[str, Any]) -> Iterator[str]:
-    yield "| `distill --workers 2` | kills | runs | result torn or lost, or other bytes after resuming |"
+    yield "| `distill --workers 2` | kills | runs | result damaged or lost, or different bytes after resuming |"
     yield "|---|---:|---:|---:|"
     kills, runs, wrong = record["kills"], record["runs"], len(record["wrong"])
     yield f"| a worker, or the driver | {kills['worker']} + {kills['driver']} | {runs} | {wrong} |"
@@ -103,7 +103,7 @@ def _worker_kills(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _cost(part: dict[str, Any]) -> Iterator[str]:
-    yield "| checksums | processor time | of which SHA-256 |"
+    yield "| cost of checksums | CPU time | of which SHA-256 |"
     yield "|---|---:|---:|"
     for name, found in part["shares"].items():
         share = 100 * found["hashing"] / found["seconds"]

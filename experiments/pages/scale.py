@@ -12,10 +12,7 @@ FOLDER = RESULTS / "scale"
 def simulation() -> str:
     """Time and efficiency of a large run, by what goes wrong."""
     record = json.loads((FOLDER / "simulation.json").read_text())
-    lines = [
-        "| case | shards | hours | of the ideal | read twice | parts waiting at most |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| case | shards | hours | efficiency | read twice | most parts waiting |", "|---|---|---|---|---|---|"]
     for name, case in record["cases"].items():
         mean = case["mean"]
         lines.append(
@@ -26,8 +23,8 @@ def simulation() -> str:
     lines += [
         "",
         f"{usual['words']:,.0f} words on {usual['workers']} GPUs, unless the case says otherwise; "
-        f"{usual['words_per_second']:,.0f} words/s for each (BERT-base with `still` and `ase` on one H200, measured), "
-        f"{usual['vocabulary']:,} words of the vocabulary. Means of {record['rounds']} simulated runs: "
+        f"{usual['words_per_second']:,.0f} words/s per GPU (BERT-base with `still` and `ase`, measured on an H200), "
+        f"a vocabulary of {usual['vocabulary']:,} words. Means of {record['rounds']} simulated runs: "
         f"`{record['command']}`, commit {record['commit']}, seed {record['seed']}.",
     ]
     return "\n".join(lines)
@@ -47,7 +44,7 @@ def averaged_learners() -> str:
     lines += [
         "",
         f"Development halves; {text['words']:,} words of enwiki-a, {record['teacher']}; one worker is the mean of "
-        f"three seeds with its range. `{record['command']}`, commit {record['commit']}, {record['machine']['cpu']}.",
+        f"three seeds, with the range. `{record['command']}`, commit {record['commit']}, {record['machine']['cpu']}.",
     ]
     return "\n".join(lines)
 

@@ -28,10 +28,10 @@ def _scores(content: Mapping[str, Any]) -> str:
         "",
         f"    {content['command']}",
         "",
-        f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) that nothing was chosen on, and the gain "
-        f"over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
-        f"Intervals of 95 % are in brackets. Of {len(content['development'])} settings, {content['chosen']} "
-        "is the best on the other half of SCWS; the other rows have the defaults.",
+        f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) not used for choosing settings, and the "
+        f"gain over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
+        f"95 % intervals are in brackets. Of {len(content['development'])} settings, {content['chosen']} "
+        "is the best on the other half of SCWS; the other rows use the defaults.",
         "",
         "| vectors | SCWS | gain | WiC | gain |",
         "|---|---:|---:|---:|---:|",
