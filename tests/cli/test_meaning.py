@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 from dataclasses import replace
-from functools import partial
 from io import StringIO
 
 import numpy as np
@@ -27,7 +26,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The distillers found a degenerate solution"),
     pytest.mark.filterwarnings("ignore:The training ended after"),
 ]
-COMMANDS = ("pairs", "train", "encode", "similar", "table", "evaluate")
+MAKING = "wordstill.meaning.make_encoder"
+COMMANDS = ("make", "pairs", "train", "encode", "similar", "table", "evaluate")
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     train = ("meaning", "train", tmp_path / "t.jsonl", "--heads", 4, "--max-epochs", 1, "--device", "cpu")
     train = (*train, "--dtype", "float32", "--out", tmp_path / "meaning")
     with monkeypatch.context() as patch:
-        patch.setattr("wordstill.meaning.make_encoder.train", interrupted)
+        patch.setattr(f"{MAKING}.train", interrupted)
         stopped = cli(*train)
     assert stopped.code == 130
     command = shlex.split(stopped.err.splitlines()[-1])
@@ -285,23 +285,42 @@ def test_a_stopped_command_says_how_to_resume_and_does(cli, world, thresholds, t
     assert "Resuming the run in" in resumed.err and "which has states." in resumed.err
 
 
-def test_a_stopped_make_keeps_its_triples_and_refuses_another_text(cli, world, tmp_path, monkeypatch):
-    cheap = ("--triples", 100, "--min-words", 5, "--device", "cpu", "--dtype", "float32")
-    options = ("--masked", world / "masked", *cheap)
-    # A model of random weights finds nothing probable.
-    settings = partial(BuildConfig, probability=0.0)
-    monkeypatch.setattr("wordstill.meaning.make_encoder.BuildConfig", settings)
-    make = ("meaning", "make", world / "text.txt", *options, "--epochs", 1, "--out", tmp_path / "meaning")
+def test_one_command_makes_an_encoder_and_resumes_only_its_own_work(cli, world, tmp_path, monkeypatch):
+    out, other = tmp_path / "meaning", tmp_path / "other.txt"
+    other.write_text((world / "text.txt").read_text().replace("river", "stream"))
+    # A model of random weights predicts nothing with certainty, and its vectors are all alike.
+    loose, vectors = BuildConfig(similarity=0.3, probability=0), WordVectors.load(world / "vectors")
+    monkeypatch.setattr(f"{MAKING}.BuildConfig", lambda similarity: loose)
+    monkeypatch.setattr(f"{MAKING}.distill_from_teacher", lambda *_, **__: {"still": vectors})
+    settings = ("--masked", world / "masked", "--triples", 40, "--min-words", 5, "--epochs", 1, "--device", "cpu")
+
+    def make(text, *more):
+        return cli("meaning", "make", text, *settings, *more, "--dtype", "float32", "--out", out)
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("wordstill.meaning.make_encoder.train_encoder", interrupted)
-        assert cli(*make).code == 130
-    other = cli("meaning", "make", world / "pairs.tsv", *options, "--out", tmp_path / "meaning")
-    assert other.code == 1 and "inputs was" in other.err and "--overwrite" in other.err
-    monkeypatch.setattr("wordstill.meaning.make_encoder.make_triples", lambda *_, **__: pytest.fail("made again"))
-    resumed = cli(*make)
-    assert resumed.code == 0, resumed.err
-    assert not (tmp_path / "meaning.work").exists()
+        patch.setattr(f"{MAKING}.train", interrupted)
+        stopped = make(world / "text.txt")
+    assert stopped.code == 130 and "Resume with:" in stopped.err
+    refused = make(other)
+    assert refused.code == 1 and "was made with other settings" in refused.err and "other.txt is new" in refused.err
+    refused = make(world / "text.txt", "--seed", 1)
+    assert refused.code == 1 and "seed was 0, now 1" in refused.err
+    with monkeypatch.context() as patch:
+        # Triples and vectors are not made again.
+        patch.setattr(f"{MAKING}.make_triples", interrupted)
+        patch.setattr(f"{MAKING}.distill_from_teacher", interrupted)
+        made = make(world / "text.txt")
+    assert made.code == 0, made.err
+    assert "validation loss" in made.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["meaning", "other.txt"]
+    again = make(other, "--overwrite")
+    assert again.code == 0, again.err
+
+
+def test_a_model_that_cannot_predict_words_leaves_nothing_behind(cli, world, tmp_path):
+    ended = cli("meaning", "make", world / "text.txt", "--masked", "all-MiniLM-L6-v2", "--out", tmp_path / "meaning")
+    assert ended.code == 1 and "give a masked language model" in ended.err
+    assert not list(tmp_path.iterdir())

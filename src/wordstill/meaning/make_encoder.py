@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from wordstill.core.files import refuse_existing, remove
+from wordstill.core.files import remove
 from wordstill.core.resume import CHECKPOINT, SETTINGS, keep_record, working_folder
 from wordstill.core.settings import Config, Range
-from wordstill.corpus import Corpus, is_store, prepare
-from wordstill.corpus.preparation import as_list
+from wordstill.corpus import Corpus
+from wordstill.corpus.config import PrepareConfig
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.errors import DataError
 from wordstill.meaning.distiller_training import TrainConfig, Trained, train
@@ -120,7 +121,6 @@ def _provenance(triples: Triples, cache: StateCache, config: TrainConfig, traine
     }
 
 
-WORK = ".work"
 SAMPLE_WORDS = 2_000
 SMALLEST_BATCH = 16
 SAME_MEANING = 5
@@ -154,8 +154,8 @@ def make_encoder(
     """Make an encoder from text and a masked language model; the same call resumes one that was stopped.
 
     The text is prepared; static vectors are distilled from the same model; triples are made by substitution; and
-    the distillers are trained with a warm-up of a tenth of the steps. Each step is kept in ``OUT.work`` until the
-    encoder is complete.
+    the distillers are trained with a warm-up of a tenth of the steps. Each step is kept in ``OUT.partial`` until
+    the encoder is complete.
 
     Args:
         inputs: A prepared store, or files, folders and glob patterns of text.
@@ -165,42 +165,36 @@ def make_encoder(
         workers: Who distils and makes triples; None, or one that names nobody, is this process, which also trains.
         device: Where the model runs.
         dtype: In which precision.
-        overwrite: Replace ``out`` if it exists, and start over.
+        overwrite: Replace ``out`` if it exists, and throw away what a stopped call has done.
         progress: Show progress bars.
 
     Raises:
-        DataError: A stopped call had another text, model or settings.
+        DataError: The text cannot be read, or a stopped call had another text, model or other settings.
+        UsageError: ``out`` exists, or another run is writing it.
+        TeacherError: The model cannot be loaded, or is no masked language model.
+        Interrupted: Ctrl-C or SIGTERM came; finished steps are kept.
     """
-    config, out = config or ReadyConfig(), Path(out)
-    refuse_existing(out, overwrite=overwrite)
-    model = MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
-    work = out.with_name(out.name + WORK)
-    if overwrite:
-        remove(work)
-    work.mkdir(parents=True, exist_ok=True)
-    names = [str(place) for place in as_list(inputs)]
+    config, path = config or ReadyConfig(), Path(out)
     # The training can have other epochs than when it was stopped.
-    keep_record(work / SETTINGS, {"inputs": names, "masked": masked, **asdict(replace(config, epochs=1))})
-    corpus = _text(inputs, work / "store", progress=progress)
-    teacher = Teacher.from_config(TeacherConfig(masked, device, dtype))
-    table = work / "vectors"
-    vectors = _vectors(teacher, corpus, table, workers, progress=progress)
-    targets = TargetConfig(min_words=config.min_words, seed=config.seed)
-    pairs = PairConfig(config.triples, targets, BuildConfig(similarity=usual_threshold(vectors, config.seed)))
-    sources = Sources.of_corpus(corpus, pairs.count, pairs.targets)
-    by = TripleWorkers(workers, str(table.resolve())) if workers else None
-    place = work / "triples.jsonl"
-    triples = (
-        Triples.read(place)
-        if place.exists()
-        else make_triples(sources, model, vectors, place, pairs, by=by, progress=progress)
-    )
-    training = TrainConfig(batch=batch_for(len(triples)), max_epochs=config.epochs, seed=config.seed)
-    steps = max(1, len(triples) // training.batch) * config.epochs
-    training = replace(training, warm_up=min(training.warm_up, steps // 10))
-    made = train_encoder(triples, teacher, out, training, overwrite=overwrite, progress=progress)
-    remove(work)
-    return made
+    settings = {"masked": masked, **asdict(replace(config, epochs=1))}
+    with working_folder(path, "meaning make", settings, overwrite=overwrite) as work:
+        model = MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
+        teacher = Teacher.from_config(TeacherConfig(masked, device, dtype))
+        corpus = open_or_prepare(inputs, PrepareConfig(), work.path, progress=progress)
+        keep_record(work.path / SETTINGS, {"model": teacher.identity, "corpus": corpus.hash})
+        table = work.path / "vectors"
+        vectors = _vectors(teacher, corpus, table, workers, progress=progress)
+        by = TripleWorkers(workers, str(table.resolve())) if workers else None
+        triples = _triples(corpus, model, vectors, work.path / "triples.jsonl", config, by, progress=progress)
+        training = TrainConfig(batch=batch_for(len(triples)), max_epochs=config.epochs, seed=config.seed)
+        steps = max(1, len(triples) // training.batch) * config.epochs
+        training = replace(training, warm_up=min(training.warm_up, steps // 10))
+        made = work.path / "encoder"
+        # A run may have been killed between the two.
+        remove(made)
+        encoder, trained = train_encoder(triples, teacher, made, training, progress=progress)
+        encoder.save(path, overwrite=work.overwrite)
+    return encoder, trained
 
 
 def batch_for(triples: int) -> int:
@@ -216,13 +210,6 @@ def usual_threshold(vectors: WordVectors, seed: int = 0) -> float:
     return float(np.clip(np.median(cosines), 0.05, 0.95))
 
 
-def _text(inputs: str | Path | Sequence[str | Path], place: Path, *, progress: bool) -> Corpus:
-    (first, *more) = as_list(inputs)
-    if not more and is_store(first):
-        return Corpus.open(first)
-    return Corpus.open(place) if is_store(place) else prepare(inputs, place, progress=progress)
-
-
 def _vectors(teacher: Teacher, corpus: Corpus, place: Path, workers: Workers | None, *, progress: bool) -> WordVectors:
     if place.exists():
         return WordVectors.load(place)
@@ -233,3 +220,21 @@ def _vectors(teacher: Teacher, corpus: Corpus, place: Path, workers: Workers | N
     vectors = distill_from_teacher(teacher, corpus, "still", progress=progress)["still"]
     vectors.save(place)
     return vectors
+
+
+def _triples(
+    corpus: Corpus,
+    model: MaskedModel,
+    vectors: WordVectors,
+    place: Path,
+    config: ReadyConfig,
+    by: TripleWorkers | None,
+    *,
+    progress: bool,
+) -> Triples:
+    if place.exists():
+        return Triples.read(place)
+    targets = TargetConfig(min_words=config.min_words, seed=config.seed)
+    pairs = PairConfig(config.triples, targets, BuildConfig(similarity=usual_threshold(vectors, config.seed)))
+    sources = Sources.of_corpus(corpus, pairs.count, pairs.targets)
+    return make_triples(sources, model, vectors, place, pairs, by=by, progress=progress)
