@@ -142,3 +142,16 @@ def test_completion_in_bash(words, expected):
 def test_help_has_no_types_of_python(cli, name):
     shown = cli(*name.split(), "--help").out
     assert "<" not in shown and "{" not in shown
+
+
+def test_help_paragraphs_fill_the_line():
+    from wordstill.cli.options import flowing
+
+    assert (
+        flowing("""One line.
+
+    A long
+    paragraph.
+    """)
+        == "One line.\n\nA long paragraph."
+    )

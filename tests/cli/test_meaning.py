@@ -47,7 +47,7 @@ def world(tmp_path_factory, saved_masked_model):
 @pytest.fixture(scope="module")
 def thresholds():
     return [
-        *("--min-words", "5", "--vocabulary", "100", "--skipped", "0"),
+        *("--min-words", "5", "--vocabulary", "100", "--skip-frequent", "0"),
         *("--similarity", "0.3", "--probability", "0"),
     ]
 
@@ -103,7 +103,7 @@ def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
     table = cli("meaning", "table", encoder, store, "--min-count", 2, "--out", tmp_path / "table")
     assert table.code == 0, table.err
     assert "river" in WordVectors.load(tmp_path / "table")
-    substituted = cli("meaning", "pairs", store, *options, "--count", 50, "--out", tmp_path / "s.jsonl")
+    substituted = cli("meaning", "pairs", store, *options, "--targets", 50, "--out", tmp_path / "s.jsonl")
     assert substituted.code == 0, substituted.err
     assert "positives substituted" in substituted.out
 

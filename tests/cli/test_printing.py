@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wordstill.cli.printing import count_text, show_result, size_text, time_text
+from wordstill.cli.printing import count_text, example_word, show_result, size_text, time_text
 from wordstill.vectors import WordVectors
 
 
@@ -33,6 +33,11 @@ def test_sizes(size, text):
 def test_one_and_many():
     assert count_text(1, "sentence") == "1 sentence"
     assert count_text(1200, "sentence") == "1,200 sentences"
+
+
+def test_an_example_is_a_telling_word():
+    words = ["the", ",", "of", "it", "and", "1999", "river", "houses", "by", "language"]
+    assert example_word(WordVectors(words, np.eye(10, dtype=np.float32))) == "river"
 
 
 def test_the_next_command_names_a_word_rather_than_a_mark(tmp_path, capsys):

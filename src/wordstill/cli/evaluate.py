@@ -169,7 +169,8 @@ def command(
     finally:
         _show(evaluation, form, published=suite in ("papers", "trained"))
     if all(score.value is None for scores in evaluation.scores.values() for score in scores.values()):
-        raise DataError("No data set could be scored; the table gives the reasons.")
+        remedy = "" if unknown else " --unknown teacher gives words that are not in the table a vector."
+        raise DataError(f"No data set could be scored; the table gives the reasons.{remedy}")
     if form == "table":
         _show_next(evaluation, vectors, written=(reports.out or reports.html) is not None)
 

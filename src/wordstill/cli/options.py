@@ -252,7 +252,15 @@ def _without_types(parameters: list[Any]) -> list[Any]:
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None], examples: str, **settings: Any) -> None:
     """Add a command whose parameters may be groups of options; ``examples`` has one per line."""
-    app.command(name, cls=HelpfulCommand, epilog=examples_text(examples), **settings)(with_groups(command))
+    help_text = flowing(command.__doc__ or "")
+    app.command(name, cls=HelpfulCommand, help=help_text, epilog=examples_text(examples), **settings)(
+        with_groups(command)
+    )
+
+
+def flowing(docstring: str) -> str:
+    """A docstring with each paragraph on one line, which the help wraps at the width of the terminal."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
 
 
 def examples_text(lines: str) -> str:

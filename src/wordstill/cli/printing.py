@@ -55,13 +55,17 @@ def show_result(
         typer.echo(f"\nNearest words in {label}:")
         found = table.neighbors(samples, SAMPLE_NEIGHBORS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
-    place, example = places[label], samples[0] if samples else next(filter(_has_letters, table.words), table.words[0])
+    place = places[label]
     more = [("change", place)] if len(table.groups) > 1 else []
-    show_next(("similar", place, example), *more, ("evaluate", shown(out)), ("info", place))
+    show_next(("similar", place, example_word(table)), *more, ("evaluate", shown(out)), ("info", place))
 
 
-def _has_letters(word: str) -> bool:
-    return any(map(str.isalnum, word))
+def example_word(table: WordVectors) -> str:
+    """A word to look up first: one that says something, or at least has letters."""
+    from wordstill.formats.card import content_words
+
+    lettered = (word for word in table.words if any(map(str.isalnum, word)))
+    return next(iter(content_words(table)), None) or next(lettered, table.words[0])
 
 
 def show_profile(profiler: Profiler, seconds: float) -> None:

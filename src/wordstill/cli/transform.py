@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from wordstill.cli.open_tables import open_table
 from wordstill.cli.options import NewTable, Overwrite, TargetFormat, VectorsPath, option, output_folder
-from wordstill.cli.printing import show_facts, show_next, size_text
+from wordstill.cli.printing import example_word, show_facts, show_next, size_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _show(before: WordVectors, after: WordVectors, out: Path, beside: Path, pipe
         "after": f"{len(after):,} words x {after.dim}, {size_text(after.nbytes)}",
         "written": str(out),
         "steps": ", ".join(step.short_name for step in pipeline),
-        "learnt": str(beside),
+        "learned": str(beside),
     }
     show_facts(facts)
-    show_next(("similar", out, after.words[0]), ("evaluate", out))
+    show_next(("similar", out, example_word(after)), ("evaluate", out))

@@ -92,7 +92,9 @@ def pairs(
     ] = None,
     there: Annotated[str | None, option("NAME", "Translator from the language of the text.")] = None,
     back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
-    count: Annotated[int, option("N", "How many words in sentences to choose.", min=1)] = 100_000,
+    count: Annotated[
+        int, option("N", "How many words in sentences to make triples of.", "--targets", "--count", min=1)
+    ] = 100_000,
     sample: Annotated[int, option("N", "Triples to show at the end.", min=0)] = 3,
     workers: options.WorkerCount = None,
     ray: options.RayAddress = None,
@@ -105,7 +107,10 @@ def pairs(
     vocabulary: Annotated[
         int, option("N", "Targets are among the N most frequent words.", panel=CHOICE, min=1)
     ] = 50_000,
-    skipped: Annotated[float, option("PART", "Fraction of these, the most frequent, to skip.", panel=CHOICE)] = 0.001,
+    skipped: Annotated[
+        float,
+        option("SHARE", "Share of these to skip, the most frequent.", "--skip-frequent", "--skipped", panel=CHOICE),
+    ] = 0.001,
     seed: Annotated[int, option("N", "Random seed of the choice.", panel=CHOICE, min=0)] = 0,
     similarity: Annotated[float, option("COS", "Least cosine; 0.6 is for fastText.", panel=TESTS)] = 0.6,
     probability: Annotated[float, option("P", "Least probability of a prediction.", panel=TESTS)] = 0.003,

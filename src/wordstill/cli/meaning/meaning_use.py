@@ -29,7 +29,7 @@ from wordstill.cli.options import (
     refuse_report,
     wants_progress,
 )
-from wordstill.cli.printing import count_text, show_next
+from wordstill.cli.printing import count_text, example_word, show_next
 from wordstill.core.guard import printable, reading
 from wordstill.errors import DataError, UsageError
 
@@ -188,7 +188,7 @@ def table(
     vectors = static_table(model, corpus, vocabulary, progress=wants_progress(progress))
     vectors.save(out, overwrite=overwrite)
     typer.echo(f"Made {len(vectors):,} words x {vectors.dim}: {out}")
-    show_next(("similar", out, vectors.words[0]), ("evaluate", out))
+    show_next(("similar", out, example_word(vectors)), ("evaluate", out))
 
 
 EVALUATE_EXAMPLES = """\
