@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wordstill import distill
-from wordstill.analysis.senses import SenseConfig, Senses, _same_word, use_in_text
+from wordstill.analysis.senses import SenseConfig, Senses, same_word, use_in_text
 from wordstill.analysis.senses_in_context import SenseReader, WithSenses, sense_vectors
 from wordstill.analysis.state_projection import StateProjection
 from wordstill.corpus import Corpus, prepare
@@ -211,8 +211,8 @@ def test_a_table_without_occurrences_is_refused():
     ("other", "same"), [("banks", True), ("banking", True), ("parties", False), ("bask", False), ("riverbank", False)]
 )
 def test_endings_name_no_sense(other, same):
-    assert _same_word(other, "bank") is same
-    assert _same_word("parties", "party") and _same_word("charging", "charge")
+    assert same_word(other, "bank") is same
+    assert same_word("parties", "party") and same_word("charging", "charge")
 
 
 @pytest.fixture(scope="module")

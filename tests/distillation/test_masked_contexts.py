@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from wordstill.core.resume import CheckpointFile
 from wordstill.corpus import VocabularyConfig, prepare
 from wordstill.distillation import DistillConfig, distill_from_teacher
-from wordstill.distillation.engine import Engine
 from wordstill.distillation.estimate import estimate
 from wordstill.distillation.plan import make_plan
 
@@ -65,17 +65,17 @@ def test_the_plan_says_what_it_costs(teacher, corpus):
 
 
 def test_a_stopped_run_gives_the_same(teacher, corpus, tables, tmp_path, monkeypatch):
-    real, calls = Engine._save, []
+    real, calls = CheckpointFile.save, []
 
-    def save_and_stop(self, progress):
-        real(self, progress)
+    def save_and_stop(self, progress, arrays):
+        real(self, progress, arrays)
         calls.append(progress)
-        if progress.stage == 2 and len(calls) > 6:
+        if progress["stage"] == 2 and len(calls) > 6:
             raise KeyboardInterrupt
 
     config = replace(CONFIG, checkpoint_seconds=0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(Engine, "_save", save_and_stop)
+        patched.setattr(CheckpointFile, "save", save_and_stop)
         with pytest.raises(KeyboardInterrupt):
             distill_from_teacher(teacher, corpus, config=config, work=tmp_path)
     resumed = distill_from_teacher(teacher, corpus, config=config, work=tmp_path, resume=True)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from wordstill.errors import DataError
-from wordstill.meaning.liu import OCCURRENCES, LiuTransform, _occurrences
+from wordstill.meaning.liu import OCCURRENCES, LiuTransform
 from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
 
@@ -41,10 +41,14 @@ def test_static_vectors_that_are_turned_contextual_ones_change_nothing(width):
     torch.testing.assert_close(fitted(states), unit, rtol=1e-3, atol=1e-3)
 
 
-def test_only_the_first_occurrences_count():
+def test_only_the_first_occurrences_count(tiny_teacher, monkeypatch):
+    reader, read = StateReader(tiny_teacher("bert-uncased")), []
+    real = StateReader.read
+    monkeypatch.setattr(StateReader, "read", lambda self, *asked: read.append(asked) or real(self, *asked))
     table = WordVectors(["river", "bank"], np.eye(2, dtype=np.float32))
-    rows, places = _occurrences(["River bank river"] * 80, table)
-    assert np.bincount(rows).tolist() == [OCCURRENCES, 80]
+    with pytest.raises(DataError, match="Only 2 words have both"):
+        LiuTransform.fit_texts(reader, ["River bank river"] * 80, table)
+    ((_, places),) = read
     assert len(places) == OCCURRENCES + 80
 
 

@@ -132,12 +132,13 @@ def test_a_limit_ends_the_file_after_a_block(masked, table, file, tmp_path, limi
 def test_other_settings_are_refused(masked, table, file, tmp_path, monkeypatch):
     sources = sources_of(file)
     out = tmp_path / "triples.jsonl"
+    read = [masked.predict]
     with monkeypatch.context() as patch:
-        patch.setattr("wordstill.meaning.make_triples._join", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            make_triples(Sources(sources.targets, None, "text"), masked, table, out, CONFIG)
+        patch.setattr(masked, "predict", lambda *asked: read.pop()(*asked))
+        with pytest.raises(IndexError):
+            make_triples(Sources(sources.targets, None, "text"), masked, table, out, CONFIG, block=8)
     with pytest.raises(DataError, match=r"mode was 'substituted', now 'given'.*--overwrite"):
-        make_triples(sources, masked, table, out, CONFIG)
+        make_triples(sources, masked, table, out, CONFIG, block=8)
     make_triples(sources, masked, table, out, CONFIG, overwrite=True)
     with pytest.raises(UsageError, match="exists already"):
         make_triples(sources, masked, table, out, CONFIG)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from wordstill.corpus import Corpus
 from wordstill.teacher import subword_source
 from wordstill.teacher.subwords import FormSubwords, MixedSubwords, TextSubwords
+from wordstill.teacher.tokenizer import SubwordTokenizer
 
 SPACE_SPLITTING = (
     "bert-uncased", "bert-cased", "roberta", "roberta-prefix", "roberta-untrimmed", "gpt2", "modernbert",
@@ -188,7 +189,7 @@ def test_subwords_of_a_large_store_are_kept_beside_it(write_store, tiny_teacher,
     assert len(kept) == 2
     Corpus.open(corpus.path, verify=True)
     with monkeypatch.context() as patch:
-        patch.setattr(FormSubwords, "_tokenized", lambda *_: pytest.fail("they were kept"))
+        patch.setattr(SubwordTokenizer, "encode_raw", lambda *_: pytest.fail("they were kept"))
         again = FormSubwords(corpus, one, least_kept=1)
     assert all(np.array_equal(mine, yours) for mine, yours in zip(first.table, again.table))
     for path in kept:

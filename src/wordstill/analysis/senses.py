@@ -240,7 +240,7 @@ class Senses:
         unit = unit_rows(vectors)
         found = []
         for number, near in enumerate(self.table.neighbors(vectors, CANDIDATES)):
-            named = [(other, score) for other, score in near if not _same_word(other, word)]
+            named = [(other, score) for other, score in near if not same_word(other, word)]
             if len(vectors) > 1 and named:
                 rows = self.table.unit[[self.table.index(other) for other, _ in named]]
                 rest = np.delete(rows @ unit.T, number, axis=1).max(axis=1)
@@ -345,7 +345,7 @@ def refuse_other_text(table: WordVectors, corpus: Corpus) -> None:
         )
 
 
-def _same_word(other: str, word: str) -> bool:
+def same_word(other: str, word: str) -> bool:
     """Whether two words differ by their endings only, as far as letters tell: a plural names no sense."""
     first, second = other.lower(), word.lower()
     common = next((place for place, pair in enumerate(zip(first, second)) if pair[0] != pair[1]), None)
