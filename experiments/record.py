@@ -46,21 +46,34 @@ def command_line(module: str, arguments: Sequence[str]) -> str:
     return shlex.join(["python", "-m", module, *kept])
 
 
-def table_parser(module: str, description: str | None, folder: str) -> argparse.ArgumentParser:
-    """What every experiment on one table asks for: the table, and the name, title and place of the result."""
+def result_parser(
+    module: str, description: str | None, folder: str, title: str = "what the text is"
+) -> argparse.ArgumentParser:
+    """What every experiment asks for: the name, title and place of its result."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {module}", description=description, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("vectors", type=Path, help="the table")
+    add_result_options(parser, folder, title)
+    return parser
+
+
+def add_result_options(parser: argparse.ArgumentParser, folder: str, title: str) -> None:
+    """Add the options of a result to a parser."""
     parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what text the table is from")
+    parser.add_argument("--title", required=True, help=title)
     parser.add_argument("--out", type=Path, default=RESULTS / folder, help="folder of the result")
     parser.add_argument("--commit", help="commit to record, where git is not available")
+
+
+def table_parser(module: str, description: str | None, folder: str) -> argparse.ArgumentParser:
+    """The same for an experiment on one table."""
+    parser = result_parser(module, description, folder, "what text the table is from")
+    parser.add_argument("vectors", type=Path, help="the table")
     return parser
 
 
 def origin(module: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Title, command, commit and hardware of such an experiment."""
+    """Title, command, commit and hardware of an experiment."""
     return {
         "title": options.title,
         "command": command_line(module, sys.argv[1:]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from experiments.record import RESULTS
+from experiments.record import result_parser
 from wordstill.core.text_io import open_bytes
 
 DOCUMENT_WORDS = 400
@@ -15,17 +15,11 @@ DOCUMENT_WORDS = 400
 
 def study_parser(module: str, description: str | None, work: str) -> argparse.ArgumentParser:
     """The arguments that studies over documents of one text share."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {module}", description=description, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(module, description, "analysis")
     parser.add_argument("text", type=Path, help="one paragraph on each line, compressed or not")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--words", type=int, default=400_000, help="words of the text that are taken")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path(work), help="folder for text and tables")
-    parser.add_argument("--out", type=Path, default=RESULTS / "analysis", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser
 
 

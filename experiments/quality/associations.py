@@ -9,12 +9,11 @@ the words that `wordstill test --list` prints.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, result_parser, write_json
 from wordstill.analysis.association import Association, associations
 from wordstill.analysis.word_lists import published_tests
 from wordstill.vectors import WordVectors
@@ -32,10 +31,7 @@ def main() -> None:
     tables = {name: WordVectors.load(path) for name, path in options.tables}
     found = associations(tables, list(published_tests().values()), seed=SEED)
     facts: dict[str, Any] = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
+        **origin(MODULE, options),
         "seed": SEED,
         "tables": {name: about(table) for name, table in tables.items()},
         "rows": [row(result) for result in found],
@@ -47,14 +43,8 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(MODULE, __doc__, "associations", "what the tables are")
     parser.add_argument("tables", nargs="+", type=named, help="NAME=PATH of a table")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the tables are")
-    parser.add_argument("--out", type=Path, default=RESULTS / "associations", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser.parse_args()
 
 

@@ -11,7 +11,6 @@ sentence sets. The result is results/choice/NAME.json.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from torch import Tensor
 
 from experiments.quality.halves import DevelopmentHalves, gain
 from experiments.quality.scoring import evaluation_words
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, result_parser, write_json
 from wordstill.corpus import VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
@@ -66,10 +65,8 @@ def main() -> None:
         scores = halves.score(vectors)
         rows.append({"label": label, "gain": round(gain(scores), 3), **scores})
         print(f"{label:34s} gain {gain(scores):7.2f}  {scores}", flush=True)
-    facts = {"title": options.title, "command": command_line(MODULE, sys.argv[1:]), "seconds": sums.seconds}
-    origin = {"commit": options.commit or current_commit(), "hardware": device_name(), "words": sums.words}
-    content = {"version": Still.name, **facts, **origin, "rows": rows}
-    write_json(options.out / f"{options.name}.json", content)
+    facts = {"version": Still.name, **origin(MODULE, options), "seconds": sums.seconds, "words": sums.words}
+    write_json(options.out / f"{options.name}.json", {**facts, "rows": rows})
 
 
 class Sums:
@@ -172,15 +169,9 @@ def leading_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(MODULE, __doc__, "choice", "teacher and text")
     parser.add_argument("text", nargs="+", help="a prepared store, or text")
     parser.add_argument("--teacher", default=TeacherConfig.name)
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="teacher and text")
-    parser.add_argument("--out", type=Path, default=RESULTS / "choice", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser.parse_args()
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
@@ -26,7 +25,7 @@ import torch
 
 from experiments.quality.scoring import check_data, evaluation_words, score_file, use_one_thread
 from experiments.quality.word_tables import Made, Text, loaded
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, result_parser, write_json
 from wordstill.corpus import VocabularyConfig
 from wordstill.distillation import DistillConfig
 from wordstill.formats.artifact import ARTIFACT
@@ -44,12 +43,7 @@ def main() -> None:
     """Measure, and write the result."""
     options = arguments()
     check_data(probe=not options.no_probe)
-    facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-    }
+    facts = origin(MODULE, options)
     result = Result(options.out / f"{options.name}.json", facts)
     workers = ProcessPoolExecutor(options.workers, get_context("spawn"), initializer=use_one_thread)
     with TemporaryDirectory() as folder, workers as pool:
@@ -126,12 +120,8 @@ def place(made: Made, keep: Path | None, number: int, work: Path) -> Path:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(MODULE, __doc__, "quality")
     parser.add_argument("text", nargs="*", help="a prepared store, or text")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--teacher", default=TeacherConfig.name)
     parser.add_argument("--dtype", default=TeacherConfig.dtype, help="precision of the teacher")
     parser.add_argument("--method", action="append", default=[], help="may be repeated")
@@ -147,8 +137,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--baseline-workers", type=int, default=os.cpu_count(), help="threads of gensim")
     parser.add_argument("--workers", type=int, default=max(2, (os.cpu_count() or 1) - SPARE_CORES))
     parser.add_argument("--keep", type=Path, help="keep every table in this folder")
-    parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.seed = options.seed or [0]
     if not (options.method or options.baseline or options.table):

@@ -8,14 +8,13 @@ The result is results/opposites/NAME.json: the share of antonyms caught if a ten
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.quality.associations import named
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, result_parser, write_json
 from wordstill.analysis.synonyms import LOST, NEAR, learn_opposites, rows_of_links
 from wordstill.postprocess.retrofit import Lexicon, read_wordnet
 from wordstill.vectors import WordVectors
@@ -32,10 +31,7 @@ def main() -> None:
     options = arguments()
     synonyms, antonyms = (read_wordnet(options.wordnet, (relation,)) for relation in ("synonyms", "antonyms"))
     facts: dict[str, Any] = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
+        **origin(MODULE, options),
         "seed": SEED,
         "tables": {name: measured(WordVectors.load(path), synonyms, antonyms) for name, path in options.tables},
     }
@@ -45,15 +41,9 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(MODULE, __doc__, "opposites", "what the tables are")
     parser.add_argument("tables", nargs="+", type=named, help="NAME=PATH of a table")
     parser.add_argument("--wordnet", type=Path, required=True, help="folder of a WordNet database")
-    parser.add_argument("--name", required=True, help="name of the result")
-    parser.add_argument("--title", required=True, help="what the tables are")
-    parser.add_argument("--out", type=Path, default=RESULTS / "opposites", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     return parser.parse_args()
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import add_result_options, origin, write_json
 from wordstill.analysis.senses import SenseConfig, Senses
 from wordstill.analysis.senses_in_context import KINDS, sense_vectors
 from wordstill.core.text_io import numbered_lines
@@ -74,10 +74,7 @@ def arguments() -> argparse.Namespace:
     for name, what in (("measure", "a table with occurrences"), ("cost", "a prepared text")):
         step = steps.add_parser(name)
         step.add_argument("input", type=Path, help=what)
-        step.add_argument("--name", required=True, help="name of the result")
-        step.add_argument("--title", required=True, help="what text it is")
-        step.add_argument("--out", type=Path, default=RESULTS / "senses", help="folder of the result")
-        step.add_argument("--commit", help="commit to record, where git is not available")
+        add_result_options(step, "senses", "what text it is")
         if name == "measure":
             step.add_argument("--work", type=Path, required=True, help="folder that keeps states between runs")
         else:
@@ -134,10 +131,7 @@ def measure(options: argparse.Namespace) -> None:
     chosen = max(development, key=lambda key: development[key])
     default = label(SenseConfig())
     facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
+        **origin(MODULE, options),
         "seed": SEED,
         "words": len(table),
         "occurrences": len(Senses(table).occurrences),
@@ -252,10 +246,7 @@ def cost(options: argparse.Namespace) -> None:
         "kept": distilled(options.input, "--occurrences", options.occurrences),
     }
     facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
+        **origin(MODULE, options),
         **measured,
         "seconds_ratio": round(measured["kept"]["cpu_seconds"] / measured["plain"]["cpu_seconds"], 3),
         "memory_ratio": round(measured["kept"]["megabytes"] / measured["plain"]["megabytes"], 3),

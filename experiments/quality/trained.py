@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import torch
 
 from experiments.quality.scoring import score_facts
-from experiments.record import RESULTS, command_line, current_commit, device_name, write_json
+from experiments.record import origin, result_parser, write_json
 from wordstill.evaluation import DATASETS, SUITES
 from wordstill.evaluation.trained.classification import ClassificationTask
 from wordstill.evaluation.trained.config import CnnConfig, FinetunedConfig, TaggerConfig
@@ -84,12 +83,7 @@ def main() -> None:
     tables = {label: Path(path) for label, _, path in (text.partition("=") for text in options.tables)}
     jobs = sorted(jobs_of(tables, options), key=lambda job: job.turn)
     check(jobs)
-    facts = {
-        "title": options.title,
-        "command": command_line(MODULE, sys.argv[1:]),
-        "commit": options.commit or current_commit(),
-        "hardware": device_name(),
-    }
+    facts = origin(MODULE, options)
     result = Result(options.out / f"{options.name}.json", facts, [*tables, PARENT])
     workers = min(options.jobs, len(jobs))
     print(f"{len(jobs)} jobs, {workers} at once, on {facts['hardware']}", flush=True)
@@ -182,12 +176,8 @@ class Result:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = result_parser(MODULE, __doc__, "quality")
     parser.add_argument("tables", nargs="+", metavar="NAME=PATH", help="tables to train on")
-    parser.add_argument("--name", required=True, help="name of the result, as enwiki-a.extrinsic")
-    parser.add_argument("--title", required=True, help="what the text is")
     parser.add_argument("--set", action="append", choices=SUITES["trained"], help="may be repeated; all")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0, help="of taggers, to add seeds to a result")
@@ -198,8 +188,6 @@ def arguments() -> argparse.Namespace:
     parents.add_argument("--no-parent", action="store_true", help="without the language model itself")
     parents.add_argument("--only-parent", action="store_true", help="nothing but the language model")
     parser.add_argument("--teacher", help="the model to fine-tune; by default the one that the first table names")
-    parser.add_argument("--out", type=Path, default=RESULTS / "quality", help="folder of the result")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
     options = parser.parse_args()
     options.set = options.set or list(SUITES["trained"])
     for text in options.tables:
