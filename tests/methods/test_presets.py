@@ -143,7 +143,7 @@ def test_settings_reach_what_is_built(name, preset, hand_made_run):
     """Where a setting is handed on to another part, the part has it."""
     (found,) = read_specs([f"{name}:preset={preset}"], METHODS, LAYER)
     method, table = found.build(hand_made_run([1, 16], 4)), expected(name, preset)
-    assert method.rows.optimiser.kind == table["optimiser"]
+    assert method.rows.optimizer.kind == table["optimiser"]
     # A word sixteen times as frequent is drawn 16^power times as often.
     shares = np.diff(method.sampler.cumulative.numpy(), prepend=0.0)
     assert shares[1] / shares[0] == pytest.approx(16 ** table["noise_power"])

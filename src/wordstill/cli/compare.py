@@ -77,7 +77,7 @@ def command(
             typer.echo(f"Written: {out}", err=True)
     finally:
         _show(found)
-    _show_neighbours(words or [], tables, topn)
+    _show_neighbors(words or [], tables, topn)
     if out is None:
         show_next(("compare", first, second, "--out", "compared.json"))
 
@@ -153,7 +153,7 @@ def _rows(found: SideBySide) -> Iterator[list[str]]:
         yield [A8_TITLE, f"{before:.1f}", f"{after:.1f}", f"{after - before:+.1f}", "", "", ""]
 
 
-def _show_neighbours(words: list[str], tables: dict[str, WordVectors], topn: int) -> None:
+def _show_neighbors(words: list[str], tables: dict[str, WordVectors], topn: int) -> None:
     from wordstill.evaluation.comparison import neighbor_table
 
     for word, by_table in neighbor_table(tables, words, topn).items():

@@ -265,42 +265,41 @@ def command(
         show_dry_run(inputs, out, config, early_stopping, in_shards)
         return
     from wordstill.core.progress import Profiler
-    from wordstill.methods import METHODS
     from wordstill.teacher.device import synchronize
 
     if sys.stderr.isatty():
         typer.echo(f"Loading {teacher.teacher}.", err=True)
     start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
-    texts, shown = cast("list[str | Path]", inputs), options.wants_progress(progress)
+    texts = cast("list[str | Path]", inputs)
+    how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": options.wants_progress(progress)}
+    tables: dict[str, WordVectors] | None
     if in_shards.is_used:
         from wordstill.scale import distill_in_shards
 
-        in_parts = distill_in_shards(texts, out, config, in_shards, overwrite=overwrite, resume=resume, progress=shown)
-        if in_parts is None:
-            typer.echo(f"{out} is made by another process of this run.")
-            return
-        tables = in_parts
+        tables = distill_in_shards(texts, out, config, in_shards, **how)
     else:
         from wordstill.distillation import distill
 
-        tables = distill(
-            texts,
-            out,
-            config=config,
-            resume=resume,
-            overwrite=overwrite,
-            progress=shown,
-            early_stopping=early_stopping,
-            profiler=profiler,
-        )
+        tables = distill(texts, out, config=config, early_stopping=early_stopping, profiler=profiler, **how)
+    if tables is None:
+        typer.echo(f"{out} is made by another process of this run.")
+        return
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)
-    purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
-    made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in _whole_labels(tables)}
+    _show(tables, out, seconds)
+
+
+def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float) -> None:
+    from wordstill.methods import METHODS
+
     for label, table in tables.items():
         if chosen := table.provenance.get("development"):
             typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
+    purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
+    # Of the whole text, not of its snapshots.
+    whole = [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
+    made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in whole}
     show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
 
 
@@ -319,11 +318,6 @@ def _early_stopping(path: Path | None, patience: int | None, every: str | None) 
         raise UsageError(f"--score-every is one number of words, as in 500k; got {every!r}.")
     pairs = DevelopmentPairs(path)
     return EarlyStopping(pairs.score, patience or 1, pairs.source, pairs.check_words, *sizes)
-
-
-def _whole_labels(tables: Mapping[str, WordVectors]) -> list[str]:
-    """The tables of the whole text, without the snapshots."""
-    return [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
 
 
 def _warn_of_idle_settings(config: DistillConfig) -> None:

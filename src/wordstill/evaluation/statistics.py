@@ -59,7 +59,7 @@ def checked_seed(seed: int) -> int:
 def spearman(gold: Floats, predicted: Floats) -> float:
     """Spearman's rank correlation with mid-ranks for ties; NaN where one side is constant."""
     _check(gold, predicted)
-    first, second = _centred_ranks(gold), _centred_ranks(predicted)
+    first, second = _centered_ranks(gold), _centered_ranks(predicted)
     scale = float(np.sqrt((first @ first) * (second @ second)))
     return float(first @ second) / scale if scale > 0 else float("nan")
 
@@ -222,7 +222,7 @@ def _check(gold: Floats, predicted: Floats) -> None:
         raise DataError("A correlation needs finite numbers, but some are NaN or infinite.")
 
 
-def _centred_ranks(values: Floats) -> Floats:
+def _centered_ranks(values: Floats) -> Floats:
     return _rank(values, "average").astype(np.float64) - (len(values) + 1) / 2
 
 

@@ -61,9 +61,9 @@ def test_batch_mates_have_no_influence():
 def test_the_vectors_change_only_where_they_are_trained(tuned):
     model, sentences = made(tuned=tuned)
     learner = ConvolutionLearner(model.vectors.detach().numpy(), 3, CnnConfig(tuned=tuned), torch.device("cpu"))
-    optimiser = learner.optimiser(model, 0.1)
+    optimizer = learner.optimizer(model, 0.1)
     before = model.vectors.detach().clone()
     model(torch.from_numpy(sentences.padded(np.arange(4), 1))).square().sum().backward()
-    optimiser.step()
+    optimizer.step()
     assert torch.equal(model.vectors, before) is not tuned
     assert not model.vectors[0].any()

@@ -203,7 +203,7 @@ def _bars(evaluation: Evaluation, *, published: bool) -> str:
         best = sorted(rows, key=lambda row: -row.scores[name])[:PUBLISHED_BARS]
         theirs = [plots.Bar(f"{row.model} ({_short(row.paper)})", row.scores[name], published=True) for row in best]
         numbers = {table: number for number, table in enumerate(evaluation.scores)}
-        colors = [plots.color(numbers[bar.label]) for bar in ours] + [plots.GREY] * len(theirs)
+        colors = [plots.color(numbers[bar.label]) for bar in ours] + [plots.GRAY] * len(theirs)
         charts.append(figure(title(name), plots.bars([*ours, *theirs], colors)))
     return grid(charts)
 

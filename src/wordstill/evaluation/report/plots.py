@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 
-COLOURS = ("#2a6f97", "#e07a1f", "#4d8b31", "#9b2226", "#6a4c93", "#1b998b", "#8d6b48", "#c2185b")
-GREY = "#9aa0a6"
+COLORS = ("#2a6f97", "#e07a1f", "#4d8b31", "#9b2226", "#6a4c93", "#1b998b", "#8d6b48", "#c2185b")
+GRAY = "#9aa0a6"
 FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 LETTER = 6.6
 """About how wide a letter is."""
@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 def color(number: int) -> str:
     """The color of the table of that number."""
-    return COLOURS[number % len(COLOURS)]
+    return COLORS[number % len(COLORS)]
 
 
 def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "", width: int = 720) -> str:
@@ -58,12 +58,12 @@ def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "", widt
     high = max(1.0, *(item.high if item.high is not None else item.value for item in items))
     scale = (width - left - 60) / (high - low)
     zero = left - low * scale
-    parts = [_line(zero, 0, zero, height, GREY)]
+    parts = [_line(zero, 0, zero, height, GRAY)]
     for number, item in enumerate(items):
         middle = top + row * number + row / 2
         end = zero + item.value * scale
         start, stop = sorted((zero, end))
-        fill = GREY if item.published else colors[number % len(colors)]
+        fill = GRAY if item.published else colors[number % len(colors)]
         parts.append(_text(left - 8, middle + 4, item.label, anchor="end"))
         parts.append(
             f'<rect x="{start:.1f}" y="{middle - 7:.1f}" width="{max(stop - start, 0.5):.1f}" height="14" '
@@ -104,7 +104,7 @@ def curves(
         across = left + (scale(x) - x_low) / (x_high - x_low) * (right - left)
         return across, bottom - (y - y_low) / (y_high - y_low) * (bottom - top)
 
-    parts = [_line(left, bottom, right, bottom, GREY), _line(left, top, left, bottom, GREY)]
+    parts = [_line(left, bottom, right, bottom, GRAY), _line(left, top, left, bottom, GRAY)]
     for value in _round_values(y_low, y_high):
         level = place(lines[0].points[0][0], value)[1]
         parts += [_line(left, level, right, level, "#eceff1"), _text(left - 6, level + 4, f"{value:g}", anchor="end")]
@@ -216,7 +216,7 @@ def word_map(
     dots = []
     for point, group in reversed(list(zip(points, groups))):
         x, y = place(point)
-        fill = GREY if group < 0 else color(group)
+        fill = GRAY if group < 0 else color(group)
         dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.8"/>')
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []

@@ -97,7 +97,7 @@ class ConvolutionLearner(Classifier):
         """A classifier with fresh filters."""
         return ConvolutionalClassifier(self.matrix, self.classes, self.config)
 
-    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
         trained = [weight for weight in model.parameters() if weight.requires_grad]
         return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))

@@ -113,7 +113,7 @@ class FinetunedLearner(Classifier):
         model = self.model if frozen else copy.deepcopy(self.model)
         return ModelWithHead(model, self.width, self.classes, self.config.dropout, frozen=frozen)
 
-    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """AdamW."""
         return torch.optim.AdamW(
             [weight for weight in model.parameters() if weight.requires_grad],

@@ -31,7 +31,7 @@ class Learner(ABC, Generic[Data]):
         """A model with weights drawn from torch's random state."""
 
     @abstractmethod
-    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """What changes its weights."""
 
     @abstractmethod
@@ -180,12 +180,12 @@ def fit(
     """
     with seeded(seed, learner.device):
         model = learner.new_model().to(learner.device)
-        optimiser = learner.optimiser(model, choice.learning_rate)
+        optimizer = learner.optimizer(model, choice.learning_rate)
         random = np.random.default_rng(seed)
         for epoch in range(1, choice.epochs + 1):
-            for group in optimiser.param_groups:
+            for group in optimizer.param_groups:
                 group["lr"] = learner.rate(choice.learning_rate, epoch)
-            _run_epoch(learner, model, part, optimiser, random, bar)
+            _run_epoch(learner, model, part, optimizer, random, bar)
             if after_epoch is not None and not after_epoch(epoch, model):
                 break
     return model
@@ -233,23 +233,23 @@ def _run_epoch(
     learner: Learner[Data],
     model: nn.Module,
     part: Data,
-    optimiser: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer,
     random: np.random.Generator,
     bar: Bar,
 ) -> None:
     model.train()
     total = torch.zeros((), device=learner.device)
     for loss, sentences in learner.losses(model, part, random):
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         if learner.clip is not None:
             nn.utils.clip_grad_norm_(model.parameters(), learner.clip)
-        optimiser.step()
+        optimizer.step()
         total += loss.detach()
         bar.update(sentences)
     model.eval()
     if not bool(torch.isfinite(total)):
-        rate = optimiser.param_groups[0]["lr"]
+        rate = optimizer.param_groups[0]["lr"]
         raise TrainingError(
             f"Training went astray: the loss is not finite at the learning rate {rate:g}. "
             "Try a smaller one, or the scale 'unit'."

@@ -132,7 +132,7 @@ class TaggingLearner(Learner[TaggedRows]):
         """A tagger with fresh weights."""
         return Tagger(self.matrix, self.surfaces, self.tags, self.config)
 
-    def optimiser(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
         """Adam, or plain gradient descent as in NCRF++."""
         trained = [weight for weight in model.parameters() if weight.requires_grad]
         if self.config.optimiser == "sgd":

@@ -27,10 +27,10 @@ class KernelStep:
 
     def __init__(self, table: RowTable) -> None:
         self.weights, self.rates, self.steps = table.weights, table.rates, table.steps
-        weights, state, self.optimiser = table.weights, table.state, table.optimiser
+        weights, state, self.optimizer = table.weights, table.state, table.optimizer
         self.gradients = torch.zeros_like(weights)
         self.owners = torch.full((len(weights),), NOBODY, dtype=torch.int32, device=weights.device)
-        # Kernels want an address even for what the optimiser does not have.
+        # Kernels want an address even for what the optimizer does not have.
         self.first = state.get("first", state.get("squares", weights))
         self.second = state.get("second", weights)
         self.table_steps = state.get("table_steps")
@@ -87,7 +87,7 @@ class KernelStep:
 
         With ``every``, the gradients of all rows, each is updated with its own, whatever is named.
         """
-        optimiser = self.optimiser
+        optimizer = self.optimizer
         if not isinstance(learning_rate, Tensor):
             learning_rate = torch.full((), learning_rate, device=self.weights.device)
         if self.table_steps is not None:
@@ -105,10 +105,10 @@ class KernelStep:
             self.first,
             self.second,
             learning_rate,
-            optimiser.beta1,
-            optimiser.beta2,
-            optimiser.epsilon,
-            KIND=KINDS[optimiser.kind],
+            optimizer.beta1,
+            optimizer.beta2,
+            optimizer.epsilon,
+            KIND=KINDS[optimizer.kind],
             EVERY=every is not None,
             DIM=self.dim,
             BLOCK=self.block,

@@ -44,21 +44,21 @@ class RowTable:
 
     Args:
         initial: The vectors to begin with [rows, dim]; they are taken over, not copied.
-        optimiser: How rows are updated.
+        optimizer: How rows are updated.
         rates: Factor of the learning rate for each row [rows]; None is 1 for all.
     """
 
-    def __init__(self, initial: Tensor, optimiser: RowOptimizer, rates: Tensor | None = None) -> None:
-        self.weights, self.optimiser = initial, optimiser
+    def __init__(self, initial: Tensor, optimizer: RowOptimizer, rates: Tensor | None = None) -> None:
+        self.weights, self.optimizer = initial, optimizer
         rows = len(initial)
         self.rates = torch.ones(rows, dtype=initial.dtype, device=initial.device) if rates is None else rates
         self.steps = torch.zeros(rows, dtype=torch.int64, device=initial.device)
         self.state: dict[str, Tensor] = {}
-        if optimiser.kind in ADAMS:
+        if optimizer.kind in ADAMS:
             self.state = {"first": torch.zeros_like(initial), "second": torch.zeros_like(initial)}
-            if optimiser.kind == "lazy-adam":
+            if optimizer.kind == "lazy-adam":
                 self.state["table_steps"] = torch.zeros(1, dtype=torch.int64, device=initial.device)
-        elif optimiser.kind == "adagrad":
+        elif optimizer.kind == "adagrad":
             self.state = {"squares": torch.zeros(rows, dtype=initial.dtype, device=initial.device)}
         self.kernels = gpu_step(self)
 
@@ -104,16 +104,16 @@ class RowTable:
             self.kernels.apply_all(gradients, learning_rate)
             return
         self.steps[rows] += 1
-        if self.optimiser.kind in ADAMS:
+        if self.optimizer.kind in ADAMS:
             gradients = self._adam(rows, gradients)
-        elif self.optimiser.kind == "adagrad":
+        elif self.optimizer.kind == "adagrad":
             squares = self.state["squares"]
             squares[rows] += gradients.square().mean(dim=1)
-            gradients = gradients / (squares[rows].sqrt() + self.optimiser.epsilon)[:, None]
+            gradients = gradients / (squares[rows].sqrt() + self.optimizer.epsilon)[:, None]
         self.weights[rows] -= learning_rate * self.rates[rows, None] * gradients
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Weights, steps of each row, and the optimiser's state."""
+        """Weights, steps of each row, and the optimizer's state."""
         return {"weights": self.weights, "steps": self.steps, **self.state}
 
     def merge(self, other: Accumulator) -> None:
@@ -128,17 +128,17 @@ class RowTable:
         )
 
     def _adam(self, rows: Tensor | slice, gradients: Tensor) -> Tensor:
-        beta1, beta2 = self.optimiser.beta1, self.optimiser.beta2
+        beta1, beta2 = self.optimizer.beta1, self.optimizer.beta2
         first, second = self.state["first"], self.state["second"]
         first[rows] = first[rows].lerp(gradients, 1 - beta1)
         second[rows] = second[rows].lerp(gradients.square(), 1 - beta2)
         steps = self.steps[rows].to(gradients.dtype)[:, None]
-        if self.optimiser.kind == "lazy-adam":
+        if self.optimizer.kind == "lazy-adam":
             self.state["table_steps"] += 1
             steps = self.state["table_steps"].to(gradients.dtype)
         mean = first[rows] / (1 - beta1**steps)
         spread = (second[rows] / (1 - beta2**steps)).sqrt()
-        return mean / (spread + self.optimiser.epsilon)
+        return mean / (spread + self.optimizer.epsilon)
 
 
 def merged_gradients(queries: Tensor, rows: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:

@@ -371,10 +371,10 @@ def retrofitter(method: str, lexicon: str | Lexicon, **settings: Any) -> Faruqui
 def log_kernel(squared: NDArray[np.floating], nu: float, sigma: float = 1.0) -> NDArray[np.float64]:
     """The logarithm of C (1 + d^2 / (sigma nu))^-(nu + 1), for squared distances."""
     logs: NDArray[np.float64] = np.log1p(np.asarray(squared, dtype=np.float64) / (sigma * nu))
-    return log_normaliser(nu) - (nu + 1) * logs
+    return log_normalizer(nu) - (nu + 1) * logs
 
 
-def log_normaliser(nu: float) -> float:
+def log_normalizer(nu: float) -> float:
     """The logarithm of C = 2 pi (Gamma((nu + 1) / 2) / (sqrt(nu pi) Gamma(nu / 2)))^2.
 
     The gamma function itself leaves the range of float64 at nu = 342.
