@@ -129,9 +129,9 @@ def jackknife_error(values: Array, group_of_fold: NDArray[np.integer]) -> Array:
     return np.sqrt(variance)
 
 
-def interval(value: float, error: float, freedom: int, *, level: float = LEVEL) -> Estimate:
+def interval(value: float, error: float, freedom: int) -> Estimate:
     """What a value could be in another text of the same size."""
-    reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(2) * error
+    reach = t_quantile((1 + LEVEL) / 2, freedom) * math.sqrt(2) * error
     return Estimate(value, error, value - reach, value + reach)
 
 

@@ -165,7 +165,7 @@ def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
     return {field.name: kinds[field.name] for field in dataclasses.fields(config_type)}
 
 
-def read_settings(config_type: type[Any], given: Mapping[str, str], where: str, none: str = "none") -> dict[str, Any]:
+def read_settings(config_type: type[Any], given: Mapping[str, str], where: str) -> dict[str, Any]:
     """Settings given as texts by field, in the order of the config's fields, as `FieldKind.read` reads them.
 
     Raises:
@@ -177,7 +177,7 @@ def read_settings(config_type: type[Any], given: Mapping[str, str], where: str, 
             raise UsageError(f"{where} has no settings; got {key!r}.")
         if key not in kinds:
             raise unknown_name(f"setting of {where}", key, kinds)
-    return {key: kind.read(given[key], f"{where}:{key}", none) for key, kind in kinds.items() if key in given}
+    return {key: kind.read(given[key], f"{where}:{key}") for key, kind in kinds.items() if key in given}
 
 
 MOST_COMBINATIONS = 1000

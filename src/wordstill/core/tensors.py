@@ -32,6 +32,8 @@ CHECKSUM = "sha256"
 BLANK_CHECKSUM = "0" * 64
 STORED_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 HASH_BLOCK = 1 << 20
+BLOCK_BYTES = 8 << 20
+"""Written at once."""
 MAX_AXES = 32
 MAX_BYTES = 1 << 60
 
@@ -44,12 +46,7 @@ CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 
 
 def write_tensors(
-    path: Path,
-    tensors: Mapping[str, NDArray[Any]],
-    metadata: Mapping[str, str],
-    *,
-    checksum: bool = False,
-    block_bytes: int = 8 << 20,
+    path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], *, checksum: bool = False
 ) -> None:
     """Write arrays of at least one dimension, the widest type first so that each begins aligned.
 
@@ -58,7 +55,6 @@ def write_tensors(
         tensors: The arrays by name.
         metadata: Texts by name.
         checksum: Whether the file carries one, for `read_checked`.
-        block_bytes: Written at once.
     """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     metadata = {**metadata, CHECKSUM: BLANK_CHECKSUM} if checksum else metadata
@@ -80,7 +76,7 @@ def write_tensors(
 
         write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         for _, tensor in ordered:
-            rows = max(1, block_bytes // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
+            rows = max(1, BLOCK_BYTES // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
             for start in range(0, len(tensor), rows):
                 block = tensor[start : start + rows]
                 write(block.astype(block.dtype.newbyteorder("<"), copy=False).tobytes())

@@ -53,9 +53,9 @@ class Written:
     """What the file has less of than the server."""
 
 
-def write_page(library: Library, path: Path, most_bytes: int = MOST_BYTES) -> Written:
+def write_page(library: Library, path: Path) -> Written:
     """Write the page; a table that does not fit is cut to its most frequent words."""
-    page, written = make_page(library, most_bytes)
+    page, written = make_page(library)
     with atomic_file(path) as handle:
         handle.write(page)
     return written

@@ -189,9 +189,9 @@ class Mixture:
         return (self._joined(rows) - self.center) @ self.directions
 
 
-def frequent_words(counts: Tensor, isolated: Tensor, width: int, enough: int = ENOUGH_OCCURRENCES) -> Tensor:
+def frequent_words(counts: Tensor, isolated: Tensor, width: int) -> Tensor:
     """[V] which words means, covariances and regressions are fitted on."""
-    frequent = (counts >= enough) & (isolated > 0)
+    frequent = (counts >= ENOUGH_OCCURRENCES) & (isolated > 0)
     return frequent if int(frequent.sum()) > width else (counts > 0) & (isolated > 0)
 
 

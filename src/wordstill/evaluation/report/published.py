@@ -44,10 +44,9 @@ class Best:
     row: PublishedRow
 
 
-def best_published(name: str, rows: Iterable[PublishedRow] | None = None) -> Best | None:
+def best_published(name: str) -> Best | None:
     """The highest published score of a set, None if no paper reports it."""
-    among = PUBLISHED if rows is None else rows
-    found = [Best(row.scores[name], row) for row in among if name in row.scores]
+    found = [Best(row.scores[name], row) for row in PUBLISHED if name in row.scores]
     return max(found, key=lambda best: best.value, default=None)
 
 
@@ -62,9 +61,9 @@ def published_table(paper: str, number: int) -> list[PublishedRow]:
     return [row for row in PUBLISHED if (row.key, row.table) == (paper, number)]
 
 
-def read_published(path: Path = FILE) -> tuple[PublishedRow, ...]:
-    """All rows of a data file, in its order."""
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
+def read_published() -> tuple[PublishedRow, ...]:
+    """All rows of the data file, in its order."""
+    content = tomllib.loads(FILE.read_text(encoding="utf-8"))
     rows = []
     for table in content["table"]:
         paper = content["papers"][table["paper"]]
