@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.baselines.predicted import row_shares
+from wordstill.baselines.negative_sampling import row_shares
 from wordstill.baselines.sent2vec import (
     Examples,
     Sent2vecConfig,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.baselines.base import Baseline, Dim, Epochs, Stretch, Trained, WordText
-from wordstill.baselines.predicted import PredictedTable
+from wordstill.baselines.negative_sampling import PredictedTable
 from wordstill.core.settings import Config, Range
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.device import choose_device

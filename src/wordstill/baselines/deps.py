@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, WordText
-from wordstill.baselines.predicted import PredictedTable, row_shares
+from wordstill.baselines.negative_sampling import PredictedTable, row_shares
 from wordstill.baselines.tree_text import Arcs, TreeText
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.corpus.conllu import collapse

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from wordstill.baselines.base import Baseline, Dim, Epochs, Stretch, Trained, WordText
-from wordstill.baselines.predicted import prediction_losses, row_shares
+from wordstill.baselines.negative_sampling import prediction_losses, row_shares
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
 from wordstill.teacher.device import choose_device

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, WordText
-from wordstill.baselines.predicted import PredictedTable
+from wordstill.baselines.negative_sampling import PredictedTable
 from wordstill.baselines.tree_text import Arcs, TreeText
 from wordstill.core.settings import Config, Range
 from wordstill.corpus.conllu import Tree

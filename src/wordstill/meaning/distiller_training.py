@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.patience import Patience
+from wordstill.core.early_stopping import Patience
 from wordstill.core.progress import count_bar
 from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range

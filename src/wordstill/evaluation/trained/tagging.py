@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from wordstill.core.patience import Patience
+from wordstill.core.early_stopping import Patience
 from wordstill.core.settings import Config
 from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, divide_in_order
 from wordstill.evaluation.data.locate import LoadedDataset

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wordstill.core.patience import Patience
+from wordstill.core.early_stopping import Patience
 from wordstill.core.settings import Config, Range
 from wordstill.errors import TrainingError
 from wordstill.methods.base import Method, RunContext

@@ -1,4 +1,4 @@
-"""The table of what is predicted: its negatives, its loss by a query, and its step."""
+"""Negative sampling: the table of what is predicted, its negatives, its loss by a query, and its step."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from wordstill.core.patience import Patience
+from wordstill.core.early_stopping import Patience
 
 
 def test_small_gains_do_not_count():
