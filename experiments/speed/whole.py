@@ -1,9 +1,11 @@
 """From raw text to vectors: the seconds of every stage of `wordstill distill`, on a CPU or a GPU.
 
-The command runs as a user gives it, with `--profile`; the start of Python is counted too. It runs again over half of
-the paragraphs, so that what a stage takes whatever the text is can be told from what grows with it: finishing and the
-vocabulary grow with the rows of the table, all else with the words of the text. The sum for 1.28 billion words, those
-of a dump of the English Wikipedia, follows from both; its rows are estimated by Heaps' law from those of the two runs.
+The command runs as a user gives it, with `--profile`; the start of Python is counted too. It runs twice more over a
+quarter of the paragraphs, the second time with vectors for all words however rare. The three runs tell what a stage
+takes in any case from what grows with the words of the text and what grows with the rows of the table; no part is
+negative. Finishing grows with the words only as far as the sentence regression keeps them. Preparing is timed by
+itself, over the text once and three times. The sum for 1.28 billion words, those of a dump of the English Wikipedia,
+follows; its rows are estimated by Heaps' law from those of two runs.
 Peers work on the same input: sentence-transformers' `encode` on the first paragraphs, and for a dump gensim's
 `segment_wiki`, which only extracts text.
 """
@@ -16,18 +18,22 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.optimize import nnls
 
 from experiments.speed.common import Row, save, show
 from wordstill import WordVectors
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.corpus.readers import detect_kind
 from wordstill.corpus.sources import embedded_text, find_sources
+from wordstill.methods.sentence import MOST_WORDS
 from wordstill.teacher.loading import NAME, embedded_teacher
 
 BENCHMARK = "whole"
@@ -35,12 +41,10 @@ TITLE = "From raw text to vectors"
 WIKIPEDIA = 1.28e9
 """Words of the dump that X2Static was trained on."""
 PREPARING, LOADING, FINISHING, STARTING = "preparing the text", "loading the teacher", "finishing", "starting Python"
-BY_ROWS = (FINISHING, "vocabulary and subwords")
-"""Stages whose work is that of distinct words."""
-HALF = 0.5
+PART, TIMES = 0.25, 3
+"""Of the text: of the paragraphs of smaller runs, and how often preparing alone reads it."""
 STAGE = re.compile(r"^  (.+?) {2,}(\d+\.\d+) s +\d+\.\d%$", re.MULTILINE)
 NOTE = re.compile(r"^  precision +(.+)$", re.MULTILINE)
-PREPARED = re.compile(r"^  text +prepared in (\d+\.\d+) s", re.MULTILINE)
 PEER_WORDS = 200_000
 """About so many words are given to sentence-transformers on a GPU, and a tenth on a CPU."""
 
@@ -53,8 +57,6 @@ class Run:
     rows: int
     seconds: float
     stages: dict[str, float]
-    preparing: float
-    """Seconds of preparing the text, of which the run waited for only those after the teacher was loaded."""
     precision: str
 
 
@@ -68,12 +70,15 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Run the command over the text and over half of it, then the peers."""
+    """Run the command over the text and over a part of it, then the peers."""
     text = options.text or embedded_text()
-    corpus = prepare([text], folder / "store")
-    half = prepare([text], folder / "half", PrepareConfig(share=HALF))
+    corpus, once = _prepared([text], folder / "store")
+    several = _prepared([text] * TIMES, folder / "several")[1]
+    part = prepare([text], folder / "part", PrepareConfig(share=PART))
     whole = run(text, corpus, options, folder / "vectors")
-    smaller = run(half.path, half, options, folder / "half-vectors")
+    smaller = run(part.path, part, options, folder / "part-vectors")
+    rarer = run(part.path, part, options, folder / "rare-vectors", "--min-count", "1")
+    runs = (whole, smaller, rarer)
     on_gpu = options.device != "cpu" and torch.cuda.is_available()
     return {
         "text": Path(text).name,
@@ -85,52 +90,74 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "rows": whole.rows,
         "seconds": whole.seconds,
         "stages": whole.stages,
-        "half": {"words": smaller.words, "rows": smaller.rows, "stages": smaller.stages},
-        "preparing_seconds": whole.preparing,
+        "runs": [asdict(each) for each in runs],
+        "preparing_seconds": [once, several],
         "wikipedia_rows": wikipedia_rows(smaller, whole),
-        "wikipedia_seconds": wikipedia_seconds(smaller, whole),
+        "wikipedia_seconds": wikipedia_seconds(runs, (once, several)),
         "peers": peers(text, corpus, options, on_gpu=on_gpu),
     }
 
 
-def run(text: Path, corpus: Corpus, options: argparse.Namespace, out: Path) -> Run:
-    """Run the command over a text or the store of it."""
+def _prepared(texts: Sequence[Path], out: Path) -> tuple[Corpus, float]:
+    """A text, and how long it took to prepare it."""
+    start = time.perf_counter()
+    return prepare(texts, out), time.perf_counter() - start
+
+
+def run(text: Path, corpus: Corpus, options: argparse.Namespace, out: Path, *more: str) -> Run:
+    """Run the command over a text or the store of it, as if it had not run before."""
+    for kept in text.glob("subwords-*"):
+        kept.unlink()
     start = time.perf_counter()
     told = _wordstill(
         *("distill", text, "--out", out, "--teacher", options.teacher, "--device", options.device),
-        *("--profile", "--no-progress", "--method", "still", "--method", "ase"),
+        *("--profile", "--no-progress", "--method", "still", "--method", "ase", *more),
     )
     seconds = time.perf_counter() - start
     stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
     stages[STARTING] = max(0.0, seconds - sum(stages.values()))
-    note, prepared = NOTE.search(told), PREPARED.search(told)
-    preparing = float(prepared.group(1)) if prepared else stages.get(PREPARING, 0.0)
+    note = NOTE.search(told)
     table = WordVectors.load(out / "still")
-    return Run(corpus.n_words, len(table), seconds, stages, preparing, note.group(1) if note else "")
+    return Run(corpus.n_words, len(table), seconds, stages, note.group(1) if note else "")
 
 
-def wikipedia_rows(half: Run, whole: Run) -> float:
+def wikipedia_rows(part: Run, whole: Run) -> float:
     """Rows of the table of the Wikipedia, if they go on to grow as a power of the words of the text."""
-    exponent = math.log(whole.rows / half.rows) / math.log(whole.words / half.words)
+    exponent = math.log(whole.rows / part.rows) / math.log(whole.words / part.words)
     return float(whole.rows * (WIKIPEDIA / whole.words) ** min(max(exponent, 0.0), 1.0))
 
 
-def wikipedia_seconds(half: Run, whole: Run) -> dict[str, float]:
-    """Every stage for the words of the Wikipedia, by the line through both runs; preparing grows with the words.
+def wikipedia_seconds(runs: Sequence[Run], preparing: tuple[float, float]) -> dict[str, float]:
+    """Every stage for the words of the Wikipedia, from runs over the whole text, a part, and a part with more rows.
 
-    The text is prepared while the teacher is loaded, so the run waits for the rest of it only.
+    Starting and loading do not grow. The text is prepared while the teacher is loaded, so the run waits for the rest of
+    it only; ``preparing`` has the seconds for the text once and `TIMES` times.
     """
+    whole = runs[0]
+    rows = wikipedia_rows(runs[1], whole)
     found = {}
     for name, spent in whole.stages.items():
-        by_rows = name in BY_ROWS
-        size, other = (whole.rows, half.rows) if by_rows else (whole.words, half.words)
-        wanted = wikipedia_rows(half, whole) if by_rows else WIKIPEDIA
-        slope = (spent - half.stages.get(name, spent)) / max(size - other, 1)
-        # No stage has a negative part, and starting and loading do not grow, whatever the noise says.
-        slope = 0.0 if name in (STARTING, LOADING) else min(max(slope, 0.0), spent / size)
-        found[name] = spent + slope * (wanted - size)
-    found[PREPARING] = max(0.0, whole.preparing * WIKIPEDIA / whole.words - whole.stages.get(LOADING, 0.0))
+        size = _words_kept if name == FINISHING else float
+        measured = [(size(run.words), run.rows, run.stages.get(name, 0.0)) for run in runs]
+        found[name] = spent if name in (STARTING, LOADING) else _fitted(measured, size(WIKIPEDIA), rows)
+    once, several = preparing
+    slope = min(max((several - once) / (TIMES - 1), 0.0), once)
+    found[PREPARING] = max(0.0, once + slope * (WIKIPEDIA / whole.words - 1) - whole.stages.get(LOADING, 0.0))
     return found
+
+
+def _words_kept(words: float) -> float:
+    """Words of a text whose sentences the regression of `still` keeps."""
+    return words / math.ceil(words / MOST_WORDS)
+
+
+def _fitted(measured: Sequence[tuple[float, int, float]], words: float, rows: float) -> float:
+    """Seconds at other numbers of words and rows, by what each costs in some runs; errors count relative to a run."""
+    sizes = np.array([(1.0, words, rows) for words, rows, _ in measured])
+    seconds = np.array([max(spent, 1e-3) for *_, spent in measured])
+    scale = sizes.max(axis=0)
+    costs, _ = nnls(sizes / scale / seconds[:, None], np.ones(len(seconds)))
+    return float(costs @ (np.array([1.0, words, rows]) / scale))
 
 
 def peers(text: Path, corpus: Corpus, options: argparse.Namespace, *, on_gpu: bool) -> dict[str, float]:
@@ -175,7 +202,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 def remarks(result: dict[str, Any]) -> list[str]:
     """What stands below it."""
     rate = result["words"] / result["seconds"]
-    text = result["words"] / max(result["preparing_seconds"], 1e-9)
+    text = result["words"] / result["preparing_seconds"][0]
     lines = [
         f"{result['words']:,} words of {result['text']} ({result['megabytes']} MB), {result['rows']:,} rows, "
         f"{result['teacher']}, still, ase: {rate:,.0f} words/s, all stages counted. Preparing alone: "

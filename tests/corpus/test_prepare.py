@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
 import json
+import lzma
 import os
 import random
 import signal
@@ -13,7 +15,10 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow
 import pytest
+import zstandard
+from pyarrow import parquet
 
 import wordstill
 from wordstill.core.resume import read_record
@@ -30,6 +35,10 @@ WORDS = [
     for end in ("", "s", ".", "!", "ed,", "y")
 ]
 LINES = [" ".join(RANDOM.choices(WORDS, k=RANDOM.randint(0, 20))) for _ in range(120)]
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
 
 
 @pytest.fixture
@@ -56,16 +65,22 @@ def test_workers_and_block_size_do_not_matter(tmp_path: Path, text: Path, settin
 
 
 def test_the_kind_of_file_does_not_matter(tmp_path: Path, text: Path) -> None:
+    """Each is read in many blocks by two processes; compressed ones have many streams."""
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"body": line}) for line in LINES))
-    (tmp_path / "text.gz").write_bytes(gzip.compress(text.read_bytes()))
+    parquet.write_table(pyarrow.table({"body": LINES}), tmp_path / "a.parquet", row_group_size=7)
+    raw = text.read_bytes()
+    pieces = [raw[start : start + 500] for start in range(0, len(raw), 500)]
+    for suffix, compress in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zst", zstd)):
+        (tmp_path / f"text.{suffix}").write_bytes(b"".join(map(compress, pieces)))
     (tmp_path / "folder").mkdir()
     for number, line in enumerate(LINES):
         (tmp_path / "folder" / f"{number:03d}.txt").write_text(line, encoding="utf-8")
+    config, names = PrepareConfig(field="body"), ("text.gz", "text.bz2", "text.xz", "text.zst", "a.parquet", "folder")
     hashes = {
-        prepare([tmp_path / name], tmp_path / f"{name}.store", PrepareConfig(field="body"), workers=1).hash
-        for name in ("text.txt", "a.jsonl", "text.gz", "folder")
+        prepare([tmp_path / name], tmp_path / f"{name}.store", config, workers=2, block_bytes=900).hash
+        for name in ("text.txt", "a.jsonl", *names)
     }
-    assert len(hashes) == 1
+    assert hashes == {prepare([text], tmp_path / "store", workers=1).hash}
 
 
 def test_many_small_files_make_few_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

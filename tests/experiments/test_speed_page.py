@@ -9,7 +9,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from experiments.pages import speed
-from experiments.speed.whole import WIKIPEDIA, Run, wikipedia_rows, wikipedia_seconds
+from experiments.speed.whole import NOTE, STAGE, WIKIPEDIA, Run, wikipedia_rows, wikipedia_seconds
+from wordstill.cli.printing import show_profile
+from wordstill.core.progress import Profiler
 
 README = Path(__file__).parents[2] / "experiments" / "README.md"
 MACHINE = {"cpu": "C", "cores": 2, "memory_gb": 3, "python": "3", "packages": {"torch": "2"}}
@@ -49,18 +51,55 @@ def test_every_benchmark_is_in_the_table_of_commands():
         assert f"| `python -m experiments.speed.{module.BENCHMARK}" in text
 
 
-def test_seconds_of_a_larger_text_follow_from_two_runs():
-    """Every stage is a fixed part and one that grows with words or rows; rows grow as a square root here."""
+def seconds_of_stages(words: float, rows: float) -> dict[str, float]:
+    """Every stage is a fixed part, one that grows with the words, and one that grows with the rows."""
+    return {
+        "loading the teacher": 5.0,
+        "preparing the text": 0.5,
+        "vocabulary and subwords": 0.2 + rows / 1e4,
+        "teacher": 2 + words / 1e4 + rows / 1e3,
+        "finishing": 1 + min(words, 1.28e8) / 1e5 + rows / 1e3,
+        "all else": 0.7,
+        "starting Python": 2.0,
+    }
 
-    def run(words: float, rows: float) -> Run:
-        stages = {"loading the teacher": 5.0, "preparing the text": 0.5, "teacher": 2 + words / 1e4, "all else": 0.7}
-        stages |= {"finishing": 1 + rows / 1e3, "starting Python": 2.0}
-        return Run(round(words), round(rows), sum(stages.values()), stages, words / 1e5, "float32")
 
-    half, whole = run(5e5, 5e3 / 2**0.5), run(1e6, 5e3)
-    expected = run(WIKIPEDIA, rows := 5e3 * (WIKIPEDIA / 1e6) ** 0.5)
-    assert wikipedia_rows(half, whole) == pytest.approx(rows, rel=1e-2)
-    found = wikipedia_seconds(half, whole)
-    assert found.pop("preparing the text") == pytest.approx(WIKIPEDIA / 1e5 - 5)
-    del expected.stages["preparing the text"]
-    assert found == pytest.approx(expected.stages, rel=1e-2)
+def three_runs(noise: float = 0.0) -> list[Run]:
+    """Rows grow as the square root of the words; the last run has more of them."""
+    part = round(5e3 / 2)
+    sizes = ((1_000_000, 5_000, 1 + noise), (250_000, part, 1 - noise), (250_000, 4 * part, 1 + noise))
+    runs = []
+    for words, rows, factor in sizes:
+        stages = {name: spent * factor for name, spent in seconds_of_stages(words, rows).items()}
+        runs.append(Run(words, rows, sum(stages.values()), stages, "float32"))
+    return runs
+
+
+def test_seconds_of_a_larger_text_follow_from_three_runs():
+    runs, rows = three_runs(), 5e3 * (WIKIPEDIA / 1e6) ** 0.5
+    assert wikipedia_rows(runs[1], runs[0]) == pytest.approx(rows)
+    found = wikipedia_seconds(runs, (3.0, 7.0))
+    expected = seconds_of_stages(WIKIPEDIA, rows)
+    # Two seconds for a million words after one, of which loading hides five.
+    expected["preparing the text"] = 1.0 + 2 * WIKIPEDIA / 1e6 - 5
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_noise_does_not_make_a_fixed_part_grow_with_the_text():
+    found = wikipedia_seconds(three_runs(noise=0.05), (3.0, 7.0))
+    true = seconds_of_stages(WIKIPEDIA, 5e3 * (WIKIPEDIA / 1e6) ** 0.5)
+    assert found["teacher"] == pytest.approx(true["teacher"], rel=0.2)
+    assert found["finishing"] < 1.5 * true["finishing"]
+    # All of it would be a quarter of an hour.
+    assert found["all else"] < 120
+
+
+def test_stages_are_found_in_what_the_command_prints(capsys):
+    profiler = Profiler()
+    profiler.seconds |= {"loading the teacher": 1.25, "teacher": 62.5, "still.v3": 0.5}
+    profiler.notes["precision"] = "float32, nothing faster works here"
+    show_profile(profiler, 70.0)
+    printed = capsys.readouterr().out
+    found = {name.strip(): float(spent) for name, spent in STAGE.findall(printed)}
+    assert found == {"loading the teacher": 1.25, "teacher": 62.5, "still.v3": 0.5, "all else": 5.75}
+    assert NOTE.search(printed).group(1) == "float32, nothing faster works here"

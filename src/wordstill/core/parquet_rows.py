@@ -51,8 +51,9 @@ def _portions(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
 def _texts(texts: Any, values: list[Any] | None) -> Iterator[bytes]:
     if not hasattr(texts, "dictionary"):
         texts = texts.dictionary_encode()
-    # Equal texts are encoded once.
-    encoded = [json.dumps(text, ensure_ascii=False).encode() if text else b"" for text in texts.dictionary.to_pylist()]
+    # Equal texts are encoded once, by one encoder: `json.dumps` would make one for each.
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    encoded = [encode(text).encode() if text else b"" for text in texts.dictionary.to_pylist()]
     rows = [index if index is not None and encoded[index] else None for index in texts.indices.to_pylist()]
     if values is None:
         return (encoded[index] for index in rows if index is not None)

@@ -29,7 +29,7 @@ from wordstill.errors import DataError, WordstillError
 
 PART_ENTRIES = 1 << 18
 """Forms of all shards together that are merged at once, at most, about."""
-PARTS_PER_WORKER = 4
+PARTS_PER_WORKER = 8
 """Parts that the merge is cut into, so that no process is left with the last one for long."""
 MAX_FORMS = 1 << 32
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]

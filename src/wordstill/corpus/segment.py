@@ -334,12 +334,14 @@ def unspaced_share(corpus: Corpus) -> tuple[str, float]:
     """The most frequent language without spaces, by its script, and its share of a sample of the text."""
     forms = corpus.forms
     sample = np.linspace(0, len(forms) - 1, min(SAMPLE_FORMS, len(forms)), dtype=np.int64)
-    found: Counter[str] = Counter()
+    found = Counter(dict.fromkeys(RANGES, 0))
     total = 0
     for number in sample.tolist():
-        letters = np.frombuffer(forms[number].strip().encode("utf-32-le"), dtype=np.uint32)
-        count = int(forms.counts[number])
-        total += count * len(letters)
+        bare, count = forms[number].strip(), int(forms.counts[number])
+        total += count * len(bare)
+        if bare.isascii():
+            continue
+        letters = np.frombuffer(bare.encode("utf-32-le"), dtype=np.uint32)
         for language, ranges in RANGES.items():
             found[language] += count * sum(int(((low <= letters) & (letters <= high)).sum()) for low, high in ranges)
     if found["japanese"] > KANA_OF_JAPANESE * found["chinese"]:
