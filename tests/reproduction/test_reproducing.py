@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wordstill.distillation.engine import Engine
-from wordstill.errors import DataError, TeacherError
+from wordstill.errors import DataError, TeacherError, UsageError
 from wordstill.evaluation import evaluate
 from wordstill.reproduction import ReproduceConfig, find_plan, kept_scores, reproduce, reproducing
 from wordstill.reproduction.kept_scores import KeptScore
@@ -115,21 +115,26 @@ def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_pa
     assert rows[1].system == "the model itself, parent" and rows[1].ours is not None
 
 
-def test_what_cannot_be_read_is_refused_before_the_text_is_prepared(config, tmp_path):
-    plan = find_plan("context-to-vec:table1")
+def test_what_cannot_be_used_is_refused_before_the_text_is_prepared(config, tmp_path):
+    plan, out = find_plan("context-to-vec:table1"), tmp_path / "out"
     unparsed = tmp_path / "unparsed.conllu"
     unparsed.write_text("1\tsmall\t_\t_\t_\t_\t_\t_\t_\t_\n")
     with pytest.raises(DataError, match=r"unparsed.conllu:1: the word 'small' has no head"):
-        reproducing.check(plan, replace(config, trees=(str(unparsed),)))
+        reproducing.check(plan, out, replace(config, trees=(str(unparsed),)))
     with pytest.raises(DataError, match="No file matches"):
-        reproducing.check(plan, replace(config, trees=(str(tmp_path / "*.txt"),)))
+        reproducing.check(plan, out, replace(config, trees=(str(tmp_path / "*.txt"),)))
     with pytest.raises(DataError, match="nowhere"):
-        reproducing.check(plan, replace(config, lexicon="nowhere"))
+        reproducing.check(plan, out, replace(config, lexicon="nowhere"))
     with pytest.raises(TeacherError, match="nowhere/model"):
-        reproducing.check(plan, replace(config, teacher=TeacherConfig("nowhere/model")))
+        reproducing.check(plan, out, replace(config, teacher=TeacherConfig("nowhere/model")))
+    with pytest.raises(UsageError, match=r"unparsed.conllu is a file. Name a folder"):
+        reproducing.check(plan, unparsed, config)
+    with pytest.raises(DataError, match=r"nowhere.txt does not exist"):
+        reproduce(plan, [tmp_path / "nowhere.txt"], out, config)
+    assert not out.exists()
     # The teacher of these tests predicts no masked words.
     with pytest.raises(TeacherError, match="masked language model"):
-        reproducing.check(find_plan("meaning"), config)
+        reproducing.check(find_plan("meaning"), out, config)
 
 
 def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatch):

@@ -185,7 +185,7 @@ class TestFolders:
 
     @pytest.mark.parametrize("name", ["/no/such/folder", "./nothing", "~/nothing-here"])
     def test_a_path_that_does_not_exist(self, name, no_network):
-        with pytest.raises(TeacherError, match=r"it does not exist\. .*Without a network these work"):
+        with pytest.raises(TeacherError, match=r"it does not exist\. .*Without a network, use"):
             Teacher.from_pretrained(name)
         assert no_network == []
 

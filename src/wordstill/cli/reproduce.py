@@ -109,8 +109,8 @@ def command(
     show = options.wants_progress(progress)
     inputs = cast("list[str | Path]", text)
     _show_plan(plan, model.name, config)
-    check(plan, config)
-    corpus = open_text(plan, inputs, options.output_folder(out), progress=show)
+    check(plan, options.output_folder(out), config)
+    corpus = open_text(plan, inputs, out, progress=show)
     if corpus.meta["settings"]["filter"] != plan.text:
         warn(f"{corpus.path} was prepared with the filter {corpus.meta['settings']['filter']}, not {plan.text}.")
     seconds = expected_seconds(plan, corpus, config, out)

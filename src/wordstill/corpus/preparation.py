@@ -143,7 +143,9 @@ def open_or_prepare(
 
 def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path, remedy: str = START_ANEW) -> None:
     """Record what text a run is about, or refuse another one than a stopped run had."""
-    keep_record(work / SETTINGS, {"text": _text_facts(paths, config)}, remedy)
+    facts = {"text": _text_facts(paths, config)}
+    work.mkdir(parents=True, exist_ok=True)
+    keep_record(work / SETTINGS, facts, remedy)
 
 
 def as_list(inputs: Inputs) -> list[str | Path]:

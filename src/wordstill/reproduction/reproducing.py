@@ -16,6 +16,7 @@ from wordstill.corpus.conllu import read_trees, tree_files
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.estimate import dry_run
+from wordstill.errors import UsageError
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
 from wordstill.formats.artifact import ARTIFACT
@@ -27,6 +28,7 @@ from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, rep
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
 from wordstill.reproduction.results import ELSEWHERE, ReproduceConfig, Reproduction, Row
 from wordstill.teacher.batch import Unit
+from wordstill.teacher.device import choose_device
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.vectors import WordVectors
 
@@ -58,7 +60,6 @@ def reproduce(
         DataError: The folder has another table, or one of another teacher or text.
     """
     settings, folder = config or ReproduceConfig(), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     corpus = open_text(plan, text, folder, progress=progress)
     if isinstance(plan, MeaningPlan):
         return _written(
@@ -86,8 +87,11 @@ def reproduce(
     return _written(Reproduction(plan, tuple(rows), missing, settings.teacher.name, corpus.hash), folder)
 
 
-def check(plan: TablePlan | MeaningPlan, config: ReproduceConfig) -> None:
-    """Refuse models, trees and a lexicon that cannot be read, before a long text is prepared for them."""
+def check(plan: TablePlan | MeaningPlan, folder: Path, config: ReproduceConfig) -> None:
+    """Refuse models, trees, a lexicon or a folder that cannot be used, before a long text is prepared for them."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file. Name a folder.")
+    choose_device(config.teacher.device)
     load_model_and_tokenizer(config.teacher.name)
     if isinstance(plan, MeaningPlan):
         load_model_and_tokenizer(config.masked or config.teacher.name, "masked language model")
@@ -108,9 +112,10 @@ def _written(result: Reproduction, folder: Path) -> Reproduction:
 
 def open_text(plan: TablePlan | MeaningPlan, text: Sequence[str | Path], folder: Path, *, progress: bool) -> Corpus:
     """The text as the paper prepares it, made once; a store of the user's own is taken as it is."""
-    work = folder / "text"
-    work.mkdir(parents=True, exist_ok=True)
-    return open_or_prepare(list(text), PrepareConfig(filter=plan.text), work, progress=progress, remedy=ELSEWHERE)
+    config, work = PrepareConfig(filter=plan.text), folder / "text"
+    corpus = open_or_prepare(list(text), config, work, progress=progress, remedy=ELSEWHERE)
+    folder.mkdir(parents=True, exist_ok=True)
+    return corpus
 
 
 def expected_seconds(

@@ -187,7 +187,8 @@ def _what_works(name: str, kind: ModelKind) -> str:
     known = [NAME] * (kind == "teacher") + _cached_models()
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
     guess = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-    return f"{guess}Without a network these work: {', '.join([*known, 'or a folder with a saved model'])}."
+    works = " or ".join(filter(None, (", ".join(known), "a folder with a saved model")))
+    return f"{guess}Without a network, use {works}."
 
 
 def _cached_models() -> list[str]:
