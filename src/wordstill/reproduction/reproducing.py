@@ -69,7 +69,7 @@ def reproduce(
     runs = [maker.tables(seed) for seed in range(settings.seeds)]
     there = set(available())
     sets = [name for name in plan.sets if name in there]
-    say(f"scoring {sum(map(len, runs))} tables on {len(sets)} sets")
+    say(f"scoring {sum(map(len, runs))} tables on {', '.join(sets)}")
     kept = KeptScores(folder / "scores.json", plan.protocol, progress=progress)
     tasks = {name: name if plan.task is None else f"{name}:{plan.task}" for name in sets}
     scores = [{label: kept.of(table, [*tasks.values()]) for label, table in tables.items()} for tables in runs]

@@ -8,9 +8,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from wordstill.core.progress import count_bar  # noqa: E402
 from wordstill.evaluation.trained.config import FinetunedConfig  # noqa: E402
 from wordstill.evaluation.trained.finetuned import FinetunedLearner, FinetunedTask, FrozenTask  # noqa: E402
-from wordstill.evaluation.trained.fitting import Choice, fit, progress_bar, seeded  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, fit, seeded  # noqa: E402
 from wordstill.evaluation.trained.word_table import length_sorted  # noqa: E402
 from wordstill.vectors import WordVectors  # noqa: E402
 
@@ -70,7 +71,7 @@ def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
     sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(24))
     labels = np.array([number % 2 for number, row in enumerate(sentences) for _ in range(len(row) if of_words else 1)])
     part = made.encode(sentences, labels, of_words=of_words)
-    with progress_bar("try", 0, show=False) as bar:
+    with count_bar("try", 0, "sentences", show=False) as bar:
         model = fit(made, part, Choice(3e-3, 6, 0.0), 0, bar)
     assert made.accuracy(model, part) == 1
     assert made.accuracy(model, part + part) == 1
@@ -84,7 +85,7 @@ def test_a_frozen_model_is_a_linear_layer_over_its_means(learner):
     before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
     sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(8))
     part = made.encode(sentences, np.arange(8) % 2, of_words=False)
-    with progress_bar("try", 0, show=False) as bar:
+    with count_bar("try", 0, "sentences", show=False) as bar:
         model = fit(made, part, Choice(1e-2, 3, 0.0), 0, bar)
     assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
     with seeded(0, torch.device("cpu")):

@@ -8,11 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from wordstill.core.progress import count_bar  # noqa: E402
 from wordstill.errors import UsageError  # noqa: E402
 from wordstill.evaluation import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluation.data.examples import Examples, Published  # noqa: E402
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig  # noqa: E402
-from wordstill.evaluation.trained.fitting import Choice, _NoBar, fit, seeded  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, fit, seeded  # noqa: E402
 from wordstill.evaluation.trained.tagging import BestEpoch, NcrfppTask, TaggingLearner, TaggingTask, spelled  # noqa: E402
 from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences, WordTable  # noqa: E402
@@ -78,7 +79,7 @@ def test_steps_of_ncrfpp_are_plain_gradient_descent():
     rows = [random.integers(1, 4, size=4).tolist() for _ in range(6)]
     tags = [random.integers(0, 3, size=4).tolist() for _ in range(6)]
     part = TaggedRows(Sentences.of(rows), Sentences.of(tags))
-    fitted = fit(learner, part, Choice(0.5, 2, 0.0), 3, _NoBar())
+    fitted = fit(learner, part, Choice(0.5, 2, 0.0), 3, count_bar("try", 2, "sentences", show=False))
     with seeded(3, torch.device("cpu")):
         plain = learner.new_model()
     lengths = torch.full((6,), 4)
@@ -199,6 +200,7 @@ def test_spelling_every_word_gives_the_scores_of_spelling_each_once():
     torch.testing.assert_close(model(words, lengths), once)
 
 
+@pytest.mark.usefixtures("bars")
 def test_evaluate_shows_the_progress_of_training(span_set, polar_vectors, tmp_path, monkeypatch, capsys):
     train = span_set().content.train
     lines = (

@@ -7,9 +7,10 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from wordstill.core.progress import count_bar  # noqa: E402
 from wordstill.errors import TrainingError  # noqa: E402
 from wordstill.evaluation.trained.config import CnnConfig  # noqa: E402
-from wordstill.evaluation.trained.fitting import Choice, Classifier, fit, progress_bar, search_and_retrain, seeded  # noqa: E402
+from wordstill.evaluation.trained.fitting import Choice, Classifier, fit, search_and_retrain, seeded  # noqa: E402
 
 
 class Rows(int):
@@ -80,14 +81,14 @@ def test_the_bar_counts_every_sentence():
 
 def test_training_can_be_stopped():
     learner = Counting()
-    with progress_bar("try", 10, show=False) as bar:
+    with count_bar("try", 10, "sentences", show=False) as bar:
         fit(learner, 10, Choice(0.1, 9, 0.0), 0, bar, lambda epoch, model: epoch < 3)
     assert learner.epochs == 3
 
 
 def test_a_loss_that_is_not_finite_is_refused():
     with (
-        progress_bar("try", 10, show=False) as bar,
+        count_bar("try", 10, "sentences", show=False) as bar,
         pytest.raises(TrainingError, match=r"not finite at the learning rate 0\.1"),
     ):
         fit(Counting(loss=float("nan")), 10, Choice(0.1, 1, 0.0), 0, bar)
@@ -102,11 +103,3 @@ def test_what_is_drawn_outside_stays_as_it_was():
     assert torch.equal(torch.rand(2), expected)
     with seeded(1, torch.device("cpu")):
         assert torch.equal(torch.rand(2), first)
-
-
-def test_the_bar_is_shown_on_request(capfd):
-    with progress_bar("some set", 100, show=True) as bar:
-        bar.update(50)
-    shown = capfd.readouterr().err
-    assert "some set" in shown
-    assert "sentences/s" in shown

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from wordstill.core.progress import count_bar
 from wordstill.errors import TrainingError
 from wordstill.evaluation.trained.config import CnnConfig, FinetunedConfig
 from wordstill.evaluation.trained.word_table import Ids, Sentences, length_sorted
@@ -112,20 +113,6 @@ def on_device(numbers: Ids, device: torch.device) -> Tensor:
     return torch.from_numpy(numbers).to(device, non_blocking=True)
 
 
-class Bar(Protocol):
-    """What is needed of a progress bar."""
-
-    total: float
-
-    def update(self, n: float) -> object:
-        """Count more sentences."""
-        ...
-
-    def set_postfix_str(self, s: str) -> object:
-        """Say more behind the bar."""
-        ...
-
-
 @dataclass(frozen=True)
 class Choice:
     """The settings that were best on the development part."""
@@ -152,7 +139,7 @@ def search_and_retrain(
     everything = train + dev
     searched = len(schedule.learning_rates) * max(schedule.epochs) * len(train)
     retrained = schedule.seeds * len(everything)
-    with progress_bar(title, searched + retrained * max(schedule.epochs), show=progress) as bar:
+    with count_bar(title, searched + retrained * max(schedule.epochs), "sentences", show=progress) as bar:
         choice = search(learner, train, dev, seed, bar)
         bar.total = searched + retrained * choice.epochs
         bar.set_postfix_str(f"{choice.epochs} epochs at {choice.learning_rate:g}")
@@ -168,7 +155,7 @@ def fit(
     part: Data,
     choice: Choice,
     seed: int,
-    bar: Bar,
+    bar: Any,
     after_epoch: Callable[[int, nn.Module], bool] | None = None,
 ) -> nn.Module:
     """Train a new model; equal seeds give equal models on the CPU.
@@ -191,7 +178,7 @@ def fit(
     return model
 
 
-def search(learner: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Bar) -> Choice:
+def search(learner: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Any) -> Choice:
     """The number of epochs and the learning rate that are best on the development part.
 
     The learning rate of an epoch does not depend on those to come, so a long training passes through every
@@ -219,23 +206,13 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def progress_bar(title: str, total: int, *, show: bool) -> AbstractContextManager[Any]:
-    """A bar over sentences with the rate and the time left; one that shows nothing if not asked for."""
-    if not show:
-        return nullcontext(_NoBar())
-    from tqdm import tqdm
-
-    bar: AbstractContextManager[Any] = tqdm(total=total, desc=title, unit=" sentences", unit_scale=True)
-    return bar
-
-
 def _run_epoch(
     learner: Learner[Data],
     model: nn.Module,
     part: Data,
     optimizer: torch.optim.Optimizer,
     random: np.random.Generator,
-    bar: Bar,
+    bar: Any,
 ) -> None:
     model.train()
     total = torch.zeros((), device=learner.device)
@@ -254,13 +231,3 @@ def _run_epoch(
             f"Training went astray: the loss is not finite at the learning rate {rate:g}. "
             "Try a smaller one, or the scale 'unit'."
         )
-
-
-class _NoBar:
-    total = 0.0
-
-    def update(self, n: float) -> None:
-        """Nothing to show."""
-
-    def set_postfix_str(self, s: str) -> None:
-        """Nothing to show."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wordstill.core.early_stopping import Patience
+from wordstill.core.progress import count_bar
 from wordstill.core.settings import Config
 from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, divide_in_order
 from wordstill.evaluation.data.locate import LoadedDataset
@@ -33,7 +34,7 @@ from wordstill.evaluation.trained.base import (
 )
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
-from wordstill.evaluation.trained.fitting import Bar, Choice, Learner, fit, on_device, on_gpu, progress_bar
+from wordstill.evaluation.trained.fitting import Choice, Learner, fit, on_device, on_gpu
 from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, score_of
 from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, WordTable, distinct_words, length_sorted
 from wordstill.teacher import Teacher, TeacherConfig, recorded_teacher
@@ -193,7 +194,7 @@ class BestEpoch:
         self.stopping = Patience(patience)
         self.weights: dict[str, Any] = {}
 
-    def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Bar) -> nn.Module:
+    def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Any) -> nn.Module:
         """Train, and go back to the best epoch."""
         model = fit(self.learner, part, choice, seed, bar, self._look)
         model.load_state_dict(self.weights)
@@ -263,7 +264,7 @@ class TaggingTask(TrainedTask[TaggerConfig]):
             for part, of_part in zip(splits, given.numbers, strict=True)
         )
         predicted, epochs, scores = [], [], []
-        with progress_bar(self.name, config.seeds * config.epochs * size, show=self.progress) as bar:
+        with count_bar(self.name, config.seeds * config.epochs * size, "sentences", show=self.progress) as bar:
             for offset in range(config.seeds):
                 search = BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
                 model = search.train(train, Choice(config.learning_rate, config.epochs, 0.0), seed + offset, bar)
