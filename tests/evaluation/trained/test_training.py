@@ -39,7 +39,7 @@ class Counting(Classifier):
         self.fits.append(torch.rand(1).item())
         return nn.Linear(1, 1, bias=False)
 
-    def optimiser(self, model, learning_rate):
+    def optimizer(self, model, learning_rate):
         self.learning_rate, self.epochs = learning_rate, 0
         return torch.optim.SGD(model.parameters(), lr=learning_rate)
 
