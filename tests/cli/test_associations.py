@@ -101,9 +101,18 @@ def test_norms(cli, rated, tmp_path):
     assert done.code == 0, done.err
     assert "60 rated words, each held out once" in done.out and "without a rating" not in done.out
     assert "1 of the 61 rated words are not in the table: nowhere." in done.err
+    assert "chance" not in done.err
     assert len((tmp_path / "norms.csv").read_text().splitlines()) == 81
     again = cli("norms", tmp_path / "ratings.csv#word,valence", "--table", rated, "--out", tmp_path / "norms.csv")
     assert (again.code, "exists already" in again.err) == (2, True)
+
+
+def test_norms_that_are_chance_are_warned_of(cli, rated, tmp_path):
+    random = np.random.default_rng(0).standard_normal(60)
+    rows = [f"{word},{rating:.3f}" for word, rating in zip(WordVectors.load(rated).words, random)]
+    (tmp_path / "noise.csv").write_text("\n".join(["word,noise", *rows]))
+    done = cli("norms", tmp_path / "noise.csv", "--table", rated, "--out", tmp_path / "norms.csv")
+    assert (done.code, "'noise' of held-out words is predicted no better than by chance" in done.err) == (0, True)
 
 
 def test_norms_as_json(cli, rated, tmp_path):

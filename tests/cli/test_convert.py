@@ -199,6 +199,7 @@ def near(tmp_path):
 def test_synonyms_with_a_review(cli, near, tmp_path):
     out = tmp_path / "synonyms.txt"
     done = cli("convert", near, out, "--to", "synonyms")
+    assert "Opposites, such as hot and cold, are not left out" in done.err
     assert done.code == 0, done.err
     assert "2 rules from 2 pairs" in done.out and "1 word without a letter" in done.out
     assert [line for line in out.read_text().splitlines() if line[0] != "#"] == ["kafka, rabbit\\,mq", "big, large"]
@@ -215,6 +216,7 @@ def test_synonyms_with_lexicons(cli, near, tmp_path):
     (tmp_path / "antonyms.csv").write_text('kafka,"rabbit,mq"\n')
     lexicons = ("--lexicon", tmp_path / "synonyms.csv", "--antonyms", tmp_path / "antonyms.csv")
     done = cli("convert", near, tmp_path / "set.json", "--to", "synonyms", *lexicons)
+    assert "Opposites" not in done.err
     assert done.code == 0, done.err
     assert "1 by relatives" in done.out and "1 by antonyms" in done.out
     assert json.loads((tmp_path / "set.json").read_text()) == {"synonyms_set": []}

@@ -46,6 +46,9 @@ def command(
     given = read_ratings(ratings)
     found = predict_norms(open_table(table), given, folds=folds, seed=seed)
     found.save(out, overwrite=overwrite)
+    for norm in found.norms:
+        if norm.pearson_interval.low <= 0:
+            warn(f"The rating {norm.name!r} of held-out words is predicted no better than by chance: do not use it.")
     if as_json:
         show_json(
             {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordstill.cli.failures import warn
 from wordstill.cli.options import option
 from wordstill.cli.printing import count_text, show_facts
 from wordstill.cli.retrofit import lexicon_place
@@ -121,6 +122,8 @@ class SynonymExport:
         write_rules(self.target, made, f"Synonyms of {source.name}; least cosine {self.threshold:g}")
         typer.echo(f"{count_text(len(made), 'rule')} from {count_text(len(found.kept()), 'pair')}.")
         show_facts(_facts(found) | {"written": str(self.target), "review": f"{self.review}: every pair, y or n, why"})
+        if self.antonyms is None:
+            warn("Opposites, such as hot and cold, are not left out: name a lexicon of them with --antonyms.")
         typer.echo(f"\nTo apply changes of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")
 
 
