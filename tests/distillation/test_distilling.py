@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable
@@ -393,3 +394,22 @@ def test_several_seeds_from_one_pass(store, config):
     assert [tables[name].provenance["seed"] for name in tables] == [3, 3, 4]
     with pytest.raises(UsageError, match="ase draws no random numbers"):
         replace(config, methods=("ase",), seeds=2)
+
+
+def test_the_target_of_sentence_may_be_the_models_own(store: Path, saved_teacher: Path, tmp_path: Path):
+    shutil.copytree(saved_teacher, tmp_path / "model")
+    (tmp_path / "model" / "1_Pooling").mkdir()
+    (tmp_path / "model" / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    teacher = TeacherConfig(str(tmp_path / "model"), device="cpu", dtype="float32")
+    methods = ("sentence:target=own", "sentence:target=first", "sentence")
+    own, first, mean = distill(store, config=DistillConfig(methods, teacher, VocabularyConfig(3))).values()
+    assert own.provenance["method"]["target"] == "first"
+    np.testing.assert_array_equal(own.matrix, first.matrix)
+    assert not np.allclose(own.matrix, mean.matrix)
+
+
+def test_a_text_of_few_sentences_is_warned_of(saved_teacher: Path, tmp_path: Path):
+    (tmp_path / "tiny.txt").write_text("The river runs. The still stands.")
+    teacher = TeacherConfig(str(saved_teacher), device="cpu", dtype="float32")
+    with pytest.warns(UserWarning, match="The text has 2 sentences, too few for what still fits to sentences"):
+        distill(tmp_path / "tiny.txt", config=DistillConfig(("still", "ase"), teacher, VocabularyConfig(1)))

@@ -68,6 +68,7 @@ def test_counts_of_the_beginning_are_those_of_its_text(corpus, config, short_tex
     assert counts["old still"] > 0
 
 
+@pytest.mark.filterwarnings("ignore:The text has .* sentences:UserWarning")
 def test_sums_are_those_of_the_beginning_alone(corpus, config, teacher, short_text, tmp_path):
     tables = distill_from_teacher(teacher, corpus, config=replace(config, snapshots=SIZES))
     assert list(tables) == [*SUMS, *(f"{name}-{size}" for name in SUMS for size in SIZES)]

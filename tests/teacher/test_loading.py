@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from wordstill.errors import TeacherError, UsageError
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches, loading
-from wordstill.teacher.loading import hub_answers, load_model_and_tokenizer
+from wordstill.teacher.loading import declared_pooling, hub_answers, load_model_and_tokenizer
 
 
 @pytest.fixture
@@ -285,3 +285,39 @@ def test_a_head_that_was_not_saved_does_not_change_the_fingerprint(tiny_model, t
     heads = [teacher.model.pooler.dense.weight for teacher in (first, second)]
     assert not torch.equal(*heads)
     assert first.fingerprint == second.fingerprint
+
+
+class TestPooling:
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
+            ({"pooling_mode_cls_token": True, "include_prompt": True}, "first"),
+            ({"pooling_mode_lasttoken": True}, "last"),
+            ({"pooling_mode": "cls"}, "first"),
+        ],
+    )
+    def test_what_a_model_declares(self, tmp_path, no_network, settings, expected):
+        (tmp_path / "1_Pooling").mkdir()
+        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings))
+        assert declared_pooling(str(tmp_path)) == expected
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "does not say how it pools a sentence"),
+            ("[3]", "does not say how it pools a sentence"),
+            ('{"pooling_mode_max_tokens": true, "pooling_mode_cls_token": true}', "by max_tokens and cls_token"),
+            ("{}", "by None, which is not known"),
+        ],
+    )
+    def test_what_is_not_known_is_refused(self, tmp_path, no_network, content, message):
+        (tmp_path / "1_Pooling").mkdir()
+        if content is not None:
+            (tmp_path / "1_Pooling" / "config.json").write_text(content)
+        with pytest.raises(TeacherError, match=f"{message}.*Choose target=mean, first or last"):
+            declared_pooling(str(tmp_path))
+
+    def test_a_name_without_a_network(self, offline):
+        with pytest.raises(TeacherError, match="does not say how it pools a sentence"):
+            declared_pooling("someone/something")

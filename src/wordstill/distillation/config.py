@@ -101,7 +101,7 @@ class DistillConfig(Config):
         Raises:
             UsageError: A layer or a size does not suit the teacher.
         """
-        specs = resolve_specs(self.requests, METHODS, teacher.depth)
+        specs = [_with_own_pooling(spec, teacher) for spec in resolve_specs(self.requests, METHODS, teacher.depth)]
         for spec in specs:
             spec.kind.check(spec.config, teacher.width)
             if getattr(spec.config, "masked", 0) and teacher.tokenizer.mask_id is None:
@@ -112,6 +112,13 @@ class DistillConfig(Config):
         if self.occurrences is not None:
             self.occurrences.at_depth(teacher.depth)
         return specs
+
+
+def _with_own_pooling(spec: MethodSpec, teacher: Teacher) -> MethodSpec:
+    """The method with what the teacher pools in place of ``target=own``."""
+    if getattr(spec.config, "target", None) != "own":
+        return spec
+    return replace(spec, config=replace(spec.config, target=teacher.pooling))
 
 
 def refuse_without_folds(specs: Sequence[Configured[Method]]) -> None:

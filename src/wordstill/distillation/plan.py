@@ -141,7 +141,10 @@ def make_plan(
     with profiler.part("vocabulary and subwords"):
         seeded = config.seeded(config.specs(teacher))
         specs = [spec for spec, _ in seeded]
-        vocabulary = vocabulary or Vocabulary.build(corpus, config.vocabulary)
+        if vocabulary is None:
+            # With one from before, the text is an addition to another, which may be small.
+            _warn_of_few_sentences(len(corpus.sentences) - 1, specs)
+            vocabulary = Vocabulary.build(corpus, config.vocabulary)
         warn_if_unknown_language(teacher, vocabulary)
         budget = usual_budget(teacher.device, teacher.width) if config.budget is None else config.budget
         batches = BatchConfig(budget, teacher.limit, config.read, packed=teacher.packs)
@@ -263,6 +266,15 @@ def free_memory() -> int:
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         except (ValueError, AttributeError):
             return 8 << 30
+
+
+def _warn_of_few_sentences(sentences: int, specs: Sequence[MethodSpec]) -> None:
+    if few := [spec for spec in specs if sentences < spec.kind.least_sentences]:
+        warnings.warn(
+            f"The text has {sentences:,} sentences, too few for what {few[0].label} fits to sentences; expected "
+            f"{few[0].kind.least_sentences} or more. Its vectors will say little.",
+            stacklevel=3,
+        )
 
 
 def _warn_of_few(

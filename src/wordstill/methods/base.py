@@ -207,6 +207,7 @@ class Method(Observer):
         masked_keep: Which words can be masked then: the probability for an occurrence of each [V].
         learns: Whether it takes steps, so that reading the text again teaches it more.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
+        least_sentences: With fewer, what it fits to sentences says little.
         normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
         unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
     """
@@ -216,6 +217,7 @@ class Method(Observer):
     learns: ClassVar[bool] = False
     normed: ClassVar[bool] = False
     purpose: ClassVar[str] = ""
+    least_sentences: ClassVar[int] = 1
     unseen_parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Any, run: RunContext) -> None:

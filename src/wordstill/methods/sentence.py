@@ -26,6 +26,8 @@ COLUMNS_AT_ONCE = 32
 TOLERANCE = 1e-3
 MOST_STEPS = 50
 FIRST_CAPACITY = 1 << 16
+LEAST_SENTENCES = 20
+"""Of a text for a regression."""
 BYTES_PER_WORD = 8
 MOST_WORDS = 1 << 27
 """Words whose sentences are kept; a regression on more gains nothing that a paragraph in n does not show."""
@@ -288,9 +290,9 @@ class SentenceConfig(Config):
 
     layer: int
     """Which layer's states."""
-    target: Literal["mean", "first", "last"] = "mean"
+    target: Literal["mean", "first", "last", "own"] = "mean"
     """What of the teacher is the sentence's vector: the mean of its states, or the state of the first or the
-    last subword, special tokens included. Take what the model was trained to pool."""
+    last subword, special tokens included; ``own`` is what the model was trained to pool, if it says so."""
     strength: Annotated[float, Range(0, 1e9, above=True)] = 0.03
     """How strongly a word is held near its mean state: less for sentences, more (0.3) for single words."""
     state_prior: Prior = 0.5
@@ -323,12 +325,15 @@ class Sentence(Method):
 
     name: ClassVar[str] = "sentence.v1"
     purpose: ClassVar[str] = "sentences as plain means"
+    least_sentences: ClassVar[int] = LEAST_SENTENCES
     config_type: ClassVar[type[SentenceConfig]] = SentenceConfig
     config: SentenceConfig
 
     def __init__(self, config: SentenceConfig, run: RunContext) -> None:
         super().__init__(config, run)
         refuse_unseen("sentence", run)
+        if config.target == "own":
+            raise UsageError("The teacher says what its own pooling is: pass target=teacher.pooling.")
         rows, width, device = len(run.vocabulary), run.width, run.device
         self.states, self.isolated = RowSums(rows, width, device), RowSums(rows, width, device)
         self.bags = Bags(rows, width, device)

@@ -15,7 +15,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, Weight, frequent_words, shrunk_table
-from wordstill.methods.sentence import TOLERANCE, Bags, observe_bags, regress
+from wordstill.methods.sentence import LEAST_SENTENCES, TOLERANCE, Bags, observe_bags, regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -106,6 +106,7 @@ class Still(Method):
 
     name: ClassVar[str] = "still.v3"
     purpose: ClassVar[str] = "words, analogies and sentences"
+    least_sentences: ClassVar[int] = LEAST_SENTENCES
     config_type: ClassVar[type[StillConfig]] = StillConfig
     config: StillConfig
 

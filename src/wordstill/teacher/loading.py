@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -27,6 +28,15 @@ UNUSED = "pooler."
 """Weights behind the last states; where a model was saved without them, each loading draws them anew."""
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
 HUB_SECONDS = 4.0
+Pooled = Literal["mean", "first", "last"]
+POOLING_FILE = "1_Pooling/config.json"
+POOLINGS: Mapping[str, Pooled] = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "cls": "first",
+    "cls_token": "first",
+    "lasttoken": "last",
+}
 ModelKind = Literal["teacher", "masked language model", "translator"]
 AUTO_CLASSES: dict[ModelKind, str] = {
     "teacher": "AutoModel",
@@ -53,6 +63,36 @@ def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> t
         what = "is a file" if folder.is_file() else "does not exist"
         raise TeacherError(f"Cannot load the {kind} {name!r}: it {what}. {_what_works(name, kind)}")
     return _load(name, name, kind, online=hub_answers())
+
+
+def declared_pooling(name: str) -> Pooled:
+    """What of its states a model uses as the vector of a sentence, by the file that sentence-transformers writes.
+
+    Raises:
+        TeacherError: There is no such file, or it names something else.
+    """
+    choose = "Choose target=mean, first or last."
+    folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
+    place: Path | str = folder / POOLING_FILE
+    if not folder.is_dir():
+        from huggingface_hub import hf_hub_download
+
+        try:
+            place = hf_hub_download(name, POOLING_FILE, local_files_only=not hub_answers())
+        except Exception:  # As in `hub_answers`; a model without the file ends here too.
+            place = POOLING_FILE
+    try:
+        settings = dict(json.loads(Path(place).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        raise TeacherError(
+            f"The model {name} does not say how it pools a sentence (no {POOLING_FILE}). {choose}"
+        ) from None
+    prefix = "pooling_mode_"
+    named = [key.removeprefix(prefix) for key, value in settings.items() if key.startswith(prefix) and value is True]
+    modes = named or [str(settings.get("pooling_mode"))]
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise TeacherError(f"The model {name} pools a sentence by {' and '.join(modes)}, which is not known. {choose}")
+    return POOLINGS[modes[0]]
 
 
 def recorded_teacher(vectors: WordVectors, option: str) -> str | None:

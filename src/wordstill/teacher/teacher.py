@@ -17,7 +17,7 @@ from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
 from wordstill.teacher.gathering import trial_batch
-from wordstill.teacher.loading import fingerprint, load_model_and_tokenizer
+from wordstill.teacher.loading import Pooled, declared_pooling, fingerprint, load_model_and_tokenizer
 from wordstill.teacher.precision import Choice, TrialMemory, fastest, in_precision, is_tried
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
@@ -128,6 +128,15 @@ class Teacher:
     def identity(self) -> str:
         """Hash of its weights and its tokenizer that is the same in every precision."""
         return fingerprint(self.model, self.tokenizer.definition, exact=False)
+
+    @cached_property
+    def pooling(self) -> Pooled:
+        """What of its states it was trained to use as the vector of a sentence.
+
+        Raises:
+            TeacherError: It does not say.
+        """
+        return declared_pooling(self.config.name)
 
     @property
     def packs(self) -> bool:
