@@ -10,7 +10,7 @@ import pytest
 
 from wordstill.vectors import WordVectors
 from wordstill.vectors.search import unit_rows
-from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
+from wordstill.vectors.sentences import SENTENCES_AT_ONCE, SentenceConfig, SentenceEncoder
 
 LINES = ["The king, the queen!", "", "A river in New York", "zzz", "BANK bank"]
 
@@ -66,11 +66,12 @@ def test_compressed_files_and_the_standard_input(cli, table, tmp_path, monkeypat
     np.testing.assert_array_equal(np.load("y.npy"), np.load("x.npy"))
 
 
-def test_many_blocks_are_one_file(cli, table, monkeypatch):
-    monkeypatch.setattr("wordstill.vectors.sentences.SENTENCES_AT_ONCE", 2)
+def test_many_blocks_are_one_file(cli, table, tmp_path):
+    times = SENTENCES_AT_ONCE // len(LINES) + 1
+    (tmp_path / "long.txt").write_text(("\n".join(LINES) + "\n") * times)
     for name in ("x.npy", "x.parquet"):
-        assert cli("encode", "weighed", "text.txt", "--out", name).code == 0
-    np.testing.assert_array_equal(np.load("x.npy", mmap_mode="r"), vectors_of(table, "mean"))
+        assert cli("encode", "weighed", "long.txt", "--out", name).code == 0
+    np.testing.assert_array_equal(np.load("x.npy", mmap_mode="r"), np.tile(vectors_of(table, "mean"), (times, 1)))
 
 
 def test_unknown_words_can_be_estimated(cli, table, tmp_path):

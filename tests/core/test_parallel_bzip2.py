@@ -51,11 +51,10 @@ SOUND = {
 
 @pytest.mark.parametrize("chunk", [97, 5_000, 1 << 20])
 @pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
-def test_what_the_library_reads(data: bytes, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_bzip2, "READ_BYTES", chunk)
+def test_what_the_library_reads(data: bytes, chunk: int) -> None:
     again = pytest.fail
     expected = bz2.BZ2File(io.BytesIO(data)).read()
-    assert read_all(ParallelBzip2(io.BytesIO(data), again, threads=2)) == (expected, None)
+    assert read_all(ParallelBzip2(io.BytesIO(data), again, threads=2, read_bytes=chunk)) == (expected, None)
 
 
 @pytest.mark.parametrize("cut", [1, 4, 5, 30, 60_000, 100_000, 10_000_000])

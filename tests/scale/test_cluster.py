@@ -18,7 +18,7 @@ from wordstill.corpus.segment import LineSplitter
 from wordstill.corpus.shards import ShardMaker
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
-from wordstill.scale.cluster import ClusterPool, _connect, _made, shards_on_cluster
+from wordstill.scale.cluster import ClusterPool, make_shard, shards_on_cluster
 
 # A busy machine starts workers slowly, and the run says so.
 pytestmark = pytest.mark.filterwarnings("ignore:No worker is ready:UserWarning")
@@ -100,7 +100,7 @@ def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text
 
 
 @needs_ray
-def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(monkeypatch):
+def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(tmp_path, store, config, monkeypatch):
     import ray
 
     def refused(**_):
@@ -110,7 +110,7 @@ def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UsageError, match=f"{address} answers, but Ray cannot connect.*not let in.*token"):
-            _connect(ray, address)
+            distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray=address, shard_words=SHARD))
 
 
 @needs_ray
@@ -121,4 +121,4 @@ def test_no_cluster_is_one_line(tmp_path, store, config):
 
 def test_a_node_with_another_version_prepares_nothing(tmp_path):
     with pytest.raises(DataError, match=r"run was started with 0\.0.*Install the same version"):
-        _made(ShardMaker(PrepareConfig(), LineSplitter(), tmp_path), Block(0, ()), "0.0")
+        make_shard(ShardMaker(PrepareConfig(), LineSplitter(), tmp_path), Block(0, ()), "0.0")

@@ -5,7 +5,6 @@ import pytest
 
 from wordstill.errors import UsageError
 from wordstill.vectors import WordVectors
-from wordstill.vectors import sentences as room
 from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 WORDS = ["the", "river", "runs", "old", "town", "boat"]
@@ -31,12 +30,13 @@ def slow_means(table, smoothing):
     return np.array(means)
 
 
-def test_the_mean(table, monkeypatch):
-    monkeypatch.setattr(room, "SENTENCES_AT_ONCE", 3)
+def test_the_mean(table):
     encoder = SentenceEncoder(table, SentenceConfig("mean"))
     np.testing.assert_allclose(encoder.encode(SENTENCES), slow_means(table, None), atol=1e-6)
     split = [sentence.split() for sentence in SENTENCES]
     np.testing.assert_array_equal(encoder.encode(split), encoder.encode(SENTENCES))
+    in_blocks = [encoder.finish(means) for _, means in encoder.blocks(SENTENCES, size=3)]
+    np.testing.assert_array_equal(np.concatenate(in_blocks), encoder.encode(SENTENCES))
     assert encoder.encode([]).shape == (0, 5)
 
 
@@ -154,12 +154,11 @@ def test_sentences_without_any_known_word(table):
     assert not SentenceEncoder(table).fit(["zzz"]).encode(["zzz"]).any()
 
 
-def test_sentences_are_taken_from_their_source_some_at_a_time(table, monkeypatch):
-    monkeypatch.setattr(room, "SENTENCES_AT_ONCE", 2)
+def test_sentences_are_taken_from_their_source_some_at_a_time(table):
     taken = []
     source = (taken.append(sentence) or sentence for sentence in SENTENCES)
     encoder = SentenceEncoder(table, SentenceConfig("mean"))
-    first, _ = next(encoder.blocks(source))
+    first, _ = next(encoder.blocks(source, size=2))
     assert first == taken == SENTENCES[:2]
     fitted = SentenceEncoder(table).fit(iter(SENTENCES)).encode(SENTENCES)
     np.testing.assert_allclose(fitted, SentenceEncoder(table).fit(SENTENCES).encode(SENTENCES), atol=1e-6)

@@ -36,17 +36,20 @@ class ParallelBzip2(io.RawIOBase):
         packed: The file.
         again: Opens it once more, from its start.
         threads: How many blocks are decompressed at once.
+        read_bytes: Read from the file at once.
 
     Attributes:
         position: Bytes of the file behind what was read so far; threads are ahead of it.
     """
 
-    def __init__(self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int) -> None:
+    def __init__(
+        self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int, read_bytes: int = READ_BYTES
+    ) -> None:
         super().__init__()
         self._again, self._given, self._held = again, 0, memoryview(b"")
         self._serial: bz2.BZ2File | None = None
         self.position = 0
-        self._unpacked = OrderedPool(_unpack, threads).map(_Blocks(packed))
+        self._unpacked = OrderedPool(_unpack, threads).map(_Blocks(packed, read_bytes))
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; none at the end."""
@@ -96,8 +99,8 @@ class _Block(NamedTuple):
 class _Blocks:
     """The blocks of all streams of a file in order; what goes wrong comes in its turn, as an exception."""
 
-    def __init__(self, packed: IO[bytes]) -> None:
-        self._packed = packed
+    def __init__(self, packed: IO[bytes], read_bytes: int) -> None:
+        self._packed, self._read_bytes = packed, read_bytes
         self._data, self._first, self._needed, self._searched = b"", 0, 0, 0
         """Bytes of the file, the place of the first, of the first that is still needed, and of the first that was not
         searched for marks."""
@@ -151,7 +154,7 @@ class _Blocks:
         return self._data[place - self._first : place - self._first + size]
 
     def _read_more(self) -> bool:
-        more = self._packed.read(READ_BYTES)
+        more = self._packed.read(self._read_bytes)
         done = min(self._needed - self._first, len(self._data))
         self._data, self._first = self._data[done:] + more, self._first + done
         self._marks.extend(sorted(mark for pattern in PATTERNS for mark in self._find(*pattern)))

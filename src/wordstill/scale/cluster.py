@@ -236,7 +236,7 @@ def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
             _connect(ray, address)
         under_way: dict[Any, Block] = {}
         try:
-            task = ray.remote(num_cpus=1, max_retries=MOST_STARTS)(_made)
+            task = ray.remote(num_cpus=1, max_retries=MOST_STARTS)(make_shard)
             limit = size or int(ray.cluster_resources().get("CPU", 1))
             shared = ray.put(make)
             for block in blocks:
@@ -272,7 +272,7 @@ def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
     yield block, tally
 
 
-def _made(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str, bytes]]:
+def make_shard(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str, bytes]]:
     """A task: the files of a block's shard."""
     refuse_version(version)
     with TemporaryDirectory(prefix="wordstill-") as folder:

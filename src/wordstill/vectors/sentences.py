@@ -254,11 +254,11 @@ class SentenceEncoder:
         return self.config.components if self.config.weighting == "sif" else 0
 
     def blocks(
-        self, sentences: Iterable[str | Sequence[str]]
+        self, sentences: Iterable[str | Sequence[str]], size: int = SENTENCES_AT_ONCE
     ) -> Iterator[tuple[list[str | Sequence[str]], SentenceMeans]]:
-        """Sentences of any source some at a time, with their means before any direction is taken away."""
+        """Sentences of any source, ``size`` at a time, with their means before any direction is taken away."""
         source = iter(sentences)
-        while block := list(islice(source, SENTENCES_AT_ONCE)):
+        while block := list(islice(source, size)):
             yield block, self._means(block)
 
     def _means(self, sentences: Sequence[str | Sequence[str]]) -> SentenceMeans:
