@@ -171,6 +171,7 @@ class TestPaper:
         "bert-skipgram:shared=0",
         "bert-skipgram:self_weight=0,optimiser=adam,balance=0,rate=0.01,batch=64",
         "bert-skipgram:preset=paper-held,rate=0.1",
+        "context-to-vec:preset=paper",
         "context-to-vec:preset=paper,contextualised_by=static",
         "context-to-vec:preset=paper,contextualised_by=projection",
         "context-to-vec:preset=paper,normalized=true,rate=1.0",
