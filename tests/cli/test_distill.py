@@ -17,7 +17,7 @@ def test_text_alone_does_the_sensible_thing(cli, text, teacher, tmp_path):
     table = WordVectors.load(out)
     assert table.provenance["method"]["name"].startswith("still")
     assert f"{out}  {len(table):,} words x {table.dim}" in done.out
-    assert "Nearest words in still:" in done.out
+    assert "Nearest words:" in done.out
     assert f"wordstill evaluate {out}" in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["vectors"]
 

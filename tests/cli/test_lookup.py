@@ -37,6 +37,14 @@ def test_an_estimated_word(cli, place):
     assert "its vector is estimated" in done.err
 
 
+def test_the_subwords_of_a_table_are_used_without_being_asked_for(cli, place, tmp_path):
+    assert cli("transform", place, "--chain", "subwords", "--out", tmp_path / "open").code == 0
+    done = cli("similar", tmp_path / "open", "riverboat", "-n", "2")
+    expected = WordVectors.load(tmp_path / "open").most_similar("riverboat", topn=2)
+    assert shown_words(done.out) == [word for word, _ in expected], done.err
+    assert "'riverboat' is not in the table; its vector is estimated." in done.err
+
+
 def test_a_teacher_reads_a_word_once(cli, vectors, teacher, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = cli("similar", vectors / "decontextual", "zuzur", "-u", "teacher", "-n", "3")

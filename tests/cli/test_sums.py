@@ -29,6 +29,7 @@ def test_text_is_added_and_removed(cli, table, more):
     added = cli("add", table, more, *TEACHER)
     assert added.code == 0
     assert "Added 72 words of text" in added.out
+    assert "Distilled" not in added.out
     assert "have no vector, such as" in added.err
     assert WordVectors.load(table).counts.sum() > 0
     removed = cli("remove", table, more, *TEACHER)

@@ -31,6 +31,12 @@ def test_a_chain(cli, table, tmp_path):
     assert "wordstill similar" in done.out
 
 
+def test_the_next_command_has_a_word_with_letters(cli, tmp_path):
+    WordVectors([",", "river", "boat"], np.eye(3, dtype=np.float32)).save(tmp_path / "table")
+    done = cli("transform", tmp_path / "table", "--chain", "unit", "--out", tmp_path / "out")
+    assert f"wordstill similar {tmp_path / 'out'} river" in done.out
+
+
 def test_info_tells_what_was_done(cli, table, tmp_path):
     cli("transform", tmp_path / "table", "--chain", "centre,pca:dim=4", "--out", tmp_path / "out")
     told = cli("info", tmp_path / "out").out

@@ -88,7 +88,7 @@ def merge(
         from wordstill.scale.incremental import merge as run
     start = time.monotonic()
     table = run(tables, options.output_folder(out), min_count=min_count, overwrite=overwrite)
-    show_result({"merged": table}, out, time.monotonic() - start)
+    show_result({"table": table}, out, f"Merged {len(tables)} tables in {time_text(time.monotonic() - start)}.")
 
 
 def _changed(
@@ -110,7 +110,6 @@ def _changed(
         overwrite=how.overwrite,
         progress=options.wants_progress(how.progress),
     )
-    seconds = time.monotonic() - start
-    typer.echo(f"{verb} {count_text(change.words, 'word')} of text in {time_text(seconds)}.")
-    show_result({"changed": change.table}, how.out or table, seconds)
+    done = f"{verb} {count_text(change.words, 'word')} of text in {time_text(time.monotonic() - start)}."
+    show_result({"table": change.table}, how.out or table, done)
     return change

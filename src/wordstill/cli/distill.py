@@ -15,7 +15,7 @@ from wordstill.cli import options
 from wordstill.cli.dry_run import show_dry_run
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
-from wordstill.cli.printing import show_profile, show_result
+from wordstill.cli.printing import count_text, show_profile, show_result, time_text
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -300,7 +300,8 @@ def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float) -> None:
     # Of the whole text, not of its snapshots.
     whole = [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in whole}
-    show_result(tables, out, seconds, purposes={label: purpose for label, purpose in made.items() if purpose})
+    done = f"Distilled {count_text(len(tables), 'table')} in {time_text(seconds)}."
+    show_result(tables, out, done, {label: purpose for label, purpose in made.items() if purpose})
 
 
 def _early_stopping(path: Path | None, patience: int | None, every: str | None) -> EarlyStopping | None:

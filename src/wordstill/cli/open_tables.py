@@ -117,7 +117,7 @@ def with_policies(table: WordVectors, path: Path, unknown: Sequence[str] | None,
 def known_words(table: WordVectors, words: Sequence[str]) -> list[str]:
     """The words that have a vector; the others are reported, and are an error only if there is nothing else."""
     report_substitutes(table, words)
-    missing = [word for word, found in zip(words, table.find(words)) if found is None]
+    missing = [word for word, found in zip(words, table.find(words, own=True)) if found is None]
     known = [word for word in words if word not in missing]
     for word in missing if known else missing[:1]:
         error = UnknownWord(word, table.words)

@@ -30,16 +30,14 @@ UNLIMITED = 10_000
 def show_result(
     tables: Mapping[str, WordVectors],
     out: Path,
-    seconds: float,
-    *,
-    verb: str = "Distilled",
+    headline: str,
     purposes: Mapping[str, str] | None = None,
 ) -> None:
-    """Print where the vectors are and what for, some neighbors, and the next commands."""
+    """Print what was done, where the vectors are and what for, some neighbors, and the next commands."""
     from wordstill.formats.card import content_words
 
     places = {label: shown(out if len(tables) == 1 else out / label) for label in tables}
-    typer.echo(f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}.")
+    typer.echo(headline)
     show_facts(
         {
             label: f"{places[label]}  {len(table):,} words x {table.dim}, {size_text(table.nbytes)}"
@@ -52,7 +50,7 @@ def show_result(
     _warn_of_cut(table)
     samples = content_words(table)
     if samples:
-        typer.echo(f"\nNearest words in {label}:")
+        typer.echo(f"\nNearest words in {label}:" if len(tables) > 1 else "\nNearest words:")
         found = table.neighbors(samples, SAMPLE_NEIGHBORS)
         show_facts({word: ", ".join(other for other, _ in scored) for word, scored in zip(samples, found) if scored})
     place = places[label]

@@ -11,7 +11,7 @@ import typer
 from wordstill.cli import options
 from wordstill.cli.failures import needs_models
 from wordstill.cli.options import option
-from wordstill.cli.printing import show_result
+from wordstill.cli.printing import count_text, show_result, time_text
 
 EXAMPLES = """\
 wordstill train corpus.txt --out vectors
@@ -95,7 +95,8 @@ def command(
     options.output_folder(out)
     start = time.monotonic()
     tables = train(cast("list[str | Path]", inputs), out, config=config, overwrite=overwrite)
-    show_result(tables, out, time.monotonic() - start, verb="Trained")
+    done = f"Trained {count_text(len(tables), 'table')} in {time_text(time.monotonic() - start)}."
+    show_result(tables, out, done)
     if pairs is not None:
         scores = {label: pairs.score(table) for label, table in tables.items()}
         typer.echo(f"\nScores on {development}, the best first:")
