@@ -8,7 +8,7 @@ def test_counts_hash_rate_and_the_next_command(cli, text, tmp_path):
     assert done.code == 0 and not done.err
     corpus = Corpus.open(tmp_path / "store", verify=True)
     assert corpus.hash in done.out
-    assert f"{corpus.n_words:,}, punctuation marks counted" in done.out
+    assert f"{corpus.n_words:,}, including punctuation marks" in done.out
     assert "words/s" in done.out
     assert f"wordstill distill {tmp_path / 'store'} --out vectors" in done.out
 

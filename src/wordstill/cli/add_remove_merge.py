@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from wordstill.cli import options
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import argument, option
@@ -45,7 +43,7 @@ class ChangeOptions:
 def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: options.TextOptions) -> None:
     """Add text to a table without rereading the old text.
 
-    The words of the table stay. Frequent words of the new text that have no vector are reported.
+    The vocabulary stays the same; frequent words of the new text without a vector are reported.
     """
     with needs_models("wordstill add"):
         from wordstill.scale.incremental import add as run
@@ -76,8 +74,8 @@ def merge(
         int | None,
         option(
             "N",
-            "Leave words that occur less often in one of the tables out of it, so that nothing is said about the few "
-            "sentences they stand in.",
+            "Drop words that occur fewer times in a table, so that nothing is revealed about the few sentences they "
+            "occur in.",
             min=1,
         ),
     ] = None,

@@ -97,7 +97,7 @@ def _show(found: SideBySide) -> None:
     show_facts(
         {
             "words in both": f"{agreed.shared:,}",
-            "same neighbours": f"{agreed.overlap:.1%} [{low:.1%}, {high:.1%}] of the {agreed.topn} nearest "
+            "same neighbors": f"{agreed.overlap:.1%} [{low:.1%}, {high:.1%}] of the {agreed.topn} nearest "
             f"of {len(agreed.words):,} frequent words",
             "cosines": f"{100 * agreed.cosines:.1f} (rank correlation x 100 over random pairs)",
             "agree least on": ", ".join(f"{word} {share:.0%}" for word, share in agreed.least(CHANGED)),

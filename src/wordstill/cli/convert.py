@@ -34,20 +34,23 @@ def command(
         option(
             "NAME",
             "The format of OUT; by default chosen by the suffix; without one, a wordstill folder. Text "
-            "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2. synonyms writes no "
-            "vectors, but rules for Lucene, Solr and Elasticsearch.",
+            "and word2vec binary files are compressed if the name ends in .gz, .xz, .zst or .bz2. synonyms writes "
+            "synonym rules for Lucene, Solr and Elasticsearch instead of vectors.",
             "--format",
             "--to",
         ),
     ] = None,
     top: Annotated[
-        int | None, option("N", "Keep N words: the most frequent, or the first without counts.", "--top", min=1)
+        int | None,
+        option("N", "Keep the N most frequent words, or the first N if there are no counts.", "--top", min=1),
     ] = None,
     dim: Annotated[int | None, option("D", "Keep the first D numbers of each vector.", "--dim", min=1)] = None,
     words: Annotated[
         Path | None,
         option(
-            "FILE", "Keep the words of this file, one per line; subwords provide vectors for unknown words.", "--words"
+            "FILE",
+            "Keep only the words of this file, one per line; a table's subwords provide vectors for unknown words.",
+            "--words",
         ),
     ] = None,
     dtype: Annotated[
@@ -56,8 +59,8 @@ def command(
     repair: Annotated[
         bool,
         flag(
-            "Skip what is wrong in IN and report it: repeated words, rows with NaN or of another "
-            "length, a missing end, a wrong header.",
+            "Skip and report errors in IN: repeated words, rows with NaN or the wrong length, a missing end, a wrong "
+            "header.",
             "--repair",
         ),
     ] = False,

@@ -45,7 +45,7 @@ class OccurrenceOptions:
         int | None,
         option(
             "N",
-            "Also keep N occurrences of each word that occurs 20 times, chosen at random, for wordstill senses.",
+            "Also keep N random occurrences of each word that occurs at least 20 times, for wordstill senses.",
             panel=OCCURRENCES,
             min=1,
         ),
@@ -55,7 +55,7 @@ class OccurrenceOptions:
         option("FILE", "Keep occurrences of these words only, one per line, however rare.", panel=OCCURRENCES),
     ] = None
     occurrences_layer: Annotated[
-        int | None, option("N", "Layer whose states to keep; by default the last but one.", panel=OCCURRENCES, min=0)
+        int | None, option("N", "Layer whose states to keep; by default the second to last.", panel=OCCURRENCES, min=0)
     ] = None
 
     def config(self) -> OccurrenceConfig | None:
@@ -85,7 +85,7 @@ class ScaleOptions:
         str | None, option("ADDRESS", "Read the text on a Ray cluster: its address, or auto.", panel=SCALE)
     ] = None
     join: Annotated[
-        bool, flag("Work on this run together with other machines that share the folder of DIR.", "--join", panel=SCALE)
+        bool, flag("Work on this run together with other machines that share the output folder.", "--join", panel=SCALE)
     ] = False
     keep_sums: Annotated[
         bool, flag("Keep the sums beside the table, for wordstill add, remove and merge.", "--keep-sums", panel=SCALE)
@@ -150,8 +150,8 @@ def command(
         str,
         option(
             "KIND",
-            "What the lengths of vectors say: how much a word counts in a sentence (sentence), nothing (unit), or "
-            "whatever the method gives (raw). Cosines between words stay the same.",
+            "Lengths of the vectors: the weight of each word in a sentence (sentence), one (unit), or as the method "
+            "computes them (raw). Cosines between words are the same.",
             panel=RUN,
         ),
     ] = "sentence",
@@ -163,8 +163,8 @@ def command(
         Path | None,
         option(
             "FILE",
-            "Word pairs with human scores: after each epoch methods that learn are scored on them, and "
-            "the best table is kept. Test sets are refused.",
+            "Word pairs with human ratings: trained methods are scored on them after each epoch, and the best table "
+            "is kept. Test sets are refused.",
             panel=LEARNING,
         ),
     ] = None,
@@ -178,8 +178,8 @@ def command(
         int,
         option(
             "N",
-            "Tables of each method that learns, with N seeds from --seed on, from one pass; wordstill evaluate then "
-            "shows their mean and spread.",
+            "Train N tables with consecutive seeds, starting at --seed, in one pass; wordstill evaluate shows their "
+            "mean and standard deviation.",
             panel=LEARNING,
             min=1,
         ),
@@ -188,16 +188,14 @@ def command(
         str | None,
         option(
             "WORDS",
-            "With --development: also score so often during an epoch, as in 500k; the scores are kept with the table, "
-            "and wordstill plot training draws them.",
+            "With --development: also score after every so many words, such as 500k; wordstill plot training draws "
+            "the scores.",
             panel=LEARNING,
         ),
     ] = None,
     snapshots: Annotated[
         str | None,
-        option(
-            "SIZES", "Also write tables after these many words of the text, from the same pass: 1M,3M,10M.", panel=RUN
-        ),
+        option("SIZES", "Also write tables after this many words of text, in the same pass: 1M,3M,10M.", panel=RUN),
     ] = None,
     resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
     checkpoint_minutes: Annotated[
@@ -229,10 +227,10 @@ def command(
 ) -> None:
     """Distill a language model over your text into word vectors.
 
-    INPUT is a prepared text, or any other text, which is prepared first.
+    INPUT is a prepared store, or any text, which is then prepared first.
 
-    With one method DIR is the table of vectors; with several, or with snapshots, it holds a folder for each. The
-    same command resumes a run that was stopped.
+    With one method, DIR is the table of vectors; with several, or with snapshots, it has a folder for each. Run the
+    same command again to resume an interrupted run.
     """
     with needs_models("wordstill distill"):
         from wordstill.corpus import Vocabulary

@@ -74,10 +74,10 @@ class ReportOptions:
         from wordstill.evaluation.report.relation_points import check_projection
 
         if self.html is None and self.words:
-            raise UsageError("Neighbours are shown on the page: use --html FILE with --neighbours.")
+            raise UsageError("Neighbors are shown on the page: use --html FILE with --neighbors.")
         check_projection(self.projection)
         if absent := absent_everywhere(tables, self.words or ()):
-            raise UsageError(f"No table has these words, whose neighbours are to be shown: {', '.join(absent)}.")
+            raise UsageError(f"No table has these words of --neighbors: {', '.join(absent)}.")
 
     def write(self, evaluation: Evaluation, tables: Mapping[str, WordVectors]) -> None:
         """Write the files."""
@@ -103,8 +103,8 @@ def command(
         list[str] | None,
         option(
             "NAME|FILE|KIND:FILE",
-            "A data set (NAME:KIND for another task on it), or your own file: two words and a score "
-            "on each line, or another KIND such as analogy:FILE; may be repeated.",
+            "A data set (NAME:KIND for another task on it), or your own file: two words and a score per line, or "
+            "another KIND, as in analogy:FILE; may be repeated.",
             "--set",
         ),
     ] = None,
@@ -120,8 +120,8 @@ def command(
         str | None,
         option(
             "NAME|FOLDER",
-            "The model of the parent row (--set trec:parent), or the one that reads words with --unknown teacher; by "
-            "default the one that the table names.",
+            "The model to fine-tune with --set trec:parent, or to encode words with --unknown teacher; by default the "
+            "one that the table was distilled from.",
             panel=RULES,
         ),
     ] = None,

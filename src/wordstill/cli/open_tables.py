@@ -31,8 +31,8 @@ Unknown = Annotated[
         "NAME",
         "What to do with words that are not in the table; may be repeated, tried in order. case: "
         "the word in another case; subwords: the table's character n-grams, used by default if it has any; "
-        "ngrams: words with common letter n-grams; "
-        "spelling: the word spelled most like it; teacher: a model encodes the word, once.",
+        "ngrams: the mean of words that share letter n-grams; spelling: the most similarly spelled word; teacher: a "
+        "model encodes the word, once.",
         "--unknown",
         "-u",
     ),

@@ -149,7 +149,7 @@ class TextOptions:
             "NAME",
             "Which paragraphs to keep: none (all), x2static (at least 3 sentences and 140 characters) or "
             "sentences-10-40 (sentences of 10 to 40 words); lower, x2static-lower and sentences-10-40-lower also "
-            "make the text lower case, whatever the model.",
+            "lowercase the text.",
             panel=TEXT,
         ),
     ] = "none"
@@ -170,12 +170,12 @@ class TextOptions:
         option(
             "NAME",
             "How text is split into words: words; possessives (dog's becomes two words); chinese, japanese or "
-            "thai, each with the extra of the same name.",
+            "thai, which need the extra of the same name.",
             panel=TEXT,
         ),
     ] = "words"
     errors: Annotated[
-        str, option("RULE", "At undecodable bytes: strict stops, replace inserts U+FFFD.", panel=TEXT)
+        str, option("RULE", "What to do with undecodable bytes: strict stops, replace inserts U+FFFD.", panel=TEXT)
     ] = "strict"
     encoding: Annotated[str, option("NAME", "Encoding of text, JSONL and CSV files.", panel=TEXT)] = "utf-8"
     group: Annotated[

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Read text once and store it, ready for any number of runs.
 
-    The same command resumes a run that was stopped.
+    Run the same command again to resume an interrupted run.
     """
     from wordstill.corpus import prepare
 
@@ -66,7 +66,7 @@ def _report(corpus: Corpus, out: Path, seconds: float) -> None:
     facts = {
         "paragraphs": f"{counts['paragraphs']:,}",
         "sentences": f"{counts['sentences']:,}",
-        "words": f"{counts['words']:,}, punctuation marks counted",
+        "words": f"{counts['words']:,}, including punctuation marks",
         "rate": f"{counts['words'] / max(seconds, 1e-3):,.0f} words/s",
         "hash": corpus.hash,
     }

@@ -28,10 +28,7 @@ UNLIMITED = 10_000
 
 
 def show_result(
-    tables: Mapping[str, WordVectors],
-    out: Path,
-    headline: str,
-    purposes: Mapping[str, str] | None = None,
+    tables: Mapping[str, WordVectors], out: Path, headline: str, purposes: Mapping[str, str] | None = None
 ) -> None:
     """Print what was done, where the vectors are and what for, some neighbors, and the next commands."""
     from wordstill.formats.card import content_words

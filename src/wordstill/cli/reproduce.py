@@ -39,7 +39,7 @@ def command(
     teacher: Annotated[str | None, option("NAME|FOLDER", "The model; by default the paper's.")] = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
-    seeds: Annotated[int, option("N", "Runs of each randomized system.", min=1)] = 1,
+    seeds: Annotated[int, option("N", "Number of runs of each randomized system.", min=1)] = 1,
     baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines", panel=BASELINES)] = True,
     lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.", panel=BASELINES)] = "ppdb-xl",
     workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", panel=BASELINES, min=1)] = 1,
@@ -47,13 +47,14 @@ def command(
         list[str] | None,
         option(
             "FILE",
-            "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which are not made "
-            "without them; by default those of --text that are CoNLL-U. May be repeated.",
+            "CoNLL-U files or folders with the dependency trees of the text, for Deps and SynGCN, which need them; by "
+            "default the CoNLL-U files of --text. May be repeated.",
             panel=BASELINES,
         ),
     ] = None,
     triples: Annotated[
-        int, option("N", "Words in sentences that triples are made of; the paper: a million.", panel=MEANING, min=100)
+        int,
+        option("N", "Number of words in sentences to make triples from; the paper: a million.", panel=MEANING, min=100),
     ] = 100_000,
     there: Annotated[
         str | None,
@@ -61,20 +62,20 @@ def command(
     ] = None,
     back: Annotated[str | None, option("NAME", "Translator back into it.", panel=MEANING)] = None,
     masked: Annotated[
-        str | None, option("NAME", "Masked language model, where the teacher is none.", panel=MEANING)
+        str | None, option("NAME", "Masked language model, if the teacher is not one.", panel=MEANING)
     ] = None,
     vectors: Annotated[
         Path | None, option("TABLE", "Static vectors, in the paper fastText; by default distilled.", panel=MEANING)
     ] = None,
     preset: Annotated[str, option("NAME", "How distillers are trained: paper or default.", panel=MEANING)] = "paper",
-    dry_run: Annotated[bool, flag("Only show what would be done, and how long it takes.", "--dry-run")] = False,
+    dry_run: Annotated[bool, flag("Only show what would be done and how long it would take.", "--dry-run")] = False,
     progress: options.ShowProgress = None,
     list_tables: Annotated[bool, flag("List the tables and exit.", "--list")] = False,
 ) -> None:
     """Reproduce a paper's results table and print both side by side.
 
-    Filter, case, vocabulary, presets, reading unit and protocol are those of the paper. The same command resumes a run
-    that was stopped.
+    Filter, case, vocabulary, presets, reading unit and protocol are those of the paper. Run the same command again to
+    resume an interrupted run.
     """
     with needs_models("wordstill reproduce"):
         from wordstill.reproduction import find_plan

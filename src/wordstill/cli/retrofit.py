@@ -29,7 +29,7 @@ def command(
         list[str],
         option(
             "NAME|FILE|FOLDER|wn:NAME",
-            "Which words belong together: ppdb-xl or framenet, a file of words with their neighbours, a .csv or .tsv "
+            "Which words belong together: ppdb-xl or framenet, a file of words with their neighbors, a .csv or .tsv "
             "file of pairs with weights, the folder of a WordNet database, or a wordnet of the package wn; may be "
             "repeated.",
             "--lexicon",
@@ -54,9 +54,7 @@ def command(
         list[str] | None,
         option("NAME", "Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.", "--relation"),
     ] = None,
-    antonyms: Annotated[
-        str | None, option("FILE|FOLDER|wn:NAME", "Words that mean the opposite, to push apart afterwards.")
-    ] = None,
+    antonyms: Annotated[str | None, option("FILE|FOLDER|wn:NAME", "Antonyms, to push apart in a second step.")] = None,
     passes: Annotated[int, option("N", "Number of passes.", min=0)] = 10,
     order: Annotated[
         str | None,
@@ -70,7 +68,7 @@ def command(
     sigma: Annotated[float | None, option("X", "Scale of its distances.", panel=SETTINGS)] = None,
     least_cosine: Annotated[
         float | None,
-        option("X", "Turn each word back until its cosine with its old vector is X: saves analogies.", panel=SETTINGS),
+        option("X", "Keep each word's cosine with its old vector at least X: protects analogies.", panel=SETTINGS),
     ] = None,
     margin: Annotated[
         float | None, option("X", "Minimum distance between antonyms, as 1 - cosine.", panel=SETTINGS)

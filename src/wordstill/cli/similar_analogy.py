@@ -28,8 +28,8 @@ wordstill similar glove.6B.100d.txt Queen quenn --unknown case --unknown spellin
 Sure = Annotated[
     bool,
     flag(
-        "Show how sure each neighbor is: an interval, and how often it is among the nearest over resamples of the "
-        "text. The table needs folds: distill --folds 20.",
+        "Show how certain each neighbor is: an interval, and how often it is among the nearest in resampled text. The "
+        "table needs folds: distill --folds 20.",
         "--sure",
     ),
 ]
@@ -119,11 +119,11 @@ def _show_sure(
                 there, share = f"{each.interval.low:.3f} to {each.interval.high:.3f}", f"{each.share:.0%}"
             typer.echo(f"{each.cosine:8.4f}  {there:>15}  {share:>9}  {printable(each.word)}")
     typer.echo(
-        f"\nIntervals: where the cosine would be in another text of this size. In top {topn}: share of {DRAWS} "
-        "resamples of the documents."
+        f"\nThe interval is that of the cosine, over other texts of this size. In top {topn}: share of {DRAWS} "
+        "bootstrap resamples of the documents."
     )
     if any(each.interval is None for some in found.values() for each in some):
-        typer.echo("Too rare: the word has vectors in too few folds for a claim.")
+        typer.echo("Too rare: the word has vectors in too few folds for an interval.")
 
 
 def _plain_sure(neighbor: SureNeighbor) -> dict[str, object]:

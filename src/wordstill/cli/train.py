@@ -39,9 +39,7 @@ def command(
         ),
     ] = None,
     dim: Annotated[int | None, option("N", "Size of the vectors; by default the method's own.", min=1)] = None,
-    epochs: Annotated[
-        int | None, option("N", "How often the text is read; by default the method's own.", min=1)
-    ] = None,
+    epochs: Annotated[int | None, option("N", "Passes over the text; by default the method's own.", min=1)] = None,
     trees: Annotated[
         list[str] | None,
         option(
@@ -55,7 +53,7 @@ def command(
         Path | None,
         option(
             "FILE",
-            "Word pairs with judgements, not of a test set: score every table on them, the best first.",
+            "Word pairs with human ratings: rank all tables by their scores on them. Test sets are refused.",
             panel=TRAINING,
         ),
     ] = None,
@@ -63,7 +61,10 @@ def command(
     workers: Annotated[
         int,
         option(
-            "N", "Threads of skipgram, cbow and fasttext; only with one are two runs the same.", panel=TRAINING, min=1
+            "N",
+            "Threads for skipgram, cbow and fasttext; only runs with one thread are reproducible.",
+            panel=TRAINING,
+            min=1,
         ),
     ] = 1,
     device: options.Device = "auto",
@@ -74,9 +75,9 @@ def command(
 ) -> None:
     """Train word2vec, fastText, GloVe and other baselines from scratch.
 
-    INPUT is a prepared text, or any other text, which is prepared first.
+    INPUT is a prepared store, or any text, which is then prepared first.
 
-    With one method DIR is the table of vectors; with several it holds a folder for each.
+    With one method, DIR is the table of vectors; with several, it has a folder for each.
     """
     with needs_models("wordstill train"):
         from wordstill.baselines import TrainConfig, Training, train

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 EXAMPLES = """\
-wordstill transform vectors --chain centre,whiten:exponent=0.3,pca:dim=200 --out smaller
+wordstill transform vectors --chain center,whiten:exponent=0.3,pca:dim=200 --out smaller
 wordstill transform vectors --chain concatenate:table=glove.txt,weight=0.5 --out both
 wordstill transform other --apply smaller.transforms --out like-smaller"""
 
@@ -29,8 +29,8 @@ def command(
         str | None,
         option(
             "SPEC",
-            "Transforms with their settings, in order: centre, unit, sentence-weights, abtt, whiten, pca, uncovec, "
-            "quantise, pq, subwords, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
+            "Transforms with their settings, in order: center, unit, sentence-weights, abtt, whiten, pca, uncovec, "
+            "quantize, pq, subwords, trim, merge-case, concatenate, average, faruqui, context-graph, counterfit.",
             "--chain",
             "-c",
         ),

@@ -44,7 +44,7 @@ def command(
     topn: Annotated[int, option("N", "How many words to show.", "--topn", "-n", min=1)] = 20,
     neighbors: Annotated[int, option("N", "Neighbors to show for each, before and after.", min=0)] = 4,
     by: Annotated[
-        str, option("MEASURE", "Rank by pairwise (how far apart uses of different groups are) or distance (of means).")
+        str, option("MEASURE", "Rank by pairwise (distance between individual uses) or distance (between means).")
     ] = "pairwise",
     sure: Annotated[bool, flag("Only words with a false discovery rate below --rate.", "--sure")] = False,
     rate: Annotated[float, option("Q", "False discovery rate for --sure.", min=0, max=1)] = 0.05,
@@ -209,7 +209,7 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
         f"documents; {facts['changed']:,} changed at a false discovery rate of {rate:g}."
     )
     if found.too_rare or found.unstable:
-        typer.echo(f"Left out: {found.too_rare:,} too rare in a group, {found.unstable:,} without a stable direction.")
+        typer.echo(f"Skipped: {found.too_rare:,} too rare in a group, {found.unstable:,} without a stable direction.")
     if found.reason is not None:
         warn(f"{found.reason[0].upper()}{found.reason[1:]}.")
 

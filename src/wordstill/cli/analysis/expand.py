@@ -32,15 +32,16 @@ def command(
         str,
         option(
             "NAME",
-            "centroid: nearest to the mean of the accepted words; maximum: nearest to any of them. Refused words push "
-            "away in both.",
+            "centroid: nearest to the mean of the accepted words; maximum: nearest to any of them. Both move away "
+            "from rejected words.",
             "--ranking",
         ),
     ] = "centroid",
     topn: Topn = 20,
-    ask: Annotated[bool, flag("Ask about one candidate after the other: y, n, u (undo), q (quit).", "--ask")] = False,
+    ask: Annotated[bool, flag("Ask about candidates one by one: y, n, u (undo), q (quit).", "--ask")] = False,
     propose: Annotated[
-        int | None, option("N", "Add N candidates to the decisions as ?, for an editor.", "--propose", min=1)
+        int | None,
+        option("N", "Add N candidates to the decisions file as ?, to decide in an editor.", "--propose", min=1),
     ] = None,
     decisions: Annotated[
         Path | None,

@@ -32,7 +32,8 @@ def command(
         Path | None,
         argument(
             "DOCUMENTS",
-            "JSON lines, CSV or TSV: a text and its fields on each. Without it, the folds of a table that has some.",
+            "JSON lines, CSV or TSV with a text and its fields per row. Without it, the groups and folds of the table "
+            "are used.",
         ),
     ] = None,
     *,
@@ -41,19 +42,19 @@ def command(
         str, option("FIELDS", "Fields to regress on, comma-separated; numbers or categories.", "--on")
     ] = "group",
     text: Annotated[str, option("NAME", "The field of DOCUMENTS that holds the text.", "--text")] = "text",
-    window: Annotated[
-        int, option("N", "Words of DOCUMENTS on either side that are the context.", "--window", min=1)
-    ] = 6,
+    window: Annotated[int, option("N", "Context size: words on either side of the word.", "--window", min=1)] = 6,
     groups: Annotated[
         Path | None,
-        option("FILE", "Fields of the groups of a table: CSV or JSON lines with a field group.", "--groups"),
+        option("FILE", "Fields for the groups of the table: CSV or JSON lines with a field named group.", "--groups"),
     ] = None,
     unit: Annotated[
         str | None,
         option("NAME", "What counts as independent in the table: fold, or group, the default with --groups.", "--unit"),
     ] = None,
     topn: Topn = 8,
-    permutations: Annotated[int, option("N", "Permutations of each p-value.", "--permutations", min=1)] = 1000,
+    permutations: Annotated[
+        int, option("N", "Number of permutations for each p-value.", "--permutations", min=1)
+    ] = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -133,8 +134,8 @@ def _show(result: EmbeddingRegression, near: dict[str, dict[str, list[str]]]) ->
     from rich.table import Table
 
     shown = Table(
-        caption="Length of each coefficient without the bias of noise, 95 % interval by jackknife over the rows, p by "
-        "permutation.",
+        caption="Length of each coefficient, corrected for noise, with a 95 % jackknife interval over the rows and a "
+        "permutation p-value.",
         caption_justify="left",
     )
     for number, heading in enumerate(("field", "length", "95 % interval", "p")):

@@ -36,8 +36,7 @@ class RuleOptions:
         float,
         option(
             "X",
-            "Split uses in two if one half of them predicts the clusters of the other so well (prediction strength, "
-            "0.5 is chance).",
+            "Minimum prediction strength for splitting uses into two senses; 0.5 is chance, 1 perfect agreement.",
             panel=RULE,
             min=0,
             max=1,
@@ -68,11 +67,9 @@ def command(
     ] = None,
     word: Annotated[
         str | None,
-        option("WORD", "With --in: the word, START:END in characters, or its number.", "--word", panel=CONTEXT),
+        option("WORD", "With --in: the word, its character span START:END, or its position.", "--word", panel=CONTEXT),
     ] = None,
-    teacher: Annotated[
-        str | None, option("NAME", "With --in: the model, if not where the table says.", panel=CONTEXT)
-    ] = None,
+    teacher: Annotated[str | None, option("NAME", "With --in: the model, if it has moved.", panel=CONTEXT)] = None,
     rule: RuleOptions,
     seed: Seed = 0,
     as_json: AsJson = False,

@@ -41,7 +41,7 @@ class SynonymOptions:
         str | None,
         option(
             "NAME|FILE|FOLDER|wn:NAME",
-            "Synonyms, as for retrofit: where it knows both words, only pairs that it links are kept.",
+            "Synonyms, as for retrofit: if it has both words of a pair, the pair is kept only if it links them.",
             "--lexicon",
             panel=PANEL,
         ),
@@ -50,13 +50,14 @@ class SynonymOptions:
         str | None,
         option(
             "FILE|FOLDER|wn:NAME",
-            "Opposites to drop, and, with --lexicon, pairs that differ in the same directions.",
+            "Antonyms to drop; with --lexicon, also drops pairs that differ in the same directions.",
             "--antonyms",
             panel=PANEL,
         ),
     ] = None
     reviewed: Annotated[
-        Path | None, option("FILE", "A review that you have changed: its y and n decide.", "--reviewed", panel=PANEL)
+        Path | None,
+        option("FILE", "Your edited review file; its y and n override everything else.", "--reviewed", panel=PANEL),
     ] = None
 
     def refuse(self) -> None:
@@ -121,7 +122,10 @@ class SynonymExport:
         write_review(self.review, found)
         write_rules(self.target, made, f"Synonyms of {source.name}; least cosine {self.threshold:g}")
         typer.echo(f"{count_text(len(made), 'rule')} from {count_text(len(found.kept()), 'pair')}.")
-        show_facts(_facts(found) | {"written": str(self.target), "review": f"{self.review}: every pair, y or n, why"})
+        show_facts(
+            _facts(found)
+            | {"written": str(self.target), "review": f"{self.review}: every pair, with y or n and the reason"}
+        )
         if self.antonyms is None:
             warn("Opposites, such as hot and cold, are not left out: name a lexicon of them with --antonyms.")
         typer.echo(f"\nTo apply changes of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")

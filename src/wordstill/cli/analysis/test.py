@@ -43,11 +43,11 @@ def command(
         False
     ),
     permutations: Annotated[
-        int, option("N", "Permutations at most; where there are fewer, p is exact.", "--permutations", min=1)
+        int, option("N", "Maximum number of permutations; if there are fewer, p is exact.", "--permutations", min=1)
     ] = 100_000,
     seed: Seed = 0,
     by_group: Annotated[
-        bool, flag("Test each group of tables that were distilled with --group, side by side.", "--by-group")
+        bool, flag("Test each group of a table distilled with --group, side by side.", "--by-group")
     ] = False,
     each: Annotated[bool, flag("Also show the association of each target word.", "--each")] = False,
     as_json: AsJson = False,

@@ -37,9 +37,11 @@ def make(
     inputs: options.Inputs,
     masked: Annotated[str, option("NAME", "Masked language model, a name on the Hub or a folder.")],
     out: options.NewFolder,
-    triples: Annotated[int, option("N", "Words in sentences to learn from; fewer are faster.", min=20)] = 20_000,
+    triples: Annotated[
+        int, option("N", "Number of words in sentences to learn from; fewer are faster.", min=20)
+    ] = 20_000,
     min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", min=1)] = 8,
-    epochs: Annotated[int, option("N", "Most epochs of training; it stops earlier if it can.", min=1)] = 50,
+    epochs: Annotated[int, option("N", "Maximum number of epochs; training stops early if it can.", min=1)] = 50,
     seed: options.Seed = 0,
     workers: options.WorkerCount = None,
     ray: options.RayAddress = None,
@@ -50,8 +52,8 @@ def make(
 ) -> None:
     """Make an encoder of meanings from text in one command.
 
-    It does what prepare, distill, meaning pairs and meaning train do, with settings for a first look. The same
-    command resumes a run that was stopped.
+    Runs prepare, distill, meaning pairs and meaning train with quick settings. Run the same command again to resume an
+    interrupted run.
     """
     with needs_models("wordstill meaning make"):
         from wordstill.meaning.make_encoder import ReadyConfig, make_encoder
@@ -84,7 +86,7 @@ TESTS = "When words have the same meaning"
 
 def pairs(
     masked: Annotated[str, option("NAME", "Masked language model, a name or a folder.")],
-    vectors: Annotated[Path, option("TABLE", "Static vectors for the tests of similarity.")],
+    vectors: Annotated[Path, option("TABLE", "Static vectors to judge similarity of words with.")],
     out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
     store: Annotated[Path | None, argument("STORE", "A prepared text.")] = None,
     paraphrases: Annotated[
@@ -93,7 +95,7 @@ def pairs(
     there: Annotated[str | None, option("NAME", "Translator from the language of the text.")] = None,
     back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
     count: Annotated[
-        int, option("N", "How many words in sentences to make triples of.", "--targets", "--count", min=1)
+        int, option("N", "Number of words in sentences to make triples from.", "--targets", "--count", min=1)
     ] = 100_000,
     sample: Annotated[int, option("N", "Triples to show at the end.", min=0)] = 3,
     workers: options.WorkerCount = None,
@@ -103,22 +105,26 @@ def pairs(
     overwrite: options.Overwrite = False,
     progress: options.ShowProgress = None,
     min_words: Annotated[int, option("N", "Words of the shortest sentence that is used.", panel=CHOICE, min=1)] = 15,
-    max_words: Annotated[int, option("N", "Words of the longest.", panel=CHOICE, min=1)] = 50,
+    max_words: Annotated[int, option("N", "Words of the longest sentence that is used.", panel=CHOICE, min=1)] = 50,
     vocabulary: Annotated[
         int, option("N", "Targets are among the N most frequent words.", panel=CHOICE, min=1)
     ] = 50_000,
     skipped: Annotated[
         float,
-        option("SHARE", "Share of these to skip, the most frequent.", "--skip-frequent", "--skipped", panel=CHOICE),
+        option(
+            "SHARE", "Share of these words to skip, the most frequent.", "--skip-frequent", "--skipped", panel=CHOICE
+        ),
     ] = 0.001,
     seed: Annotated[int, option("N", "Random seed of the choice.", panel=CHOICE, min=0)] = 0,
-    similarity: Annotated[float, option("COS", "Least cosine; 0.6 is for fastText.", panel=TESTS)] = 0.6,
-    probability: Annotated[float, option("P", "Least probability of a prediction.", panel=TESTS)] = 0.003,
+    similarity: Annotated[
+        float, option("COS", "Minimum cosine of words with the same meaning; 0.6 suits fastText.", panel=TESTS)
+    ] = 0.6,
+    probability: Annotated[float, option("P", "Minimum probability of a predicted word.", panel=TESTS)] = 0.003,
 ) -> None:
-    """Make training triples: a word, the same meaning in other words, another word in its place.
+    """Make training triples: a word in a sentence, the same meaning elsewhere, another word in its place.
 
-    Positives come from ready-made paraphrases, from translating there and back, or, with neither, from
-    replacing the word alone. The same command resumes a run that was stopped.
+    Positives come from a file of paraphrases, from round-trip translation, or, with neither, from replacing the
+    word. Run the same command again to resume an interrupted run.
     """
     with needs_models("wordstill meaning pairs"):
         from wordstill.meaning.make_triples import PairConfig, TripleWorkers, make_triples
@@ -195,12 +201,14 @@ TRAINING = "Training"
 
 
 def train(
-    triples: Annotated[Path, argument("TRIPLES", "A file of meaning pairs.")],
+    triples: Annotated[Path, argument("TRIPLES", "A file written by meaning pairs.")],
     out: options.NewFolder,
-    teacher: Annotated[str | None, option("NAME", "By default the masked model that the triples come from.")] = None,
+    teacher: Annotated[
+        str | None, option("NAME", "The teacher; by default the masked model that made the triples.")
+    ] = None,
     other_teacher: Annotated[bool, flag("Allow another teacher than that masked model.", "--other-teacher")] = False,
     layers: Annotated[str, option("LAYERS", "As in top-half, all or 4-6.")] = "top-half",
-    states: Annotated[Path | None, option("DIR", "Keep the teacher's states for more trainings.")] = None,
+    states: Annotated[Path | None, option("DIR", "Keep the teacher's states for later training runs.")] = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     overwrite: options.Overwrite = False,
@@ -214,16 +222,16 @@ def train(
         ),
     ] = "default",
     negatives: Annotated[
-        bool, flag("--no-negatives is the ablation.", "--negatives/--no-negatives", panel=TRAINING)
+        bool, flag("Train with negatives; the paper's ablation has none.", "--negatives/--no-negatives", panel=TRAINING)
     ] = True,
     layer_embeddings: Annotated[
-        bool, flag("Let the distillers distinguish layers.", "--layer-embeddings", panel=TRAINING)
+        bool, flag("Let the distillers tell the layers apart.", "--layer-embeddings", panel=TRAINING)
     ] = False,
     scaling: Annotated[
         str | None,
         option(
             "NAME",
-            "What is done to each layer's states first: none, scaled or, by default, standardised.",
+            "How each layer's states are scaled first: none, scaled or standardised, the default.",
             panel=TRAINING,
         ),
     ] = None,
@@ -248,17 +256,25 @@ def train(
         option("N", "Inner layer width as a multiple of the state width; by default 1.", panel=TRAINING, min=1),
     ] = None,
     variational: Annotated[
-        float, option("X", "Weight of the divergence of a variational auto-encoder; 0 has none.", panel=TRAINING, min=0)
+        float,
+        option(
+            "X",
+            "Train a variational autoencoder with this weight of the divergence; 0 turns it off.",
+            panel=TRAINING,
+            min=0,
+        ),
     ] = 0.0,
     find_rate: Annotated[
         bool,
-        flag("Only look for a learning rate, by steps that grow until the loss rises.", "--find-rate", panel=TRAINING),
+        flag(
+            "Only run a learning-rate range test: raise the rate until the loss rises.", "--find-rate", panel=TRAINING
+        ),
     ] = False,
     seed: Annotated[int, option("N", "Random seed.", panel=TRAINING, min=0)] = 0,
 ) -> None:
     """Train the two distillers, of meaning and of context, over a frozen teacher.
 
-    The same command resumes a run that was stopped.
+    Run the same command again to resume an interrupted run.
     """
     with needs_models("wordstill meaning train"):
         from wordstill.meaning import PRESETS, Triples, train_encoder

@@ -46,8 +46,8 @@ Kind = Annotated[
     str,
     option(
         "NAME",
-        "meaning, context or raw (the mean of the layers); each also centred, as in meaning-centred, "
-        "without the mean vector of the training; raw-scaled is the mean of the layers as the distillers see them.",
+        "meaning, context or raw (the mean of the layers); meaning-centred, context-centred and raw-centred subtract "
+        "the mean over the training words; raw-scaled is the mean of the scaled layers.",
         "--kind",
     ),
 ]
@@ -85,7 +85,9 @@ def encode(
         ),
     ],
     out: NewFolder,
-    word: Annotated[list[str] | None, option("WORD", "Only this word, in lines that name none.")] = None,
+    word: Annotated[
+        list[str] | None, option("WORD", "Encode only this word, in lines that name none; may be repeated.")
+    ] = None,
     kind: Kind = DEFAULT_KIND,
     workers: WorkerCount = None,
     ray: RayAddress = None,
@@ -93,9 +95,9 @@ def encode(
     overwrite: Overwrite = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Encode words in sentences, to search them.
+    """Encode words in sentences, so that you can search them.
 
-    The same command resumes a run that was stopped.
+    Run the same command again to resume an interrupted run.
     """
     output_folder(out)
     lines = list(_lines(sentences))
@@ -209,17 +211,17 @@ def evaluate(
     ] = None,
     unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
     limit: Annotated[int | None, option("N", "Pairs of each sentence task, for a quick look.", min=2)] = None,
-    vectors: Annotated[
-        Path | None, option("VECTORS", "A static table to score too: a word is the same everywhere.")
-    ] = None,
+    vectors: Annotated[Path | None, option("VECTORS", "A static table to score too, with one vector per word.")] = None,
     liu: Annotated[
         Path | None,
         option(
-            "FILE", "With --vectors: a text, a line at a time, from which the transform of Liu et al. 2020 is learned."
+            "FILE",
+            "With --vectors: also score the transform of Liu et al. 2020, learned from this text with one sentence "
+            "per line.",
         ),
     ] = None,
     senses: Annotated[
-        bool, flag("With --vectors: score the senses of a table with kept occurrences too.", "--senses")
+        bool, flag("With --vectors: also score the senses of a table distilled with --occurrences.", "--senses")
     ] = False,
     out: ReportFile = None,
     options: EncoderOptions,

@@ -39,25 +39,30 @@ def command(
     out: Annotated[Path, option("FILE", "The figure, .svg or .png.", "--out", "-o")],
     words: Annotated[
         str | None,
-        option("WORDS|FILE", "Comma-separated words, or a file: of heat and timeline, or those to color in map."),
+        option(
+            "WORDS|FILE", "Comma-separated words, or a file: the words of heat and timeline, or those to color in map."
+        ),
     ] = None,
     relation: Annotated[
         str, option("NAME", "relation: gender, capital or comparative, or your own pairs with --pairs.")
     ] = "gender",
     pairs: Annotated[
         str | None,
-        option("PAIRS|FILE", "relation: man:woman,king:queen, or a file with two words per line; three or more."),
+        option(
+            "PAIRS|FILE",
+            "relation: at least three pairs, as in man:woman,king:queen, or a file with two words per line.",
+        ),
     ] = None,
     projection: Annotated[str, option("NAME", "relation: pca or tsne.")] = "pca",
     dimensions: Annotated[int, option("N", "relation: 2 for a plane, 3 for space.", min=2, max=3)] = 2,
     layout: Annotated[str, option("NAME", "map: tsne, umap or pca.")] = "tsne",
-    labels: Annotated[int, option("N", "map: labels at most.", min=0)] = 90,
+    labels: Annotated[int, option("N", "map: maximum number of labels.", min=0)] = 90,
     dataset: Annotated[str, option("NAME", "curve: the data set to score.", "--set")] = "simlex999",
     over: Annotated[
         str, option("NAME", "curve: words of the text, layer, or a setting of the method, such as window or dim.")
     ] = "words",
     sentence: Annotated[str | None, option("TEXT", "attention: the sentence.")] = None,
-    teacher: Annotated[str | None, option("NAME|FOLDER", "attention: the model, if not where the table says.")] = None,
+    teacher: Annotated[str | None, option("NAME|FOLDER", "attention: the model, if it has moved.")] = None,
     seed: Annotated[int, option("N", "Seed.", min=0)] = 0,
     overwrite: Overwrite = False,
 ) -> None:
