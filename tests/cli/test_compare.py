@@ -31,7 +31,7 @@ def pairs(tmp_path):
 def test_side_by_side(cli, tables, pairs):
     done = cli("compare", *tables, "--set", pairs, "--word", "word7", "--topn", "3", "--sample", "10")
     assert done.code == 0, done.err
-    assert "words in both    25" in done.out
+    assert "words in both   25" in done.out
     assert "of the 3 nearest of 10 frequent words" in done.out
     assert "p (Holm)" in done.out and "Protocol: default" in done.out
     lines = done.out.splitlines()
