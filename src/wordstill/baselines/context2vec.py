@@ -109,7 +109,7 @@ class Context2vecModel:
             for _ in range(2)
         ]
         self.targets = PredictedTable(counts, config.dim, config.noise_power, config.negatives, optimizer, generator)
-        self.encoder = ContextEncoder(narrow, config.dim, generator)
+        self.encoder = BidirectionalEncoder(narrow, config.dim, generator)
         self.optimizer = torch.optim.Adam(self.encoder.parameters(), config.rate)
         self.edge = words
 
@@ -132,7 +132,7 @@ class Context2vecModel:
         return loss
 
 
-class ContextEncoder(nn.Module):
+class BidirectionalEncoder(nn.Module):
     """The context of every word of a sentence."""
 
     def __init__(self, narrow: int, dim: int, generator: torch.Generator) -> None:

@@ -12,9 +12,9 @@ from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 from wordstill.evaluation.data.analogy_sets import read_own_questions
 from wordstill.evaluation.data.category_sets import CategoryReader, read_own_categories
-from wordstill.evaluation.data.context_sets import read_cosimlex, read_lexicon, read_scws, read_usim, read_wic
+from wordstill.evaluation.data.context_sets import read_cosimlex, read_entries, read_scws, read_usim, read_wic
 from wordstill.evaluation.data.fields import filled_lines
-from wordstill.evaluation.data.sentence_sets import read_own_sentences, read_paraphrases
+from wordstill.evaluation.data.sentence_sets import read_own_sentences, read_paws
 
 WORD = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8).filter(
     lambda text: not text.startswith((":", "#"))
@@ -32,7 +32,7 @@ def test_any_questions_are_read_back(questions, end):
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60))
-@pytest.mark.parametrize("reader", [read_own_questions, read_own_categories, read_own_sentences, read_lexicon])
+@pytest.mark.parametrize("reader", [read_own_questions, read_own_categories, read_own_sentences, read_entries])
 def test_any_bytes_are_read_or_told(reader, content):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "any.txt"
@@ -81,7 +81,7 @@ def test_classes_of_a_published_layout(tmp_path):
 def test_a_lexicon_joins_the_lines_of_a_word(tmp_path):
     path = tmp_path / "l.txt"
     path.write_text("cat feline\ndog\ncat kitty feline\n")
-    assert read_lexicon(path) == {"cat": ("feline", "kitty"), "dog": ()}
+    assert read_entries(path) == {"cat": ("feline", "kitty"), "dog": ()}
 
 
 def wic(folder, data, gold):
@@ -132,4 +132,4 @@ def test_bad_labels_of_paraphrases(tmp_path):
     for part in ("dev", "test"):
         (tmp_path / f"{part}.tsv").write_text("id\tsentence1\tsentence2\tlabel\n")
     with pytest.raises(DataError, match=r"dev\.tsv:1: expected the label 0 or 1"):
-        read_paraphrases(tmp_path)
+        read_paws(tmp_path)

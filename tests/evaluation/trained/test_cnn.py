@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from wordstill.evaluation.trained.cnn import ConvolutionalClassifier, ConvolutionLearner  # noqa: E402
+from wordstill.evaluation.trained.cnn import ConvolutionalClassifier, ConvolutionTrainer  # noqa: E402
 from wordstill.evaluation.trained.config import CnnConfig  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences  # noqa: E402
 
@@ -60,8 +60,8 @@ def test_batch_mates_have_no_influence():
 @pytest.mark.parametrize("tuned", [False, True])
 def test_the_vectors_change_only_where_they_are_trained(tuned):
     model, sentences = made(tuned=tuned)
-    learner = ConvolutionLearner(model.vectors.detach().numpy(), 3, CnnConfig(tuned=tuned), torch.device("cpu"))
-    optimizer = learner.optimizer(model, 0.1)
+    trainer = ConvolutionTrainer(model.vectors.detach().numpy(), 3, CnnConfig(tuned=tuned), torch.device("cpu"))
+    optimizer = trainer.optimizer(model, 0.1)
     before = model.vectors.detach().clone()
     model(torch.from_numpy(sentences.padded(np.arange(4), 1))).square().sum().backward()
     optimizer.step()

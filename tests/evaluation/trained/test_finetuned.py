@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from wordstill.core.progress import count_bar  # noqa: E402
 from wordstill.evaluation.trained.config import FinetunedConfig  # noqa: E402
-from wordstill.evaluation.trained.finetuned import FinetunedLearner, FinetunedTask, FrozenTask  # noqa: E402
+from wordstill.evaluation.trained.finetuned import FinetunedTask, FinetunedTrainer, FrozenTask  # noqa: E402
 from wordstill.evaluation.trained.fitting import Choice, fit, seeded  # noqa: E402
 from wordstill.evaluation.trained.word_table import length_sorted  # noqa: E402
 from wordstill.vectors import WordVectors  # noqa: E402
@@ -21,19 +21,19 @@ SENTENCES = (("The", "cat", "sat"), ("unbelievable",), ("a", "dog", ",", "too", 
 
 
 @pytest.fixture
-def learner(tiny_model, tiny_tokenizer):
-    def make(kind: str, classes: int = 2, **changes: object) -> FinetunedLearner:
+def trainer(tiny_model, tiny_tokenizer):
+    def make(kind: str, classes: int = 2, **changes: object) -> FinetunedTrainer:
         config = replace(QUICK, dropout=0.0, **changes)
         model = tiny_model(kind)
         model = model.get_encoder() if kind == "t5" and hasattr(model, "get_encoder") else model
-        return FinetunedLearner(model, tiny_tokenizer(kind), kind, classes, config, torch.device("cpu"))
+        return FinetunedTrainer(model, tiny_tokenizer(kind), kind, classes, config, torch.device("cpu"))
 
     return make
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_are_found_by_their_first_sub_words(learner, kind):
-    made = learner(kind)
+def test_words_are_found_by_their_first_sub_words(trainer, kind):
+    made = trainer(kind)
     part = made.encode(SENTENCES, np.zeros(9, dtype=np.int64), of_words=True)
     assert part.firsts.lengths.tolist() == [3, 1, 5]
     for place, sentence in enumerate(SENTENCES):
@@ -47,8 +47,8 @@ def test_words_are_found_by_their_first_sub_words(learner, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("of_words", [False, True])
-def test_batch_mates_have_no_influence(learner, kind, of_words):
-    made = learner(kind)
+def test_batch_mates_have_no_influence(trainer, kind, of_words):
+    made = trainer(kind)
     model = made.new_model().eval()
     size = 9 if of_words else 3
     part = made.encode(SENTENCES, np.zeros(size, dtype=np.int64), of_words=of_words)
@@ -57,16 +57,16 @@ def test_batch_mates_have_no_influence(learner, kind, of_words):
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-3)
 
 
-def test_what_is_too_long_is_cut_off(learner):
-    made = learner("bert-uncased", max_length=6)
+def test_what_is_too_long_is_cut_off(trainer):
+    made = trainer("bert-uncased", max_length=6)
     part = made.encode([("cat",) * 40], np.zeros(40, dtype=np.int64), of_words=True)
     assert part.sentences.lengths.tolist() == [6]
     assert part.firsts.rows.max() < 6
 
 
 @pytest.mark.parametrize("of_words", [False, True])
-def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
-    made = learner("bert-uncased")
+def test_it_learns_and_leaves_the_model_as_it_was(trainer, of_words):
+    made = trainer("bert-uncased")
     before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
     sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(24))
     labels = np.array([number % 2 for number, row in enumerate(sentences) for _ in range(len(row) if of_words else 1)])
@@ -78,9 +78,9 @@ def test_it_learns_and_leaves_the_model_as_it_was(learner, of_words):
     assert all(torch.equal(weight, before[name]) for name, weight in made.model.state_dict().items())
 
 
-def test_a_frozen_model_is_a_linear_layer_over_its_means(learner):
+def test_a_frozen_model_is_a_linear_layer_over_its_means(trainer):
     """What is learnt is what the same steps on mean states of the model teach a linear layer."""
-    made = learner("bert-uncased")
+    made = trainer("bert-uncased")
     made.config = replace(made.config, frozen=True, dropout=0.0)
     before = {name: weight.clone() for name, weight in made.model.state_dict().items()}
     sentences = tuple(("cat",) if number % 2 else ("dog", "dog") for number in range(8))

@@ -14,7 +14,7 @@ from wordstill.evaluation import PROTOCOLS, Evaluation, evaluate  # noqa: E402
 from wordstill.evaluation.data.examples import Examples, Published  # noqa: E402
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig  # noqa: E402
 from wordstill.evaluation.trained.fitting import Choice, fit, seeded  # noqa: E402
-from wordstill.evaluation.trained.tagging import BestEpoch, NcrfppTask, TaggingLearner, TaggingTask, spelled  # noqa: E402
+from wordstill.evaluation.trained.tagging import BestEpoch, NcrfppTask, TaggingTask, TaggingTrainer, spelled  # noqa: E402
 from wordstill.evaluation.trained.tags import Surfaces, TaggedRows  # noqa: E402
 from wordstill.evaluation.trained.word_table import Sentences, WordTable  # noqa: E402
 
@@ -75,13 +75,13 @@ def test_steps_of_ncrfpp_are_plain_gradient_descent():
     surfaces = Surfaces.of(words, range(1, 4), words)
     matrix = 30 * random.normal(size=(4, 5)).astype(np.float32)
     config = replace(NCRFPP, hidden=8, dropout=0.0, batch=20, device="cpu")
-    learner = TaggingLearner(matrix, surfaces, 3, config, torch.device("cpu"))
+    trainer = TaggingTrainer(matrix, surfaces, 3, config, torch.device("cpu"))
     rows = [random.integers(1, 4, size=4).tolist() for _ in range(6)]
     tags = [random.integers(0, 3, size=4).tolist() for _ in range(6)]
     part = TaggedRows(Sentences.of(rows), Sentences.of(tags))
-    fitted = fit(learner, part, Choice(0.5, 2, 0.0), 3, count_bar("try", 2, "sentences", show=False))
+    fitted = fit(trainer, part, Choice(0.5, 2, 0.0), 3, count_bar("try", 2, "sentences", show=False))
     with seeded(3, torch.device("cpu")):
-        plain = learner.new_model()
+        plain = trainer.new_model()
     lengths = torch.full((6,), 4)
     longest = 0.0
     for epoch in range(2):
@@ -153,9 +153,9 @@ def test_batch_mates_have_no_influence_on_a_sentence():
     words = ["a", "bb", "ccc", "dddd", "e" * 20]
     surfaces = Surfaces.of(words, range(1, 6), words)
     matrix = random.normal(size=(6, 5)).astype(np.float32)
-    learner = TaggingLearner(matrix, surfaces, 4, QUICK, torch.device("cpu"))
+    trainer = TaggingTrainer(matrix, surfaces, 4, QUICK, torch.device("cpu"))
     torch.manual_seed(0)
-    model = learner.new_model().eval()
+    model = trainer.new_model().eval()
     rows = [random.integers(1, 6, size=size).tolist() for size in (9, 3, 1)]
     together = model(torch.from_numpy(Sentences.of(rows).padded(np.arange(3))), torch.tensor([9, 3, 1]))
     for place, row in enumerate(rows):
@@ -165,11 +165,11 @@ def test_batch_mates_have_no_influence_on_a_sentence():
 
 def test_patience_begins_when_something_is_found():
     scores = [0.0, 0.0, 0.0, 0.2, 0.1, 0.3, 0.3, 0.2]
-    learner = SimpleNamespace(predict=lambda model, part: None)
+    trainer = SimpleNamespace(predict=lambda model, part: None)
     coder = SimpleNamespace(
         decode=lambda tags: tags, counts=lambda gold, found: np.array([[int(100 * scores.pop(0)), 100]])
     )
-    search = BestEpoch(learner, coder, None, (), patience=2)
+    search = BestEpoch(trainer, coder, None, (), patience=2)
     model = torch.nn.Linear(1, 1)
     going_on = [search._look(epoch, model) for epoch in range(1, 9)]
     assert going_on == [True] * 7 + [False]
@@ -180,12 +180,12 @@ def test_tags_are_predicted_in_the_order_of_the_sentences():
     rows = [[1, 2, 3], [3, 1, 2, 3, 1, 2], [2], [1, 1]]
     surfaces = Surfaces.of(["a", "bb", "ccc"], range(1, 4), ["abc"])
     matrix = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
-    learner = TaggingLearner(matrix, surfaces, 4, replace(QUICK, batch=1), torch.device("cpu"))
+    trainer = TaggingTrainer(matrix, surfaces, 4, replace(QUICK, batch=1), torch.device("cpu"))
     torch.manual_seed(0)
-    model = learner.new_model().eval()
-    found = learner.predict(model, TaggedRows(Sentences.of(rows), Sentences.of(rows)))
+    model = trainer.new_model().eval()
+    found = trainer.predict(model, TaggedRows(Sentences.of(rows), Sentences.of(rows)))
     for place, row in enumerate(rows):
-        alone = learner.predict(model, TaggedRows(Sentences.of([row]), Sentences.of([row])))
+        alone = trainer.predict(model, TaggedRows(Sentences.of([row]), Sentences.of([row])))
         assert found.rows[found.starts[place] : found.starts[place + 1]].tolist() == alone.rows.tolist()
 
 
@@ -193,7 +193,7 @@ def test_spelling_every_word_gives_the_scores_of_spelling_each_once():
     surfaces = Surfaces.of(("ab", "c", "abcd"), [1, 2, 3], {"ab", "c"})
     torch.manual_seed(0)
     matrix = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
-    model = TaggingLearner(matrix, surfaces, 3, QUICK, torch.device("cpu")).new_model().eval()
+    model = TaggingTrainer(matrix, surfaces, 3, QUICK, torch.device("cpu")).new_model().eval()
     words, lengths = torch.tensor([[1, 2, 1], [3, 3, 0]]), torch.tensor([3, 2])
     once = model(words, lengths)
     model.once = False

@@ -56,14 +56,14 @@ class Counting(Classifier):
 
 
 def test_the_best_settings_are_retrained_on_both_parts_with_every_seed():
-    learner = Counting({(0.3, 2): 0.7, (0.1, 4): 0.9, (0.1, 3): 0.9, (0.1, 1): 1.0})
-    predicted, choice = search_and_retrain(learner, tuple(map(Rows, (60, 20, 5))), 7, "try")
+    trainer = Counting({(0.3, 2): 0.7, (0.1, 4): 0.9, (0.1, 3): 0.9, (0.1, 1): 1.0})
+    predicted, choice = search_and_retrain(trainer, tuple(map(Rows, (60, 20, 5))), 7, "try")
     assert choice == Choice(0.1, 3, 0.9)
     assert [row.tolist() for row in predicted] == [[3, 5]] * 3
-    assert len(learner.fits) == 2 + 3
+    assert len(trainer.fits) == 2 + 3
     # Both searches and the first retraining begin with the first seed, the others with the next.
-    assert learner.fits[0] == learner.fits[1] == learner.fits[2]
-    assert len(set(learner.fits)) == 3
+    assert trainer.fits[0] == trainer.fits[1] == trainer.fits[2]
+    assert len(set(trainer.fits)) == 3
 
 
 def test_the_bar_counts_every_sentence():
@@ -80,10 +80,10 @@ def test_the_bar_counts_every_sentence():
 
 
 def test_training_can_be_stopped():
-    learner = Counting()
+    trainer = Counting()
     with count_bar("try", 10, "sentences", show=False) as bar:
-        fit(learner, 10, Choice(0.1, 9, 0.0), 0, bar, lambda epoch, model: epoch < 3)
-    assert learner.epochs == 3
+        fit(trainer, 10, Choice(0.1, 9, 0.0), 0, bar, lambda epoch, model: epoch < 3)
+    assert trainer.epochs == 3
 
 
 def test_a_loss_that_is_not_finite_is_refused():

@@ -156,15 +156,15 @@ def _marked(context: str, mark: re.Pattern[str], place: str) -> list[WordInConte
     return [WordInContext(text, start, end) for start, end in spans]
 
 
-Lexicon = dict[str, tuple[str, ...]]
+Entries = dict[str, tuple[str, ...]]
 
 
-def read_lexicon(path: Path) -> Lexicon:
+def read_entries(path: Path) -> Entries:
     """``word neighbour neighbour …`` on each line; an entry may have no neighbours.
 
     A word that stands on several lines keeps the neighbors of all of them.
     """
-    entries: Lexicon = {}
+    entries: Entries = {}
     for _, line in filled_lines(path):
         word, *neighbors = line.split()
         entries[word] = tuple(dict.fromkeys((*entries.get(word, ()), *neighbors)))
@@ -234,7 +234,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "PPDB-XL",
         102_899,
         "Ganitkevitch et al. 2013, NAACL; form of Faruqui et al. 2015, NAACL",
-        copies=(DatasetFile("lexicons/ppdb-xl.txt", read_lexicon, "lexicons/ppdb-xl.txt"),),
+        copies=(DatasetFile("lexicons/ppdb-xl.txt", read_entries, "lexicons/ppdb-xl.txt"),),
         caveat="102,902 lines; a word that stands on several keeps the neighbours of all of them.",
     ),
     _lexicon(
@@ -242,7 +242,7 @@ CONTEXT: tuple[Dataset, ...] = (
         "FrameNet",
         7_870,
         "Baker et al. 1998; form of Faruqui et al. 2015",
-        copies=(DatasetFile("lexicons/framenet.txt", read_lexicon, "lexicons/framenet.txt"),),
+        copies=(DatasetFile("lexicons/framenet.txt", read_entries, "lexicons/framenet.txt"),),
         caveat="10,822 lines, of which several are of one word; some entries have no neighbours.",
     ),
 )

@@ -70,7 +70,7 @@ def read_own_sentences(path: Path) -> SentencePairs:
     return _collect(rows, (OWN_CORPUS,), path)
 
 
-def read_paraphrases(folder: Path) -> ParaphraseParts:
+def read_paws(folder: Path) -> ParaphraseParts:
     """PAWS-Wiki, which has no header line here: the parts ``dev`` and ``test``, with the label as score."""
     parts = {}
     for part in ("dev", "test"):
@@ -179,7 +179,7 @@ SENTENCES: tuple[Dataset, ...] = (
         "Zhang, Baldridge & He 2019, NAACL",
         "free use with acknowledgement to Google LLC (upstream LICENSE)",
         "hoangdzung/simmat@7e55b810",
-        (DatasetFile("paraphrase/PAWS-Wiki", read_paraphrases, "data/final"),),
+        (DatasetFile("paraphrase/PAWS-Wiki", read_paws, "data/final"),),
         task="paraphrase",
         home="https://github.com/google-research-datasets/paws",
         caveat="dev and test only, 8,000 pairs each, without the upstream header line.",

@@ -125,14 +125,14 @@ class ClassificationTask(_SentenceTask[CnnConfig]):
 
     def _predict(self, matrix: Floats, parts: list[Sentences], targets: LabelTargets, seed: int) -> Predicted:
         require_training("The convolutional classifier")
-        from wordstill.evaluation.trained.cnn import ConvolutionLearner
+        from wordstill.evaluation.trained.cnn import ConvolutionTrainer
         from wordstill.evaluation.trained.fitting import ClassifiedRows, search_and_retrain
         from wordstill.teacher.device import choose_device
 
         device = choose_device(self.config.device)
-        learner = ConvolutionLearner(matrix, targets.classes, self.config, device)
+        trainer = ConvolutionTrainer(matrix, targets.classes, self.config, device)
         rows = [ClassifiedRows(*part) for part in zip(parts, targets.numbers)]
-        predicted, choice = search_and_retrain(learner, rows, seed, self.name, progress=self.progress)
+        predicted, choice = search_and_retrain(trainer, rows, seed, self.name, progress=self.progress)
         return predicted, asdict(choice)
 
 

@@ -76,7 +76,7 @@ class ConvolutionalClassifier(nn.Module):
         return nn.functional.embedding(rows, self.vectors, padding_idx=PADDING)
 
 
-class ConvolutionLearner(Classifier):
+class ConvolutionTrainer(Classifier):
     """Trains and asks ``ConvolutionalClassifier``.
 
     Args:

@@ -58,7 +58,7 @@ class ModelWithHead(nn.Module):
         return self
 
 
-class FinetunedLearner(Classifier):
+class FinetunedTrainer(Classifier):
     """Trains and asks a model with a linear layer.
 
     A sentence is the mean of the last states of its subwords, which suits encoders and decoders alike; a
@@ -188,14 +188,14 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
     def _predict(self, teacher: str, splits: Splits[Any], targets: Targets, seed: int) -> Predicted:
         require_training("Training the parent model further")
         model, tokenizer = load_model_and_tokenizer(teacher)
-        learner = FinetunedLearner(
+        trainer = FinetunedTrainer(
             model, tokenizer, teacher, targets.classes, self.config, choose_device(self.config.device)
         )
         parts = [
-            learner.encode(part.sentences, numbers, of_words=self.tagged)
+            trainer.encode(part.sentences, numbers, of_words=self.tagged)
             for part, numbers in zip(splits, targets.numbers)
         ]
-        predicted, choice = search_and_retrain(learner, parts, seed, self.name, progress=self.progress)
+        predicted, choice = search_and_retrain(trainer, parts, seed, self.name, progress=self.progress)
         return predicted, {"teacher": teacher, **asdict(choice)}
 
 

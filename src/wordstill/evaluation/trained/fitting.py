@@ -20,7 +20,7 @@ from wordstill.evaluation.trained.word_table import Ids, Sentences, length_sorte
 Data = TypeVar("Data")
 
 
-class Learner(ABC, Generic[Data]):
+class Trainer(ABC, Generic[Data]):
     """How one kind of model is made, and trained for a batch."""
 
     device: torch.device
@@ -70,8 +70,8 @@ class ClassifiedRows:
         return np.concatenate([np.arange(starts[place], starts[place + 1]) for place in places])
 
 
-class Classifier(Learner[ClassifiedRows]):
-    """A learner whose model scores classes, and whose settings are chosen on the development part."""
+class Classifier(Trainer[ClassifiedRows]):
+    """A trainer whose model scores classes, and whose settings are chosen on the development part."""
 
     config: CnnConfig | FinetunedConfig
     read_batches: ClassVar[int]
@@ -124,34 +124,34 @@ class Choice:
 
 
 def search_and_retrain(
-    learner: Classifier, parts: Sequence[ClassifiedRows], seed: int, title: str, *, progress: bool = False
+    trainer: Classifier, parts: Sequence[ClassifiedRows], seed: int, title: str, *, progress: bool = False
 ) -> tuple[list[Ids], Choice]:
     """Choose settings with the first seed, then train on two parts with every seed, and predict the third.
 
     Args:
-        learner: What is trained; its settings say what to choose from, and how many seeds.
+        trainer: What is trained; its settings say what to choose from, and how many seeds.
         parts: The training, development and test part.
         seed: The first one.
         title: What the bar says.
         progress: Whether it is shown.
     """
-    (train, dev, test), schedule = parts, learner.config
+    (train, dev, test), schedule = parts, trainer.config
     everything = train + dev
     searched = len(schedule.learning_rates) * max(schedule.epochs) * len(train)
     retrained = schedule.seeds * len(everything)
     with count_bar(title, searched + retrained * max(schedule.epochs), "sentences", show=progress) as bar:
-        choice = search(learner, train, dev, seed, bar)
+        choice = search(trainer, train, dev, seed, bar)
         bar.total = searched + retrained * choice.epochs
         bar.set_postfix_str(f"{choice.epochs} epochs at {choice.learning_rate:g}")
         predicted = []
         for number in range(schedule.seeds):
-            model = fit(learner, everything, choice, seed + number, bar)
-            predicted.append(learner.predict(model, test))
+            model = fit(trainer, everything, choice, seed + number, bar)
+            predicted.append(trainer.predict(model, test))
     return predicted, choice
 
 
 def fit(
-    learner: Learner[Data],
+    trainer: Trainer[Data],
     part: Data,
     choice: Choice,
     seed: int,
@@ -165,20 +165,20 @@ def fit(
     Raises:
         TrainingError: The loss became infinite or NaN.
     """
-    with seeded(seed, learner.device):
-        model = learner.new_model().to(learner.device)
-        optimizer = learner.optimizer(model, choice.learning_rate)
+    with seeded(seed, trainer.device):
+        model = trainer.new_model().to(trainer.device)
+        optimizer = trainer.optimizer(model, choice.learning_rate)
         random = np.random.default_rng(seed)
         for epoch in range(1, choice.epochs + 1):
             for group in optimizer.param_groups:
-                group["lr"] = learner.rate(choice.learning_rate, epoch)
-            _run_epoch(learner, model, part, optimizer, random, bar)
+                group["lr"] = trainer.rate(choice.learning_rate, epoch)
+            _run_epoch(trainer, model, part, optimizer, random, bar)
             if after_epoch is not None and not after_epoch(epoch, model):
                 break
     return model
 
 
-def search(learner: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Any) -> Choice:
+def search(trainer: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Any) -> Choice:
     """The number of epochs and the learning rate that are best on the development part.
 
     The learning rate of an epoch does not depend on those to come, so a long training passes through every
@@ -186,15 +186,15 @@ def search(learner: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed
     is, the shortest training.
     """
     tried: list[Choice] = []
-    schedule = learner.config
+    schedule = trainer.config
     for rate in schedule.learning_rates:
 
         def look(epoch: int, model: nn.Module, rate: float = rate) -> bool:
             if epoch in schedule.epochs:
-                tried.append(Choice(rate, epoch, learner.accuracy(model, dev)))
+                tried.append(Choice(rate, epoch, trainer.accuracy(model, dev)))
             return True
 
-        fit(learner, train, Choice(rate, max(schedule.epochs), 0.0), seed, bar, look)
+        fit(trainer, train, Choice(rate, max(schedule.epochs), 0.0), seed, bar, look)
     return max(tried, key=lambda choice: choice.dev)
 
 
@@ -207,7 +207,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def _run_epoch(
-    learner: Learner[Data],
+    trainer: Trainer[Data],
     model: nn.Module,
     part: Data,
     optimizer: torch.optim.Optimizer,
@@ -215,12 +215,12 @@ def _run_epoch(
     bar: Any,
 ) -> None:
     model.train()
-    total = torch.zeros((), device=learner.device)
-    for loss, sentences in learner.losses(model, part, random):
+    total = torch.zeros((), device=trainer.device)
+    for loss, sentences in trainer.losses(model, part, random):
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if learner.clip is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), learner.clip)
+        if trainer.clip is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), trainer.clip)
         optimizer.step()
         total += loss.detach()
         bar.update(sentences)

@@ -34,7 +34,7 @@ from wordstill.evaluation.trained.base import (
 )
 from wordstill.evaluation.trained.config import NCRFPP, TaggerConfig, require_training
 from wordstill.evaluation.trained.crf import Crf
-from wordstill.evaluation.trained.fitting import Choice, Learner, fit, on_device, on_gpu
+from wordstill.evaluation.trained.fitting import Choice, Trainer, fit, on_device, on_gpu
 from wordstill.evaluation.trained.tags import Surfaces, TagCoder, TaggedRows, score_of
 from wordstill.evaluation.trained.word_table import PADDING, Ids, Sentences, WordTable, distinct_words, length_sorted
 from wordstill.teacher import Teacher, TeacherConfig, recorded_teacher
@@ -111,7 +111,7 @@ class Tagger(nn.Module):
         return known.view(*words.shape, -1) if places is None else nn.functional.embedding(places, known)
 
 
-class TaggingLearner(Learner[TaggedRows]):
+class TaggingTrainer(Trainer[TaggedRows]):
     """Trains and asks ``Tagger``.
 
     Args:
@@ -188,20 +188,20 @@ class BestEpoch:
     """Early stopping on the development part, which keeps the weights of the best epoch."""
 
     def __init__(
-        self, learner: TaggingLearner, coder: TagCoder, dev: TaggedRows, gold: tuple[Words, ...], patience: int
+        self, trainer: TaggingTrainer, coder: TagCoder, dev: TaggedRows, gold: tuple[Words, ...], patience: int
     ) -> None:
-        self.learner, self.coder, self.dev, self.gold = learner, coder, dev, gold
+        self.trainer, self.coder, self.dev, self.gold = trainer, coder, dev, gold
         self.stopping = Patience(patience)
         self.weights: dict[str, Any] = {}
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Any) -> nn.Module:
         """Train, and go back to the best epoch."""
-        model = fit(self.learner, part, choice, seed, bar, self._look)
+        model = fit(self.trainer, part, choice, seed, bar, self._look)
         model.load_state_dict(self.weights)
         return model
 
     def _look(self, epoch: int, model: nn.Module) -> bool:
-        counts = self.coder.counts(self.gold, self.coder.decode(self.learner.predict(model, self.dev)))
+        counts = self.coder.counts(self.gold, self.coder.decode(self.trainer.predict(model, self.dev)))
         if self.stopping.best == 0:
             # Until the first span is found there is nothing to lose patience with.
             self.stopping.best = -math.inf
@@ -258,7 +258,7 @@ class TaggingTask(TrainedTask[TaggerConfig]):
         """The numbers of the tags that each seed gives the test part, with the epochs that were kept."""
         require_training("The tagger")
         config, size = self.config, len(splits.train)
-        learner = TaggingLearner(given.matrix, given.surfaces, len(coder.tags), config, choose_device(config.device))
+        trainer = TaggingTrainer(given.matrix, given.surfaces, len(coder.tags), config, choose_device(config.device))
         train, dev, test = (
             TaggedRows(Sentences.of(of_part), coder.numbers(part))
             for part, of_part in zip(splits, given.numbers, strict=True)
@@ -266,10 +266,10 @@ class TaggingTask(TrainedTask[TaggerConfig]):
         predicted, epochs, scores = [], [], []
         with count_bar(self.name, config.seeds * config.epochs * size, "sentences", show=self.progress) as bar:
             for offset in range(config.seeds):
-                search = BestEpoch(learner, coder, dev, splits.dev.targets, config.patience)
+                search = BestEpoch(trainer, coder, dev, splits.dev.targets, config.patience)
                 model = search.train(train, Choice(config.learning_rate, config.epochs, 0.0), seed + offset, bar)
                 bar.total -= (config.epochs - search.stopping.step) * size
-                predicted.append(learner.predict(model, test).rows)
+                predicted.append(trainer.predict(model, test).rows)
                 epochs.append(search.stopping.best_step)
                 scores.append(search.stopping.best)
         return predicted, {"epochs": epochs, "dev": scores}
