@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.corpus import Corpus, Vocabulary, VocabularyConfig, prepare, words
 from wordstill.corpus.store import Forms
 
@@ -38,13 +40,16 @@ def test_a_vocabulary_needs_no_pass_over_the_forms(store: Path, monkeypatch: pyt
     assert vocabulary.counts_in(corpus).tolist() == vocabulary.counts.tolist()
 
 
-@pytest.mark.parametrize("harm", ["missing", "damaged", "of another store"])
+@pytest.mark.parametrize("harm", ["missing", "damaged", "of another store", "of another kind"])
 def test_words_that_are_not_there_are_counted_again(store: Path, tmp_path: Path, harm: str) -> None:
     path = store / words.FILE
     before = path.read_bytes()
     if harm == "of another store":
         (tmp_path / "other.txt").write_text("Nothing like it.")
         path.write_bytes((prepare([tmp_path / "other.txt"], tmp_path / "other").path / words.FILE).read_bytes())
+    elif harm == "of another kind":
+        arrays, facts = read_checked(path)
+        write_tensors(path, {name: array.astype(np.float32) for name, array in arrays.items()}, facts, checksum=True)
     elif harm == "damaged":
         path.write_bytes(before[:-1] + b"?")
     else:

@@ -27,6 +27,8 @@ log = logging.getLogger("wordstill")
 FILE = "words.safetensors"
 LINE_FEED = ord("\n")
 CHUNK_WORDS = 1 << 15
+KINDS = {"text": ("uint8", 1), "counts": ("int64", 1), "of_slot": ("uint32", 1)}
+"""Type and dimensions of each array."""
 
 
 class KeptArrays:
@@ -86,7 +88,7 @@ class StoreWords:
     def load(cls, folder: Path, store: str, slots: int) -> StoreWords | None:
         """What is kept beside the store with that hash and so many words in its forms; None without."""
         arrays = _kept(folder, store).load()
-        if arrays is None or set(arrays) != set(cls.__annotations__):
+        if arrays is None or {name: (array.dtype.name, array.ndim) for name, array in arrays.items()} != KINDS:
             return None
         words = cls(**arrays)
         size = int((words.text == LINE_FEED).sum())
