@@ -190,7 +190,7 @@ def test_intervals_hold_the_value_of_another_text(shift: float):
 
 
 def test_claims_that_cannot_be_made(table: WordVectors):
-    with pytest.raises(UsageError, match="'rare' occurs too seldom for a claim: 1 in a, 1 in b"):
+    with pytest.raises(UsageError, match="'rare' occurs too rarely for a comparison: 1 in a, 1 in b"):
         change(table, "a", "b", ["rare"])
     with pytest.raises(UsageError, match="got 'a' twice"):
         change(table, "a", "a")
@@ -291,6 +291,6 @@ def test_words_that_cannot_be_compared_are_left_out_beside_others(table: WordVec
     found = change(table, "a", "b", ["moved", "rare", "nowhere", "moved"])
     assert [each.word for each in found.words] == ["moved"]
     assert list(found.left_out) == ["rare", "nowhere"]
-    assert "'rare' occurs too seldom for a claim" in found.left_out["rare"]
+    assert "'rare' occurs too rarely for a comparison" in found.left_out["rare"]
     with pytest.raises(UsageError, match="'nowhere'"):
         change(table, "a", "b", ["nowhere", "rare"])

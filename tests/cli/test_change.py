@@ -119,7 +119,7 @@ def test_only_what_is_sure(cli, made: Path):
         (["--words", "nothing"], "'nothing'"),
         (["--words", ","], "The list of words is empty"),
         (["--from", "2000s"], "got '2000s' twice"),
-        (["--words", "river", "--least", "999"], "'river' occurs too seldom for a claim"),
+        (["--words", "river", "--least", "999"], "'river' occurs too rarely for a comparison"),
         (["--by", "distence"], "Unknown measure 'distence'. Did you mean 'distance'"),
         (["--plot", "change.pdf"], "A figure is written as .svg or .png"),
     ],

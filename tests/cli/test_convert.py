@@ -199,7 +199,7 @@ def near(tmp_path):
 def test_synonyms_with_a_review(cli, near, tmp_path):
     out = tmp_path / "synonyms.txt"
     done = cli("convert", near, out, "--to", "synonyms")
-    assert "Opposites, such as hot and cold, are not left out" in done.err
+    assert "Antonyms, such as hot and cold, are not filtered out" in done.err
     assert done.code == 0, done.err
     assert "2 rules from 2 pairs" in done.out and "1 word without a letter" in done.out
     assert [line for line in out.read_text().splitlines() if line[0] != "#"] == ["kafka, rabbit\\,mq", "big, large"]

@@ -87,7 +87,7 @@ def test_cut_sentences_are_reported(cli, teacher, text, tmp_path):
     long.write_text(text.read_text() + "babar dodor " * 60 + "\n")
     done = cli("distill", long, "--out", tmp_path / "vectors", "--teacher", teacher, "-m", "ase")
     assert done.code == 0
-    assert "warning: 1 sentence was longer than 128 subwords and lost the end." in done.err
+    assert "warning: 1 sentence was longer than 128 subwords and truncated." in done.err
 
 
 def test_progress_shows_rate_share_and_time_left(cli, store, teacher, tmp_path):

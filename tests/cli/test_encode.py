@@ -107,7 +107,7 @@ def test_a_text_of_other_words_is_warned_of(cli, table, tmp_path):
         (2, ("text.txt", "--out", "x.npy", "--weighting", "men"), "Did you mean 'mean'"),
         (2, ("text.txt", "--out", "x.npy", "--weighting", "mean", "--components", "1"), "belongs to --weighting sif"),
         (2, ("text.txt", "--out", "x.npy", "--smoothing", "0"), "smoothing must be above 0"),
-        (2, ("-", "--out", "x.npy", "--components", "1"), "which a pipe cannot be"),
+        (2, ("-", "--out", "x.npy", "--components", "1"), "which does not work with a pipe"),
     ],
 )
 def test_bad_input(cli, table, tmp_path, code, arguments, message):

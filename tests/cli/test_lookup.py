@@ -148,7 +148,7 @@ def test_a_table_does_not_choose_what_is_downloaded(cli, tmp_path, monkeypatch):
     done = cli("similar", tmp_path / "table", "queen", "-u", "teacher")
     assert done.code == 2
     assert "names the model 'attacker/model', which is not on this machine" in done.err
-    assert "say so with --teacher attacker/model" in done.err
+    assert "name it with --teacher attacker/model" in done.err
 
 
 @pytest.mark.parametrize(

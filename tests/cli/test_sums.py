@@ -62,4 +62,4 @@ def test_learners_stay_on_one_device(cli, short_text, saved_teacher, tmp_path):
     given = ("--teacher", saved_teacher, "--method", "x2static", "--workers", "1", "--out", tmp_path / "out")
     refused = cli("distill", short_text, *given)
     assert refused.code == 2
-    assert "x2static learns step by step and stays on one device" in refused.err
+    assert "x2static is trained step by step on one device" in refused.err

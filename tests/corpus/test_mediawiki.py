@@ -104,7 +104,7 @@ def test_a_dump_that_ends_in_the_middle_is_read_up_to_there(kind: str, tmp_path:
                     packed.write(part)
                 file.write((Path(folder) / path.name).read_bytes())
     path.write_bytes(path.read_bytes()[: -20 if kind else -len(parts[2]) // 2])
-    with pytest.warns(UserWarning, match=r"dump\.xml.*\. The \d+ pages before it are kept, the rest is lost\.$"):
+    with pytest.warns(UserWarning, match=r"dump\.xml.*\. The \d+ pages before it are kept; the rest is missing\.$"):
         corpus = prepare([path], tmp_path / "store", workers=1)
     assert 198 <= len(corpus) <= 297
 

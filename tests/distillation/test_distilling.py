@@ -392,7 +392,7 @@ def test_several_seeds_from_one_pass(store, config):
     assert np.array_equal(tables[f"{label}-seed-3"].matrix, alone[label].matrix)
     assert not np.allclose(tables[f"{label}-seed-4"].matrix, alone[label].matrix)
     assert [tables[name].provenance["seed"] for name in tables] == [3, 3, 4]
-    with pytest.raises(UsageError, match="ase draws no random numbers"):
+    with pytest.raises(UsageError, match="ase is deterministic"):
         replace(config, methods=("ase",), seeds=2)
 
 

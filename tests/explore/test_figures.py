@@ -53,7 +53,7 @@ def test_a_heat_map_shows_cosines(tables):
 
 
 def test_one_unknown_word_does_not_keep_the_others_from_being_drawn(tables):
-    with pytest.warns(UserWarning, match="the table lacks them: mouse, rat"):
+    with pytest.warns(UserWarning, match="they are not in the table: mouse, rat"):
         shown = texts(figures.heat_figure(tables["first"], ["river", "mouse", "lake", "rat"]))
     assert {"river", "lake"} <= set(shown) and "mouse" not in shown
     with pytest.warns(UserWarning, match="mouse"):

@@ -159,7 +159,7 @@ def test_two_that_join_share_the_work(folder, store, config, inline, read):
 
 def test_what_cannot_be_read_in_shards_is_refused(folder, store, config, short_text):
     learner = replace(config, methods=("x2static",))
-    with pytest.raises(UsageError, match="x2static learns step by step and stays on one device"):
+    with pytest.raises(UsageError, match="x2static is trained step by step on one device"):
         distill_in_shards(store, folder / "refused", learner, ScaleConfig(workers=1))
     with pytest.raises(UsageError, match="--join needs a prepared text"):
         distill_in_shards(short_text, folder / "refused", config, ScaleConfig(join=True))

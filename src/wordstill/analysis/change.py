@@ -129,7 +129,9 @@ def change(
         seed: Of the permutations.
     """
     if words is not None and not words:
-        raise UsageError("The list of words is empty. Name words with commas between, or a file with one on each line.")
+        raise UsageError(
+            "The list of words is empty. Name words separated by commas, or a file with one word per line."
+        )
     folds = with_folds(vectors)
     pair = folds.group(before), folds.group(after)
     if pair[0] == pair[1]:
@@ -236,8 +238,8 @@ def _compared(
         if not enough[place]:
             here = ", ".join(f"{counts[place, number]:,} in {folds.groups[number]}" for number in both)
             raise UsageError(
-                f"{word!r} occurs too seldom for a claim: {here}. At least {least} occurrences in {LEAST_FOLDS} folds "
-                "of each group are needed."
+                f"{word!r} occurs too rarely for a comparison: {here}. At least {least} occurrences in {LEAST_FOLDS} "
+                "folds of each group are needed."
             )
         return vectors.index(word)
 

@@ -175,8 +175,8 @@ class _Fit:
         scaled = design.matrix * root
         if np.linalg.matrix_rank(scaled / np.linalg.norm(scaled, axis=0)) < columns:
             raise DataError(
-                f"The columns {', '.join(design.names)} depend on each other, so that none has an effect of its own. "
-                "Leave out a field that follows from the others."
+                f"The columns {', '.join(design.names)} are collinear, so their effects cannot be separated. Leave "
+                "out a field that follows from the others."
             )
         inverse: Floats = np.asarray(np.linalg.pinv(scaled), dtype=np.float64)
         return cls(scaled, vectors * root, root, inverse, inverse @ (vectors * root))

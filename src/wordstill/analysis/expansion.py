@@ -74,7 +74,7 @@ class Expansion:
             raise unknown_name("ranking", ranking, get_args(Ranking))
         if not seeds:
             raise UsageError(
-                "There are no seed words. Name some, with commas between, or a file with one on each line."
+                "There are no seed words. Name some, separated by commas, or a file with one word per line."
             )
         self.table, self.ranking, self.away = table, ranking, away
         self.seeds = tuple(dict.fromkeys(seeds))

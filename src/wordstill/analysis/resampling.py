@@ -193,7 +193,7 @@ def sure_neighbors(
     if fewest < LEAST_FOLDS:
         raise UsageError(
             f"{asked[int(question.occupied().argmin())]!r} occurs in {fewest} of {len(folds)} folds; at least "
-            f"{LEAST_FOLDS} are needed to say how sure its neighbors are. Use more folds (--folds 20) or more text."
+            f"{LEAST_FOLDS} are needed to say how certain its neighbors are. Use more folds (--folds 20) or more text."
         )
     found = vectors.most_similar(list(positive), list(negative), topn=topn * CANDIDATES)
     candidates = [word for word, _ in found]

@@ -196,8 +196,8 @@ class Meter:
         mean = float(self._loss) / self._examples
         if self.rate is not None and not math.isfinite(mean):
             raise TrainingError(
-                f"The loss is no longer finite at {self.done:,} of {self.total:,} {self.unit}: the training has "
-                f"diverged. Start again with a smaller {self.title}:rate (it is {self.rate:g}), for example "
+                f"The loss is no longer finite at {self.done:,} of {self.total:,} {self.unit}: training has diverged. "
+                f"Start again with a smaller {self.title}:rate (it is {self.rate:g}), for example "
                 f"{self.rate / 10:g}."
             )
         if mean:

@@ -89,7 +89,7 @@ def _text_file(source: str, *, twice: bool) -> Path | None:
     if path is not None and path.is_dir():
         raise DataError(f"{path} is a folder. Give a text file with one sentence on each line.")
     if twice and (path is None or not path.is_file()):
-        raise UsageError("--components reads the text twice, which a pipe cannot be. Give a file.")
+        raise UsageError("--components reads the text twice, which does not work with a pipe. Give a file.")
     return path
 
 
@@ -161,5 +161,5 @@ def _report(encoder: SentenceEncoder, counts: _Counts, out: Path, seconds: float
     if share < FEW:
         warn(
             f"The table has only {share:.1%} of the words of the text. "
-            "Check its language, or use --unknown for words that it lacks."
+            "Check its language, or use --unknown for words that are not in it."
         )

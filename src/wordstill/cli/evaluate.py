@@ -200,7 +200,9 @@ def _with_backoff(rules: list[str], unknown: list[str] | None) -> list[str]:
     if not unknown:
         return rules
     if other := [rule for rule in rules if rule.startswith("oov=") and rule != BACKOFF_RULE]:
-        raise UsageError(f"--unknown gives words a vector, and --rule {other[0]} does without. Choose one of them.")
+        raise UsageError(
+            f"--unknown gives unknown words a vector, but --rule {other[0]} does without. Choose one of them."
+        )
     return rules if BACKOFF_RULE in rules else [*rules, BACKOFF_RULE]
 
 

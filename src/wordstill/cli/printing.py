@@ -78,7 +78,7 @@ def _warn_of_cut(table: WordVectors) -> None:
     if cut := table.provenance.get("cut_sentences"):
         limit = table.provenance["teacher"]["max_length"]
         verb = "was" if cut == 1 else "were"
-        warn(f"{count_text(cut, 'sentence')} {verb} longer than {limit} subwords and lost the end.")
+        warn(f"{count_text(cut, 'sentence')} {verb} longer than {limit} subwords and truncated.")
 
 
 def show_facts(facts: Mapping[str, str]) -> None:

@@ -90,7 +90,7 @@ def read_pages(stream: Stream) -> Iterator[str]:
         line, column = error.position
         if error.code in ENDS_EARLY and pages:
             reason = meter.problem or f"{name}:{line}: the dump ends in the middle of a page."
-            warnings.warn(f"{reason} The {pages:,} pages before it are kept, the rest is lost.", stacklevel=2)
+            warnings.warn(f"{reason} The {pages:,} pages before it are kept; the rest is missing.", stacklevel=2)
             return
         if meter.problem is not None:
             raise meter.problem from error

@@ -67,7 +67,7 @@ class DistillConfig(Config):
         super().__post_init__()
         requests = self.requests
         if self.seeds > 1 and not any(request.kind.learns for request in requests):
-            raise UsageError(f"{', '.join(self.methods)} draws no random numbers, so all seeds give the same table.")
+            raise UsageError(f"{', '.join(self.methods)} is deterministic, so all seeds give the same table.")
         if self.folds or self.track:
             refuse_without_folds(requests)
         if self.track and self.folds == 0:
@@ -210,7 +210,7 @@ class EarlyStopping:
         """
         if not any(request.kind.learns for request in config.requests):
             raise UsageError(
-                "A development set chooses among the epochs of methods that learn step by step, and "
+                "A development set chooses among the epochs of trained methods, but "
                 f"{', '.join(config.methods)} reads the text once. Omit --development (early_stopping=), or "
                 "add a method such as x2static."
             )

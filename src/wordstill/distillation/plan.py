@@ -285,14 +285,14 @@ def _warn_of_few(
     by_paragraph = [name for name, kind in zip(names, dealt) if kind == "paragraphs"]
     if by_paragraph and corpus.documents is not None:
         warnings.warn(
-            f"Too few documents for folds of documents in {_some(by_paragraph)}: runs of paragraphs are dealt instead, "
-            "and intervals say nothing about other documents.",
+            f"Too few documents for folds of documents in {_some(by_paragraph)}: passages are used instead, so "
+            "intervals say nothing about other documents.",
             stacklevel=4,
         )
     elif by_paragraph:
         warnings.warn(
-            "The text was prepared without documents, so folds are of runs of paragraphs, and intervals may be too "
-            "narrow. Prepare it with --documents (documents=True).",
+            "The text was prepared without documents, so folds are made of passages, and intervals may be too narrow. "
+            "Prepare it with --documents (documents=True).",
             stacklevel=4,
         )
     if small := [name for name, number in zip(names, folds) if number < LEAST_FOLDS]:

@@ -112,7 +112,7 @@ def agreement(
     if len(shared) < FEWEST_WORDS:
         raise DataError(
             f"The tables share {len(shared)} of their {len(first):,} and {len(second):,} words; a comparison "
-            f"needs at least {FEWEST_WORDS}. Are they of one language, and both in lower case or not?"
+            f"needs at least {FEWEST_WORDS}. Check that both are in the same language and case."
         )
     sides = [table.subset(shared).unit for table in (first, second)]
     random = np.random.default_rng(seed)

@@ -109,7 +109,7 @@ def _known(vectors: WordVectors, words: Sequence[str], at_least: int = 1) -> lis
     if missing := [word for word, row in zip(words, rows) if not isinstance(row, int)]:
         if len(known) < at_least:
             raise UnknownWord(missing[0], vectors.words)
-        warnings.warn(f"Skipped, because the table lacks them: {', '.join(missing)}.", stacklevel=3)
+        warnings.warn(f"Skipped, because they are not in the table: {', '.join(missing)}.", stacklevel=3)
     return known
 
 

@@ -163,7 +163,7 @@ class ClusterPool(Pool):
         if not actor.ready:
             self._lost += 1
             if self._lost >= MOST_STARTS:
-                raise WordstillError(f"Actors end before they can begin: {in_one_line(error)}")
+                raise WordstillError(f"Ray workers stop before they can start: {in_one_line(error)}")
         self._grown = -GROW_SECONDS
         return [] if claim is None else [Event(number, failed=in_one_line(error))]
 

@@ -172,7 +172,7 @@ class ProcessPool(Pool):
         if not worker.ready and worker.starts >= MOST_STARTS:
             raise WordstillError(
                 f"Worker {number} ended {MOST_STARTS} times before it could begin: {reason}. There may be too little "
-                "memory for so many workers: each loads the model."
+                "memory for this many workers, since each loads the model."
             )
         self._workers[number] = self._started(number, starts=1 if worker.ready else worker.starts + 1)
         if worker.busy:

@@ -179,13 +179,16 @@ def refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
         UsageError: One was asked for.
     """
     if config.snapshots:
-        raise UsageError("--snapshots is for a run that one process reads in order. Leave out --workers and the like.")
+        raise UsageError(
+            "--snapshots is for a run that one process reads in order. Leave out --workers, --ray, --join and "
+            "--keep-sums."
+        )
     if scale.keep_sums and (config.folds or config.track):
         raise UsageError("Sums that are kept have no folds, because text is added to them. Leave out --keep-sums.")
     if learners := [request.label for request in config.requests if request.kind.learns]:
         raise UsageError(
-            f"{', '.join(learners)} learns step by step and stays on one device: its steps depend on each other, so "
-            "they cannot be read in shards. Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
+            f"{', '.join(learners)} is trained step by step on one device, so its text cannot be split into shards. "
+            "Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
         )
 
 

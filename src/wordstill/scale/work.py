@@ -93,4 +93,4 @@ def refuse_other(run: Mapping[str, Any], worker: Mapping[str, Any]) -> None:
         DataError: It names what is not the same.
     """
     if different := differences(run, worker):
-        raise DataError(f"This worker would do something else than the run: {different}.")
+        raise DataError(f"This worker does not match the run: {different}.")

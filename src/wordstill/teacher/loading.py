@@ -123,7 +123,7 @@ def refuse_download(name: str, what: str, option: str) -> None:
         return
     raise UsageError(
         f"{what} names the model {name!r}, which is not on this machine. A file does not decide what is "
-        f"downloaded: if you want that model, say so with {option} {name}"
+        f"downloaded: if you want that model, name it with {option} {name}"
     )
 
 

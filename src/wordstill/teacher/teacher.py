@@ -175,7 +175,7 @@ class Teacher:
             self.forward.compile(False)
             reason = in_one_line(error)
             warnings.warn(
-                f"{self.config.name} runs as it is, about a tenth slower: it cannot be compiled ({reason}).",
+                f"{self.config.name} runs uncompiled, about a tenth slower, because it cannot be compiled ({reason}).",
                 stacklevel=2,
             )
 

@@ -48,7 +48,7 @@ def command(
     found.save(out, overwrite=overwrite)
     for norm in found.norms:
         if norm.pearson_interval.low <= 0:
-            warn(f"The rating {norm.name!r} of held-out words is predicted no better than by chance: do not use it.")
+            warn(f"The rating {norm.name!r} of held-out words is predicted no better than chance: do not use it.")
     if as_json:
         show_json(
             {

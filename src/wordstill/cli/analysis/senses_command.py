@@ -142,8 +142,8 @@ def _warn_if_unsound(found: Senses) -> None:
 
     if found.map.cosine < SOUND:
         warn(
-            f"Kept states say little about this table (cosine {found.map.cosine:.2f} for unseen words), so neighbors "
-            "and vectors of senses are doubtful. Use more text, or a table of still or ase."
+            f"The kept occurrences fit this table badly (cosine {found.map.cosine:.2f} on held-out words), so "
+            "neighbors and vectors of senses are unreliable. Use more text, or a table of still or ase."
         )
 
 

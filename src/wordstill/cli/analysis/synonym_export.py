@@ -127,7 +127,7 @@ class SynonymExport:
             | {"written": str(self.target), "review": f"{self.review}: every pair, with y or n and the reason"}
         )
         if self.antonyms is None:
-            warn("Opposites, such as hot and cold, are not left out: name a lexicon of them with --antonyms.")
+            warn("Antonyms, such as hot and cold, are not filtered out: name a lexicon of them with --antonyms.")
         typer.echo(f"\nTo apply changes of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")
 
 

@@ -228,6 +228,6 @@ def _run_epoch(
     if not bool(torch.isfinite(total)):
         rate = optimizer.param_groups[0]["lr"]
         raise TrainingError(
-            f"Training went astray: the loss is not finite at the learning rate {rate:g}. "
+            f"Training diverged: the loss is not finite at the learning rate {rate:g}. "
             "Try a smaller one, or the scale 'unit'."
         )

@@ -123,7 +123,7 @@ class RowTable:
             UsageError: Always.
         """
         raise UsageError(
-            "Tables that were trained step by step cannot be merged. Train on all the text in one run, or "
+            "Tables of trained methods cannot be merged. Train on all the text in one run, or "
             "use a method that keeps sums, such as still or ase."
         )
 

@@ -56,7 +56,7 @@ class Graph:
             raise DataError(
                 f"None of the {len(lexicon):,} links of the lexicon is between two of the {len(vectors):,} "
                 f"words of the table ({int((place != ABSENT).sum()):,} of its {len(lexicon.words):,} words "
-                "are in the table). Is it of the same language and case?"
+                "are in the table). Check that both are in the same language and case."
             )
         rows, nodes = np.unique(np.concatenate([first[known], second[known]]), return_inverse=True)
         ends = nodes.reshape(2, -1)
