@@ -128,3 +128,12 @@ def test_tables_without_content_words_have_no_samples(words):
     import numpy as np
 
     assert content_words(WordVectors(words, np.ones((len(words), 2), dtype=np.float32))) == []
+
+
+def test_job_scripts_may_repeat_a_finished_run(cli, text, teacher, tmp_path):
+    command = ("distill", text, "--teacher", teacher, "--out", tmp_path / "out", "--resume")
+    assert "Distilled 1 table" in cli(*command).out
+    again = cli(*command)
+    assert again.code == 0 and "is complete already" in again.err
+    assert "Found 1 table" in again.out
+    assert cli(*command[:-1]).code == 2

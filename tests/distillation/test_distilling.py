@@ -187,6 +187,25 @@ def test_an_existing_output_is_refused_at_once(short_text, tmp_path, resume):
         distill(short_text, tmp_path / "out", resume=resume)
 
 
+def test_a_finished_run_is_accepted_only_from_the_same_text_and_settings(short_text, config, tmp_path, caplog):
+    out, other = tmp_path / "out", tmp_path / "other.txt"
+    other.write_text(f"{short_text.read_text()}One more line of text.\n")
+    made = distill(short_text, out, config=config)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    with caplog.at_level("INFO", "wordstill"):
+        again = distill(short_text, out, config=config, resume=True)
+    assert "is complete already" in caplog.text
+    assert list(again) == list(made)
+    for label, table in made.items():
+        assert np.array_equal(again[label].matrix, table.matrix)
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    with pytest.raises(UsageError, match=r"exists already, and is not the result of .*seed was 0, now 1"):
+        distill(short_text, out, config=replace(config, seed=1), resume=True)
+    with pytest.raises(UsageError, match=r"corpus\.hash was"):
+        distill(other, out, config=config, resume=True)
+    assert names(tmp_path) == ["other.txt", "out"]
+
+
 @pytest.mark.usefixtures("no_teacher")
 def test_what_is_not_ours_is_never_overwritten(short_text, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()

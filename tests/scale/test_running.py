@@ -55,6 +55,16 @@ def test_shards_give_the_table_of_the_plain_run(folder, store, config, inline):
         np.testing.assert_allclose(ours.unit @ ours.unit.T, table.unit @ table.unit.T, atol=COSINES[label])
 
 
+def test_a_finished_run_is_accepted_on_request(folder, store, config, monkeypatch):
+    scale, out = ScaleConfig(shard_words=SHARD), folder / "finished"
+    made = distill_in_shards(store, out, config, scale)
+    monkeypatch.setattr(Teacher, "encode", lambda *_: pytest.fail("read again"))
+    again = distill_in_shards(store, out, config, scale, resume=True)
+    assert list(again) == list(made)
+    with pytest.raises(UsageError, match="seed was 0, now 1"):
+        distill_in_shards(store, out, replace(config, seed=1), scale, resume=True)
+
+
 def test_any_number_of_workers_gives_the_same_bytes(folder, store, config, inline):
     scale = ScaleConfig(workers=2, keep_sums=True, shard_words=SHARD)
     distill_in_shards(store, folder / "two", config, scale)

@@ -197,7 +197,9 @@ def command(
         str | None,
         option("SIZES", "Also write tables after this many words of text, in the same pass: 1M,3M,10M.", panel=RUN),
     ] = None,
-    resume: Annotated[bool, flag("The default.", "--resume", hidden=True)] = False,
+    resume: Annotated[
+        bool, flag("Accept DIR if it is complete and from the same text and settings: for job scripts.", "--resume")
+    ] = False,
     checkpoint_minutes: Annotated[
         float, option("N", "Minutes between checkpoints; 0 saves after every batch.", panel=RUN, min=0)
     ] = 2.0,
@@ -271,6 +273,7 @@ def command(
     texts = cast("list[str | Path]", inputs)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": options.wants_progress(progress)}
     tables: dict[str, WordVectors] | None
+    verb = "Found" if resume and not overwrite and out.exists() else "Distilled"
     if in_shards.is_used:
         from wordstill.scale import distill_in_shards
 
@@ -285,10 +288,10 @@ def command(
     seconds = time.monotonic() - start
     if profiler is not None:
         show_profile(profiler, seconds)
-    _show(tables, out, seconds)
+    _show(tables, out, seconds, verb)
 
 
-def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float) -> None:
+def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float, verb: str) -> None:
     from wordstill.methods import METHODS
 
     for label, table in tables.items():
@@ -298,7 +301,7 @@ def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float) -> None:
     # Of the whole text, not of its snapshots.
     whole = [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in whole}
-    done = f"Distilled {count_text(len(tables), 'table')} in {time_text(seconds)}."
+    done = f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}."
     show_result(tables, out, done, {label: purpose for label, purpose in made.items() if purpose})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -18,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from wordstill.core.files import refuse_foreign
+from wordstill.core.files import refuse_existing, refuse_foreign
 from wordstill.core.object_stores import Output
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import CHECKPOINT, SETTINGS, read_record, temporary_folder, working_folder, write_record
@@ -40,12 +41,14 @@ from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.config import DistillConfig, EarlyStopping, one_config
 from wordstill.distillation.plan import make_plan, with_tables
 from wordstill.errors import UsageError, WordstillError
-from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, place_of, write_artifacts
+from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, place_of, read_artifacts, write_artifacts
 from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.device import to_arrays
 from wordstill.vectors import WordVectors
+
+log = logging.getLogger("wordstill")
 
 
 def distill(
@@ -106,7 +109,8 @@ def distill(
         occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
             `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
-        resume: The default. Given with ``overwrite``, an existing result is replaced, but a stopped run kept.
+        resume: Stopped runs are resumed anyway. If True, a result that is complete is given back, provided that the
+            same text and settings made it; with ``overwrite``, it is replaced, but a stopped run is kept.
         overwrite: Replace an existing result, and throw away a stopped run.
         progress: Show progress bars.
         early_stopping: Scores methods that learn step by step after each epoch: they stop when the score no
@@ -152,6 +156,8 @@ def distill(
     )
     output = None if out is None else Output.at(out, overwrite=overwrite)
     target = None if output is None else output.path
+    if resume and not overwrite and target is not None and is_finished(target):
+        return finished(inputs, target, settings, progress=progress, early_stopping=early_stopping)
     if target is not None:
         refuse_foreign(target, REPLACEABLE)
         restart = overwrite and not resume
@@ -176,6 +182,45 @@ def distill(
                 # Those taken on the way were read from the folder of the work.
                 tables[label] = WordVectors.load(place_of(label, tables, result), ARTIFACT.name)
     return tables
+
+
+def is_finished(out: Path) -> bool:
+    """Whether there is an output, and no run that would replace it was stopped."""
+    return out.exists() and not out.with_name(f"{out.name}.partial").exists()
+
+
+def finished(
+    inputs: Inputs,
+    out: Path,
+    config: DistillConfig,
+    *,
+    progress: bool = False,
+    early_stopping: EarlyStopping | None = None,
+) -> dict[str, WordVectors]:
+    """The tables of an output that is complete.
+
+    Raises:
+        UsageError: It was made from other text or with other settings, or is something else.
+    """
+    try:
+        found = read_artifacts(out)
+    except WordstillError:
+        found = {}
+    if not found:
+        refuse_existing(out, overwrite=False)
+    with temporary_folder() as work:
+        teacher, corpus = load(inputs, config, work.path, progress=progress, early_stopping=early_stopping)
+        recipe = make_plan(teacher, corpus, config, None, early_stopping).recipe
+    tables = {label: found.get(place_of(label, found, out).name) for label in recipe.methods}
+    for label, table in tables.items():
+        different = "it is not there" if table is None else recipe.changes(label, table.provenance)
+        if different:
+            raise UsageError(
+                f"{out} exists already, and is not the result of these settings and this text: {label}: {different}. "
+                "Choose another output, or add --overwrite (overwrite=True)."
+            )
+    log.info("%s is complete already: it was made from this text with these settings.", out)
+    return {label: table for label, table in tables.items() if table is not None}
 
 
 def distill_from_teacher(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from wordstill import __version__
+from wordstill.core.resume import differences
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.methods import MethodSpec
 from wordstill.teacher import BatchConfig, Teacher
@@ -81,6 +83,15 @@ class Recipe:
         facts["method"] = facts.pop("methods")[label]
         facts["seed"] = (facts.pop("seeds") or {}).get(label, self.seed)
         return facts if self.snapshots else {key: value for key, value in facts.items() if key != "snapshots"}
+
+    def changes(self, label: str, provenance: Mapping[str, Any]) -> str:
+        """What a table records of its making that this recipe has otherwise; empty if it is the same."""
+        expected = json.loads(json.dumps(self.provenance(label)))
+        before = {name: provenance.get(name) for name in expected}
+        if (development := expected.get("development")) and before["development"]:
+            # A table also records the epoch that was kept.
+            before["development"] = {name: before["development"].get(name) for name in development}
+        return differences(before, expected)
 
 
 def _teacher_facts(teacher: Teacher) -> dict[str, Any]:

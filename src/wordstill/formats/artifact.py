@@ -195,6 +195,12 @@ def write_artifacts(
                 beside(label, place)
 
 
+def read_artifacts(out: Path) -> dict[str, WordVectors]:
+    """The tables that `write_artifacts` has written, by the names of their folders."""
+    folders = [out, *sorted(path for path in out.iterdir() if path.is_dir())] if out.is_dir() else []
+    return {path.name: WordVectors.load(path, ARTIFACT.name) for path in folders if (path / CONFIG).is_file()}
+
+
 def place_of(label: str, tables: Collection[str], folder: Path) -> Path:
     """Where one of the tables is in an output."""
     return folder if len(tables) == 1 else folder / label

@@ -18,7 +18,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.corpus import Corpus
 from wordstill.corpus.preparation import Inputs, as_list, is_one_store
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.distilling import load
+from wordstill.distillation.distilling import finished, is_finished, load
 from wordstill.distillation.plan import Plan, make_plan, with_tables
 from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
@@ -78,7 +78,7 @@ def distill_in_shards(
         config: All settings of the run.
         scale: Who does the work.
         overwrite: Replace an existing result, and throw away a stopped run.
-        resume: Given with ``overwrite``, a stopped run is kept.
+        resume: As for `distill`; a result with sums beside it is not given back.
         progress: Show a progress bar over all workers.
 
     Returns:
@@ -97,6 +97,8 @@ def distill_in_shards(
         _refuse_joining(inputs, overwrite)
         if is_made(out):
             return None
+    elif resume and not overwrite and not scale.keep_sums and address_of(out) is None and is_finished(Path(out)):
+        return finished(inputs, Path(out), config, progress=progress)
     place = _joined(out) if scale.join else _alone(out, overwrite, resume)
     # The right of those who join to add up is held until the folder is gone: only one of them has it.
     with ExitStack() as locks, place as (output, work, folder):
