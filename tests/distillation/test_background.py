@@ -13,7 +13,7 @@ import pytest
 
 from wordstill.corpus import PrepareConfig, prepare
 from wordstill.corpus.preparation import STORE
-from wordstill.distillation.distilling import preparing
+from wordstill.distillation.text_in_advance import preparing
 from wordstill.errors import DataError, WordstillError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux prepares meanwhile")
