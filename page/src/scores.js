@@ -33,9 +33,10 @@ export class ScoresView {
     const sets = Object.keys(found.titles);
     fill(
       box,
-      h("header", { class: "title" }, h("h1", {}, "Scores"), h("p", { class: "quiet" }, found.evaluation.protocol?.description ?? ""), h("button", { class: "button", onclick: () => download("scores.csv", rows(tables)) }, "CSV")),
+      h("header", { class: "title" }, h("h1", {}, "Scores"), h("button", { class: "button", onclick: () => download("scores.csv", rows(tables)) }, "CSV")),
       h("ul", { class: "key" }, tables.map(([name], place) => h("li", {}, h("i", { style: { background: COLORS[place % COLORS.length] } }), name)), h("li", {}, h("i", { class: "paper" }), "papers, best row")),
       h("div", { class: "sets" }, sets.map((set) => this.set(set, found, tables))),
+      h("p", { class: "quiet" }, found.evaluation.protocol?.description ?? ""),
       h("p", { class: "quiet" }, "Scores × 100; the thin line is the 95 % bootstrap interval over items. Published scores come from other evaluators, words and rules: they are for orientation only."),
     );
   }
