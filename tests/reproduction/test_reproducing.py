@@ -12,9 +12,9 @@ import pytest
 from wordstill.distillation.engine import Engine
 from wordstill.errors import DataError, TeacherError, UsageError
 from wordstill.evaluation import evaluate
-from wordstill.reproduction import ReproduceConfig, find_plan, kept_scores, reproduce, reproducing
-from wordstill.reproduction.kept_scores import KeptScore
+from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing, results
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_OVERALL, BEST_PER_SET, System
+from wordstill.reproduction.results import KeptScore
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -58,7 +58,7 @@ def own_pairs(monkeypatch, tmp_path):
         scores = {table: dict.fromkeys(sets, found[str(path)]) for table, found in evaluation.scores.items()}
         return replace(evaluation, scores=scores)
 
-    monkeypatch.setattr(kept_scores, "evaluate", score)
+    monkeypatch.setattr(results, "evaluate", score)
 
 
 def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monkeypatch):
@@ -81,7 +81,7 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
     # What is there is not made again.
     monkeypatch.setattr(reproducing, "distill", None)
     monkeypatch.setattr(reproducing, "train", None)
-    monkeypatch.setattr(kept_scores, "evaluate", None)
+    monkeypatch.setattr(results, "evaluate", None)
     assert reproduce(plan, [short_text], tmp_path / "out", config).rows == found.rows
     corpus = reproducing.open_text(plan, [short_text], tmp_path / "out", progress=False)
     assert reproducing.expected_seconds(plan, corpus, config, tmp_path / "out") == 0
@@ -108,8 +108,8 @@ def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_tex
 
 def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_path, monkeypatch):
     few = replace(plan, systems=(SYSTEMS[3], System("{parent}-12 itself, fine-tuned", "parent", "model")))
-    asked, score = [], kept_scores.evaluate
-    monkeypatch.setattr(kept_scores, "evaluate", lambda *given, **more: asked.append(given[1]) or score(*given, **more))
+    asked, score = [], results.evaluate
+    monkeypatch.setattr(results, "evaluate", lambda *given, **more: asked.append(given[1]) or score(*given, **more))
     rows = reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1)).rows
     assert asked == [["simlex999"], ["simlex999:parent"]]
     assert rows[1].system == "the model itself, parent" and rows[1].ours is not None
@@ -153,7 +153,7 @@ def test_a_stopped_run_is_resumed(plan, config, short_text, tmp_path, monkeypatc
 
 
 def test_scores_of_a_table_are_kept_when_the_next_one_is_stopped(plan, config, short_text, tmp_path, monkeypatch):
-    few, score, calls = replace(plan, systems=SYSTEMS[3:5]), kept_scores.evaluate, []
+    few, score, calls = replace(plan, systems=SYSTEMS[3:5]), results.evaluate, []
 
     def stop(*given, **more):
         calls.append(given)
@@ -161,7 +161,7 @@ def test_scores_of_a_table_are_kept_when_the_next_one_is_stopped(plan, config, s
             raise KeyboardInterrupt
         return score(*given, **more)
 
-    monkeypatch.setattr(kept_scores, "evaluate", stop)
+    monkeypatch.setattr(results, "evaluate", stop)
     with pytest.raises(KeyboardInterrupt):
         reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1))
     again = reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=1))

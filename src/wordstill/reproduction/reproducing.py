@@ -23,10 +23,9 @@ from wordstill.formats.artifact import ARTIFACT
 from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
 from wordstill.postprocess.retrofit import PRESETS, Lexicon, open_lexicon, retrofitter
-from wordstill.reproduction.kept_scores import KeptScore, KeptScores
 from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, reproduce_meaning
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
-from wordstill.reproduction.results import ELSEWHERE, ReproduceConfig, Reproduction, Row
+from wordstill.reproduction.results import ELSEWHERE, KeptScore, KeptScores, ReproduceConfig, Reproduction, Row
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.loading import load_model_and_tokenizer
