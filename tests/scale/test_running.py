@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 import time
@@ -21,7 +22,7 @@ from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.methods.occurrence_states import OccurrenceConfig
-from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale import ScaleConfig, distill_in_shards, running
 from wordstill.scale.partition import Job, ShardReader, refuse_other_recipe
 from wordstill.scale.pools import InlinePool
 from wordstill.teacher import Teacher
@@ -165,6 +166,45 @@ def test_two_that_join_share_the_work(folder, store, config, inline, read):
     assert contents(folder / "joined") == contents(inline)
     assert not (folder / "joined.partial").exists()
     assert distill_in_shards(store, folder / "joined", config, scale) is None
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_one_that_joins_when_others_have_just_finished_has_nothing_to_do(
+    folder, store, config, inline, monkeypatch, gone
+):
+    out, real = folder / f"late {gone}", running.load
+
+    def slow(*given, **more):
+        loaded = real(*given, **more)
+        if gone:
+            shutil.rmtree(folder / f"{out.name}.partial")
+        else:
+            shutil.copytree(inline, out)
+        return loaded
+
+    def finished(*given, **more):
+        shutil.copytree(inline, out)
+        return real_plan(*given, **more)
+
+    real_plan = running.make_plan
+    monkeypatch.setattr(running, "load", slow)
+    if gone:
+        monkeypatch.setattr(running, "make_plan", finished)
+    assert distill_in_shards(store, out, config, ScaleConfig(join=True, shard_words=SHARD)) is None
+    assert contents(out) == contents(inline)
+    assert not (folder / f"{out.name}.partial").exists()
+
+
+def test_one_that_joins_with_another_setting_is_refused_by_its_name(folder, store, config, monkeypatch):
+    scale = ScaleConfig(join=True, shard_words=SHARD)
+    with monkeypatch.context() as patch:
+        patch.setattr(InlinePool, "poll", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            distill_in_shards(store, folder / "others", config, scale)
+    other = replace(config, vocabulary=replace(config.vocabulary, min_count=2))
+    with pytest.raises(DataError, match=r"vocabulary\.min_count was 3, now 2.*or choose another --out") as refused:
+        distill_in_shards(store, folder / "others", other, scale)
+    assert "shards.1" not in str(refused.value)
 
 
 def test_what_cannot_be_read_in_shards_is_refused(folder, store, config, short_text):

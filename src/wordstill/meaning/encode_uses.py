@@ -20,7 +20,7 @@ from wordstill.core.tensors import read_checked, write_tensors
 from wordstill.errors import Interrupted, UsageError
 from wordstill.meaning.encoder import MeaningEncoder
 from wordstill.meaning.occurrence import OWN_FILES, Occurrence, OccurrenceStore
-from wordstill.meaning.work_blocks import Block, Workers, begin_work, blocks_of, divide, made_blocks
+from wordstill.meaning.work_blocks import ANY_BLOCK, Block, Workers, begin_work, blocks_of, divide, made_blocks
 from wordstill.scale.work import Report, refuse_other
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.spans import TEXTS_AT_ONCE
@@ -62,7 +62,7 @@ def encode_uses(
     blocks = blocks_of([line for line in lines if isinstance(line, str)], BLOCK, UNIT, blocks)
     facts = {"encoder": encoder.fingerprint, "words": words, "lines": _digest(blocks)}
     done, found = 0, []
-    with working_folder(path, "meaning encode", facts, overwrite=overwrite) as work:
+    with working_folder(path, "meaning encode", facts, overwrite=overwrite, worth=ANY_BLOCK) as work:
         if workers:
             divide(blocks, work.path, UseWork.of(encoder, words), workers, _read, DOING, progress=progress)
         try:

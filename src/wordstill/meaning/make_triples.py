@@ -31,7 +31,7 @@ from wordstill.meaning.targets import Sources, TargetConfig
 from wordstill.meaning.translation import Paraphraser, RoundTrip, open_translator
 from wordstill.meaning.triple_builder import BuildConfig, TripleBuilder, WordCosines
 from wordstill.meaning.triples import FORMAT, SCHEMA, Triples, triple_lines
-from wordstill.meaning.work_blocks import Block, Workers, begin_work, blocks_of, divide, made_blocks
+from wordstill.meaning.work_blocks import ANY_BLOCK, Block, Workers, begin_work, blocks_of, divide, made_blocks
 from wordstill.scale.work import Report, refuse_other
 from wordstill.vectors import WordVectors
 
@@ -120,7 +120,7 @@ def make_triples(
     paraphrases: Iterable[str | None] = repeat(None) if sources.paraphrases is None else sources.paraphrases
     blocks = blocks_of(list(zip(sources.targets, paraphrases)), size, UNIT)
     done, triples, started = 0, 0, time.monotonic()
-    with working_folder(path, "meaning pairs", facts, overwrite=overwrite) as work:
+    with working_folder(path, "meaning pairs", facts, overwrite=overwrite, worth=ANY_BLOCK) as work:
         if by is not None:
             order = TripleWork.of(by, masked, config.build, mode, models)
             divide(blocks, work.path, order, by.workers, _read, DOING, progress=progress)

@@ -23,7 +23,7 @@ from wordstill.scale.pools import open_pool, refuse_too_many, usable_cores
 from wordstill.scale.shared_folder import LocalFolder
 from wordstill.scale.work import Reader, Work, refuse_version
 
-LEDGER = "shards"
+LEDGER, ANY_BLOCK = "shards", "[0-9]*"
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ MOST_FAILURES = 3
 ADDING_UP = -1
 """Held like a shard by the process that adds up, where there is no lock."""
 PLAN, HELD, FAILED, DONE, PARTS = "plan.json", "held", "failed", "done", "parts"
+SHARDS = "shards"
+"""In a plan, those of the text."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Ledger:
     done: dict[int, str | None] = field(default_factory=dict)
     """Shards that are finished, with the part that counts; None for one that is left out."""
 
-    def open_plan(self, plan: dict[str, Any]) -> None:
-        """Note what the run is, or make sure that it is the same.
+    def open_plan(self, plan: dict[str, Any], remedy: str = "start again with --overwrite") -> None:
+        """Note what the run is, or make sure that it is the same; ``remedy`` is for one that is another.
 
         Raises:
             DataError: It is another one.
@@ -74,10 +76,12 @@ class Ledger:
         before, now = self._record(PLAN), json.loads(json.dumps(plan))
         if before is None or before == now:
             return
-        different = differences(before, now)
+        # Of another text all shards are others, which says nothing more.
+        causes = [{name: value for name, value in one.items() if name != SHARDS} for one in (before, now)]
+        different = differences(*causes) or differences(before, now)
         raise DataError(
             f"The run in {self.folder} is another one: {different[:1000]}. Use the same text, model, settings and "
-            "version of wordstill, or start again with --overwrite."
+            f"version of wordstill, or {remedy}."
         )
 
     def is_gone(self) -> bool:

@@ -24,7 +24,7 @@ from wordstill.errors import DataError, UsageError
 from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.kept_sums import KeptSums
-from wordstill.scale.ledger import Ledger
+from wordstill.scale.ledger import SHARDS, Ledger
 from wordstill.scale.partition import Job, Shard, ShardReader, make_shards, shard_records, with_shard_words
 from wordstill.scale.pools import InlinePool, Pool, open_pool, refuse_too_many, usable_cores
 from wordstill.scale.shared_folder import LocalFolder, ObjectFolder, SharedFolder
@@ -103,27 +103,43 @@ def distill_in_shards(
     # The right of those who join to add up is held until the folder is gone: only one of them has it.
     with ExitStack() as locks, place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
+        if scale.join and is_made(out):
+            # Others have finished the run while this process was starting.
+            folder.remove_all()
+            return None
         _warn_of_groups(corpus, scale)
         plan = make_plan(teacher, corpus, config)
-        totals = run_shards(plan, config, scale, work.path, locks, folder, _address(inputs), progress=progress)
+        try:
+            totals = run_shards(plan, config, scale, work.path, locks, folder, _address(inputs), progress=progress)
+        except DataError:
+            if scale.join and is_made(out):
+                return None
+            raise
         if totals is None:
             return None
-        left_out = totals.ledger.left_out()
-        kept = _sums_of(plan, totals, left_out) if scale.keep_sums else {}
-        with TemporaryDirectory(dir=work.path) as spare:
-            for label, sums in kept.items():
-                sums.write(Path(spare) / label)
-            tables = _finished(plan, totals, left_out)
-
-            def beside(label: str, place: Path) -> None:
-                if label in kept:
-                    (Path(spare) / label).rename(place / SUMS)
-
-            write_artifacts(tables, output.path, overwrite=work.overwrite, beside=beside)
-            output.publish()
+        tables = _write(plan, totals, scale, output, work)
         if scale.join:
             folder.remove_all()
         return tables
+
+
+def _write(
+    plan: Plan, totals: Totals, scale: ScaleConfig, output: Output, work: WorkingFolder
+) -> dict[str, WordVectors]:
+    left_out = totals.ledger.left_out()
+    kept = _sums_of(plan, totals, left_out) if scale.keep_sums else {}
+    with TemporaryDirectory(dir=work.path) as spare:
+        for label, sums in kept.items():
+            sums.write(Path(spare) / label)
+        tables = _finished(plan, totals, left_out)
+
+        def beside(label: str, place: Path) -> None:
+            if label in kept:
+                (Path(spare) / label).rename(place / SUMS)
+
+        write_artifacts(tables, output.path, overwrite=work.overwrite, beside=beside)
+        output.publish()
+    return tables
 
 
 def run_shards(
@@ -153,7 +169,7 @@ def run_shards(
     """
     shards = make_shards(plan, scale.shard_words, text_only=text_only)
     ledger = Ledger(folder or LocalFolder(work / LEDGER))
-    ledger.open_plan(_description(plan, shards))
+    ledger.open_plan(_description(plan, shards), *(["choose another --out"] if scale.join else []))
 
     def open_totals() -> Totals | None:
         if scale.join:
@@ -224,7 +240,7 @@ def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:
     return {
         "version": __version__,
         "recipe": asdict(plan.recipe),
-        "shards": {str(record["number"]): record for record in shard_records(shards)},
+        SHARDS: {str(record["number"]): record for record in shard_records(shards)},
     }
 
 
