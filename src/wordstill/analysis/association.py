@@ -113,7 +113,7 @@ def associations(
         statistic: A name of `STATISTICS`.
         two_sided: Whether the p-value counts permutations that are as far from 0 on either side; by default,
             as in the paper, those that are at least as large.
-        permutations: Most permutations; fewer are all made, and the p-value is exact.
+        permutations: Maximum number; if there are fewer, all are tried and the p-value is exact.
         seed: Of the permutations and the bootstrap.
     """
     if statistic not in STATISTICS:

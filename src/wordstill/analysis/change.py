@@ -123,9 +123,9 @@ def change(
         after: Name of the second one.
         words: Only these; None takes all that occur often enough. Those that cannot be compared are left out, and
             are an error only if there is nothing else.
-        least: Occurrences that a word needs in each group.
+        least: Minimum occurrences of a word in each group.
         by: The measure that words are ranked by.
-        permutations: At most so many; if there are no more, each is made once.
+        permutations: Maximum number; if there are fewer, each is tried once.
         seed: Of the permutations.
     """
     if words is not None and not words:

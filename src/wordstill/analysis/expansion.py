@@ -59,7 +59,7 @@ class Expansion:
         seeds: Words to start from.
         ranking: ``centroid`` or ``maximum``.
         decisions: Earlier ones, by word.
-        away: How much refused words count.
+        away: Weight of rejected words.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ LONGEST = 300
 
 @dataclass(frozen=True)
 class SenseConfig(Config):
-    """When uses of a word are taken to be several senses."""
+    """When the uses of a word count as several senses."""
 
     strength: Annotated[float, Range(0, 1)] = 0.7
     """A cluster of uses is split in two if their prediction strength is so high; 1 needs perfect agreement."""
@@ -267,10 +267,10 @@ class Senses:
     def make_table(self, words: Iterable[str] | None = None, *, progress: bool = False) -> WordVectors:
         """The table with a row more for each sense of every word that has several.
 
-        Rows of words stay as they are, so everything that the table can do is unchanged.
+        Rows of words do not change.
 
         Args:
-            words: Words whose senses are wanted; by default all whose occurrences were kept.
+            words: Words whose senses to add; by default all whose occurrences were kept.
             progress: Show a progress bar.
         """
         wanted = [self.find(word) or word for word in (self.occurrences.words if words is None else words)]

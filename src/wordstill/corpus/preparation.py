@@ -63,8 +63,8 @@ def prepare(
 ) -> Corpus:
     """Read text and write it as a memory-mapped store.
 
-    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. Until it is
-    complete, the work is in the folder ``OUT.partial``, and a run that was stopped continues from there.
+    The result depends only on the text and the settings, not on ``workers`` or ``block_bytes``. Until it is complete,
+    the work is in the folder ``OUT.partial``, and an interrupted run resumes from there.
 
     Args:
         inputs: Files, folders, glob patterns, or ``-`` for the standard input.
@@ -74,9 +74,9 @@ def prepare(
             are sentences.
         segmenter: Where words are; None takes the one that ``config.segmenter`` names.
         workers: Processes; None takes one for every core.
-        overwrite: Replace ``out`` if it exists, and throw away what a stopped run has done.
-        block_bytes: Text that a process works on at once; its memory is some fifteen times as large. None takes
-            1 to 16 MB, as suits the size of the text.
+        overwrite: Replace ``out`` if it exists, and discard unfinished work.
+        block_bytes: Text that a process works on at once; it needs about fifteen times as much memory. None takes 1
+            to 16 MB, depending on the size of the text.
         progress: Show a bar with the rate and the time left.
         run: Works on blocks elsewhere, such as `wordstill.scale.cluster.shards_on_cluster`; None takes processes.
 

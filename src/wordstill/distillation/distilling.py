@@ -59,7 +59,7 @@ def distill(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> dict[str, WordVectors]:
-    """Distil a teacher over text into word vectors, one table for each method.
+    """Distill a teacher over text into word vectors, one table for each method.
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
@@ -71,7 +71,7 @@ def distill(
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         min_count: Rarer words get no vector, by default 5.
-        max_vocab: Keep only so many words, the most frequent ones.
+        max_vocab: Keep only this many words, the most frequent ones.
         words: Words or phrases that get a vector however rare they are.
         key: ``lower`` (the default) gives all case variants of a word one vector, ``none`` keeps them apart.
         format: Format of the files, by default found by their names and first bytes.
@@ -82,17 +82,17 @@ def distill(
         bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
         folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
         read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
-        epochs: How often methods that learn step by step read the text.
+        epochs: How often trained methods read the text.
         seed: Random seed.
-        occurrences: Keep so many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
+        occurrences: Keep this many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
             `OccurrenceConfig` that says of which words and layer.
         config: All settings, also those that have no argument here; the arguments above are then refused.
         resume: Stopped runs are resumed anyway. If True, a result that is complete is given back, provided that the
             same text and settings made it; with ``overwrite``, it is replaced, but a stopped run is kept.
-        overwrite: Replace an existing result, and throw away a stopped run.
+        overwrite: Replace an existing result, and discard an interrupted run.
         progress: Show progress bars.
-        early_stopping: Scores methods that learn step by step after each epoch: they stop when the score no
-            longer rises, and the best table is the result.
+        early_stopping: Scores trained methods after each epoch: they stop when the score no longer improves, and the
+            best table is the result.
         profiler: Measures where the time goes.
 
     Returns:
@@ -213,7 +213,7 @@ def distill_from_teacher(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> dict[str, WordVectors]:
-    """Distil a teacher that is loaded over text that is prepared: what `distill` does after loading both.
+    """Distill a loaded teacher over prepared text: what `distill` does after loading both.
 
     Args:
         teacher: The model.

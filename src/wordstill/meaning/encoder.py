@@ -65,7 +65,7 @@ DEFAULT_KIND = f"meaning{CENTRED}"
 
 
 class MeaningEncoder:
-    """Gives the vector of what a word means in this sentence.
+    """An encoder of what words mean in a sentence.
 
     Args:
         teacher: The frozen language model.
@@ -247,7 +247,7 @@ class MeaningEncoder:
         Args:
             sentences: Texts of any length.
             unit: Whether each word or each subword is distilled; the distillers are trained on whole words,
-                but paper 002 applies them to subwords here.
+                but the paper applies them to subwords here.
         """
         sums = torch.zeros(len(sentences), self.dim, device=self.teacher.device)
         counts = torch.zeros(len(sentences), device=self.teacher.device)

@@ -38,7 +38,7 @@ class MaskedModel:
     """A masked language model with a fast tokenizer.
 
     The target is replaced by one mask token, so only words that are one subword are ever proposed; the
-    released code of paper 002 glues predictions for several masks together rank by rank, which seldom makes
+    paper's released code glues predictions for several masks together rank by rank, which seldom makes
     words.
 
     Attributes:

@@ -227,7 +227,7 @@ class SentenceEncoder:
         self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
     def fit(self, sentences: Iterable[str | Sequence[str]]) -> SentenceEncoder:
-        """Find the directions that these sentences share; they are read once, some at a time."""
+        """Find the directions that these sentences share; they are read once, in blocks."""
         moments = np.zeros((self.vectors.dim, self.vectors.dim))
         for _, means in self.blocks(sentences):
             moments += means.matrix.T @ means.matrix.copy()

@@ -38,13 +38,13 @@ class WordVectors:
     Args:
         words: The words, each once, in the order of the rows.
         matrix: (words, dim), float32 or float16, finite. A memory-mapped matrix is not read on construction;
-            it is checked for NaN and infinity where its numbers are used. Compressed rows are decoded as they
-            are asked for, and all of them where ``matrix`` itself is.
-        counts: How often each word was seen, or None if that is not known.
+            it is checked for NaN and infinity when its numbers are used. Compressed rows are decoded on access, all
+            of them if ``matrix`` itself is accessed.
+        counts: How often each word occurs, or None if unknown.
         provenance: What the table was made from and how; anything that JSON can hold.
-        subwords: Gives vectors to words outside the table, if the table came with that; look-ups and queries use
-            them unless `with_backoff` says otherwise.
-        tokenizer: Cuts texts into words of the table, if the table came with one.
+        subwords: Gives vectors to words not in the table, if the table came with any; lookups and queries use them
+            unless `with_backoff` says otherwise.
+        tokenizer: Splits texts into words of the table, if the table came with one.
         distinct: The words are known to be strings, each there once; their index is then made at first use.
     """
 
@@ -185,13 +185,13 @@ class WordVectors:
     def with_backoff(self, *policies: str | Backoff) -> WordVectors:
         """The same table, with an answer for words it does not have; see `wordstill.vectors.oov`.
 
-        Look-ups and queries then ask the policies in this order. ``in``, ``index`` and ``subset`` still know
-        the words of the table only.
+        Lookups and queries then try the policies in this order. ``in``, ``index`` and ``subset`` still know only the
+        words of the table.
 
         Args:
             policies: Names of `wordstill.vectors.oov.BACKOFFS`, such as ``"case"`` and ``"spelling"``, or
-                objects such as a `wordstill.teacher.isolated_words.TeacherBackoff`. None at all takes the
-                back-offs away, and the table's own subwords with them.
+                objects such as a `wordstill.teacher.isolated_words.TeacherBackoff`. Without any, back-offs are
+                removed, and so are the table's own subwords.
         """
         table = copy.copy(self)
         table.backoffs, table._strict = choose_backoffs(self, policies), True
@@ -222,9 +222,9 @@ class WordVectors:
         return float(self.n_similarity_batch([(first, second)])[0])
 
     def most_similar(self, positive: Items | None = None, negative: Items | None = None, topn: int = 10) -> Scored:
-        """The words nearest in cosine to the sum of ``positive`` minus ``negative``, without these words.
+        """The words nearest in cosine to the sum of ``positive`` minus ``negative``, excluding these words.
 
-        As in gensim, a word counts with its unit vector, and a vector as it is given.
+        As in gensim, words enter the sum as unit vectors, and vectors as they are.
         """
         return self.most_similar_batch([as_list(positive)], [as_list(negative)], topn)[0]
 
@@ -233,7 +233,7 @@ class WordVectors:
         return self.most_similar(positive=[vector], topn=topn)
 
     def neighbors(self, words: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
-        """The words nearest to each of many words, itself left out, or to each row of a matrix."""
+        """The words nearest to each of many words, excluding the word itself, or to each row of a matrix."""
         if not isinstance(words, np.ndarray):
             if isinstance(words, str):
                 raise UsageError(f"neighbors needs a list of words; for {words!r} alone use most_similar.")
@@ -284,7 +284,7 @@ class WordVectors:
         return unit_rows(self[[word]])[0] if norm else self[word]
 
     def distance(self, a: Item, b: Item) -> float:
-        """One less the cosine of two words or vectors."""
+        """One minus the cosine of two words or vectors."""
         return 1 - self.similarity(a, b)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
@@ -330,13 +330,13 @@ class WordVectors:
 
     @classmethod
     def from_pretrained(cls, name: AnyPath, *, revision: str | None = None, token: str | None = None) -> WordVectors:
-        """Open a table of the Hugging Face Hub, such as ``user/name``, or a folder; see ``wordstill.formats.hub``."""
+        """Open a table from the Hugging Face Hub, such as ``user/name``, or a folder; see ``wordstill.formats.hub``."""
         from wordstill.formats import hub
 
         return hub.download(name, revision=revision, token=token)
 
     def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the table with its model card to the Hub as ``user/name``; gives its address."""
+        """Upload the table with its model card to the Hub as ``user/name``; returns its URL."""
         from wordstill.formats import hub
 
         return hub.upload(self, name, private=private, token=token)
