@@ -83,12 +83,12 @@ def train(
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder for the result; None keeps it in memory. With one method it is the artefact itself, with
-            several it has a folder for each. Until it is complete, the work is in ``OUT.partial``: the
-            prepared text and the tables of methods that are finished, from which a stopped run continues.
+        out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with several
+            it has a folder for each. Until it is complete, the work is in ``OUT.partial``: the prepared text and the
+            tables of finished methods, from which an interrupted run resumes.
         methods: What to train, by default ``skipgram``.
         config: All settings, those of ``methods`` too.
-        overwrite: Replace an existing result, and throw away a stopped run.
+        overwrite: Replace an existing result, and discard an interrupted run.
 
     Returns:
         The tables by label: the method's name, with the settings that were given.
@@ -97,7 +97,7 @@ def train(
         UsageError: A setting is wrong or given twice, there are no trees for a method that needs them, the output
             exists, or another run is writing it.
         DataError: The text or a store cannot be read, a stopped run had other settings, or the disk is full.
-        TrainingError: A training has diverged.
+        TrainingError: Training has diverged.
 
     Example:
         >>> from wordstill.baselines import train

@@ -38,14 +38,14 @@ class DistillConfig(Config):
     read: Unit = "sentence"
     """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
     length: Length = "sentence"
-    """What the lengths of vectors say: how much a word counts in a sentence, nothing (``unit``), or whatever the
-    method gives (``raw``). Cosines between words do not depend on it."""
+    """Lengths of the vectors: the weight of each word in a sentence, one (``unit``), or as the method computes them
+    (``raw``). Cosines between words do not depend on it."""
     batches: Place = "auto"
     """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
     window: Annotated[int | None, Range(1)] = None
     """Words that are planned together, to put texts of like length into one batch; None suits the budget."""
     epochs: Annotated[int, Range(1)] = 1
-    """How often methods that learn step by step read the text; those that keep sums read it once."""
+    """How often trained methods read the text; the others read it once."""
     seed: Annotated[int, SEEDS] = 0
     seeds: Annotated[int, Range(1, 100)] = 1
     """Tables of each method that learns, from the same pass: with seeds from ``seed`` on, each with a label of its own.
@@ -59,7 +59,7 @@ class DistillConfig(Config):
     """Folds of documents, for each group on average, whose rows are kept as well; 0 keeps none. None takes 20, or
     10 for each group, of a text that was prepared with groups, and keeps none of others."""
     enough: Annotated[int, Range(1)] = 20
-    """Words that occur so often have rows by fold."""
+    """Words that occur at least this often have rows by fold."""
     track: tuple[str, ...] = ()
     """The words that have rows by fold, however rare they are; empty takes all that occur often enough."""
 
@@ -184,7 +184,7 @@ class EarlyStopping:
     check_words: Callable[[Sequence[str]], object] = lambda words: None
     """Given the vocabulary before the first batch; raises if a table of these words cannot be scored."""
     every: int | None = None
-    """Also score about every so many words, for a curve of the training; the best table is one after an epoch."""
+    """Also score after about this many words each, for a training curve; the best table is one after an epoch."""
 
     def __post_init__(self) -> None:
         if self.patience < 1:

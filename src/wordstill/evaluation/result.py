@@ -93,7 +93,7 @@ class Comparison:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The scores of every table on every set, with the rules that they were made under."""
+    """The scores of every table on every set, with the rules used."""
 
     scores: Mapping[str, Mapping[str, Score]]
     """By the name of the table, then by the name of the set."""

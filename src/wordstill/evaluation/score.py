@@ -51,7 +51,7 @@ class Score:
     """The result of one task on one data set.
 
     Either ``value`` and ``interval`` are given, or both are None and ``problem`` says why there is no score.
-    A table that knows none of the words has no score; it does not have the score 0.
+    A table that has none of the words gets no score, rather than 0.
     """
 
     task: str

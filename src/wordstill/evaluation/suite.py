@@ -40,13 +40,13 @@ def evaluate(
 
     Args:
         vectors: One table, or several by name.
-        sets: Names of the registry (``simlex999``, or ``sst5:probe`` for another task on a set), paths of own
-            files of pairs, or ``KIND:PATH`` for own files of other kinds.
-        protocol: The name of a protocol, or an own one.
+        sets: Names of data sets (``simlex999``, or ``sst5:probe`` for another task on a set), paths of your own files
+            of pairs, or ``KIND:PATH`` for your own files of other kinds.
+        protocol: The name of a protocol, or your own.
         seed: Of the bootstrap; every set and table draws from the same seed, so a score does not depend on
             which others were asked for.
-        suite: The name of a group of sets, of which those that are found are scored before ``sets``. If
-            neither is given, it is ``similarity``.
+        suite: The name of a group of sets; those that are found are scored before ``sets``. If neither is given, it
+            is ``similarity``.
         progress: Show a bar with the rate and the time left for every task that trains.
     """
     tables, seed, rules = _tables(vectors), checked_seed(seed), resolve(protocol)

@@ -71,11 +71,11 @@ def read(
     Args:
         path: A file or folder, or its address in an object store.
         format: The name of a format, or None to recognize it by its content.
-        repair: Leave out what is wrong and warn of it, instead of raising an error: words that come again,
-            rows with NaN or infinity or another length, what is missing at the end, a header that lies.
+        repair: Skip what is wrong and warn, instead of raising an error: repeated words, rows with NaN, infinity or
+            the wrong length, a missing end, a wrong header.
         progress: Show a bar while a file is read from start to end.
-        first: Stop after so many rows, in formats without counts that are read from start to end; others
-            are read whole, since the most frequent words may stand anywhere.
+        first: Stop after this many rows, in formats without counts that are read from start to end; others are read
+            whole, since the most frequent words may be anywhere.
     """
     path = local_copy(os.fspath(path))
     options = ReadOptions(repair=repair, progress=progress, first=first)
@@ -102,7 +102,7 @@ def write(
         vectors: The table.
         path: A file or folder to make, or its address in an object store; the file of a streamed format is
             compressed if its name ends in .gz, .xz, .zst or .bz2.
-        format: The name of a format, or None to choose it by the suffix of ``path`` (none: our own folder).
+        format: The name of a format, or None to choose it by the suffix of ``path`` (none: a wordstill folder).
         overwrite: Replace what is there.
         dtype: How numbers are written, a name of `DTYPES`; None keeps float32 and, where the format can,
             float16.

@@ -61,7 +61,7 @@ class Pipeline:
     """A chain of transforms, each fitted on what the one before it makes.
 
     Example:
-        >>> pipeline = Pipeline.from_spec("centre,whiten:exponent=0.3,pca:dim=200")  # doctest: +SKIP
+        >>> pipeline = Pipeline.from_spec("center,whiten:exponent=0.3,pca:dim=200")  # doctest: +SKIP
         >>> better = pipeline.fit_transform(vectors)  # doctest: +SKIP
     """
 

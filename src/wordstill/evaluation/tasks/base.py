@@ -173,7 +173,7 @@ def task_class(kind: str) -> type[DatasetTask[Any]]:
 
 
 def words_of(name: str | Path) -> tuple[str, ...]:
-    """The words of a data set: what a vocabulary must hold so that nothing is left out."""
+    """The words of a data set: what a vocabulary needs for full coverage."""
     return make_task(name).words()
 
 

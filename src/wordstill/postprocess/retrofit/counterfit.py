@@ -58,7 +58,7 @@ class CounterFitConfig(Config):
 
 
 class CounterFit(LexiconUpdate):
-    r"""Counter-fitting: antonyms move apart, synonyms together, and neighbours stay near.
+    r"""Counter-fitting: antonyms move apart, synonyms together, and neighbors stay near.
 
     .. math::
         \min_Q\; k_r \sum_{ant} \big[\delta - d(q_i, q_j)\big]_+
