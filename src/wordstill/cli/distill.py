@@ -198,7 +198,7 @@ def command(
         option("SIZES", "Also write tables after this many words of text, in the same pass: 1M,3M,10M.", panel=RUN),
     ] = None,
     resume: Annotated[
-        bool, flag("Accept DIR if it is complete and from the same text and settings: for job scripts.", "--resume")
+        bool, flag("Succeed if DIR is complete and was made from the same text and settings.", "--resume")
     ] = False,
     checkpoint_minutes: Annotated[
         float, option("N", "Minutes between checkpoints; 0 saves after every batch.", panel=RUN, min=0)
