@@ -82,6 +82,14 @@ def test_unknown_words_can_be_estimated(cli, table, tmp_path):
     np.testing.assert_allclose(np.load("y.npy")[0], table.with_backoff("ngrams")["rivers"], rtol=1e-6)
 
 
+def test_the_tables_own_subwords_are_used_without_being_asked_for(cli, table, tmp_path):
+    (tmp_path / "near.txt").write_text("rivers\n")
+    assert cli("transform", "weighed", "--chain", "subwords:buckets=100", "--out", "subwords").code == 0
+    ended = cli("encode", "subwords", "near.txt", "--out", "y.npy")
+    assert ended.code == 0 and "100.0% of 1" in ended.out
+    np.testing.assert_allclose(np.load("y.npy")[0], WordVectors.load("subwords")["rivers"], rtol=1e-6)
+
+
 def test_a_text_of_other_words_is_warned_of(cli, table, tmp_path):
     (tmp_path / "other.txt").write_text("ein Fluss und the bank\n")
     ended = cli("encode", "weighed", "other.txt", "--out", "x.npy")

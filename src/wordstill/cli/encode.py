@@ -74,6 +74,8 @@ def command(
         raise UsageError(f"{out} is a folder. Choose another output.")
     path = _text_file(source, twice=components > 0)
     table = open_for_words(vectors, unknown, teacher)
+    if not unknown and table.subwords is not None:
+        table = table.with_backoff("subwords")
     encoder = SentenceEncoder(table, _config(table, weighting, smoothing, components))
     lines = _Lines(path, shows_bar(progress))
     start = time.monotonic()
