@@ -19,10 +19,10 @@ from wordstill.evaluation.report.plots import curves
 from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
-SUMMARY = {"all-MiniLM-L6-v2": ("words-27M-minilm-v3", "words-27M-minilm"), "all-mpnet-base-v2": ("words-27M-mpnet",)}
-"""Teachers of the short table, and where their scores are; a method's first scores count."""
+TEACHERS = {"all-MiniLM-L6-v2": ("minilm-v3", "minilm"), "all-mpnet-base-v2": ("mpnet-v3", "mpnet")}
+"""Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
-"""Texts of the picture, each with a file for each teacher."""
+"""Texts of the picture, and how the files with their scores begin; the short table has the last."""
 OLDER_VERSIONS = ("still.v1", "still.v2")
 """Versions of `still` whose scores are kept; their rows carry the version's name."""
 PICTURED = ("still", "still.v2", "sentence", "ase")
@@ -137,9 +137,10 @@ def summary() -> str:
         "| teacher | method | similarity | SimLex-999 | Google | MSR | sentences |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    texts = by_text()
-    for teacher, names in SUMMARY.items():
-        rows = {label: seeds for name in reversed(names) for label, seeds in by_label(texts[name]).items()}
+    for teacher in TEACHERS:
+        rows = {
+            label: seeds for content in _files_of(teacher, SIZES[-1]) for label, seeds in by_label([content]).items()
+        }
         for label, seeds in sorted(rows.items(), key=lambda row: row[0] != "still"):
             scored = _scored(seeds, "all")
             single = [cell(scored, column, share=False).partition(" (")[0] for column in SUMMARY_COLUMNS]
@@ -148,10 +149,15 @@ def summary() -> str:
     return "\n".join(lines)
 
 
+def _files_of(teacher: str, size: str) -> list[dict[str, Any]]:
+    """Scores over a text, the ones that count last."""
+    texts = by_text()
+    return [content for end in reversed(TEACHERS[teacher]) for content in texts.get(f"{size}-{end}", [])]
+
+
 def summary_page() -> str:
     """The short table with its origin."""
-    texts = by_text()
-    files = [content for names in SUMMARY.values() for name in names for content in texts[name]]
+    files = [content for teacher in TEACHERS for content in reversed(_files_of(teacher, SIZES[-1]))]
     origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
     return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
 
@@ -173,18 +179,22 @@ def size_picture() -> str:
 
 
 def _size_curves(columns: Iterable[Column]) -> list[Curve]:
-    """A curve for each teacher and method: mean score by running words."""
+    """A curve for each teacher and method, the latest version that has all sizes: mean score by running words."""
     columns, found = tuple(columns), dict[str, list[tuple[float, float]]]()
-    texts = by_text()
-    for teacher, names in SUMMARY.items():
+    for teacher in TEACHERS:
         for size in SIZES:
-            for row in texts[f"{size}-{names[-1].rpartition('-')[2]}"][0]["rows"]:
-                if label_of(row) in PICTURED:
+            rows = {label_of(row): row for content in _files_of(teacher, size) for row in content["rows"]}
+            for label in PICTURED:
+                if row := rows.get(label):
                     words = float(row["provenance"]["corpus"]["words"])
                     score = mean(row["scores"]["all"][column.name]["value"] for column in columns)
-                    label = f"{label_of(row)}, {teacher.split('-')[1]}"
-                    found.setdefault(label, []).append((words, score))
-    return [Curve(label, tuple(points)) for label, points in found.items()]
+                    found.setdefault(f"{label}, {teacher.split('-')[1]}", []).append((words, score))
+    whole = {label: points for label, points in found.items() if len(points) == len(SIZES)}
+    return [
+        Curve(label, tuple(points))
+        for label, points in whole.items()
+        if ".v2" not in label or label.replace(".v2", "") not in whole
+    ]
 
 
 def choice_page() -> str:
