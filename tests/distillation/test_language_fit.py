@@ -10,8 +10,8 @@ import pytest
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.corpus.segment import WordSegmenter
 from wordstill.corpus.vocabulary import Entry
-from wordstill.distillation import plan
-from wordstill.distillation.plan import LanguageFit, warn_if_unknown_language
+from wordstill.distillation import language_fit
+from wordstill.distillation.language_fit import LanguageFit, warn_if_unknown_language
 from wordstill.errors import MissingExtra
 from wordstill.teacher.loading import embedded_teacher
 from wordstill.teacher.tokenizer import SubwordTokenizer
@@ -37,7 +37,7 @@ RUSSIAN = """
 
 @pytest.fixture(autouse=True)
 def short_lists(monkeypatch):
-    monkeypatch.setattr(plan, "FEWEST_WORDS", 40)
+    monkeypatch.setattr(language_fit, "FEWEST_WORDS", 40)
 
 
 @pytest.fixture(scope="module")

@@ -10,21 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from wordstill.core.progress import NullProfiler, Profiler
-from wordstill.core.ragged import owners
 from wordstill.core.resume import CHECKPOINT, CheckpointFile
 from wordstill.core.settings import Configured
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.dealing import LEAST_FOLDS, Cells, choose_occurrences, deal_folds
-from wordstill.corpus.segment import is_unspaced
 from wordstill.distillation.config import DistillConfig, EarlyStopping, refuse_without_folds
 from wordstill.distillation.engine import Engine, make_stages
+from wordstill.distillation.language_fit import warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.errors import DataError
@@ -34,7 +33,6 @@ from wordstill.methods.occurrence_states import OccurrenceConfig, OccurrenceStat
 from wordstill.methods.sums import TableMaker
 from wordstill.teacher import BatchConfig, Teacher
 from wordstill.teacher.batch import usual_budget
-from wordstill.teacher.tokenizer import SubwordTokenizer
 from wordstill.vectors import WordVectors
 
 Maker = Callable[[RunContext], dict[str, Observer]]
@@ -43,15 +41,6 @@ SHARE_OF_MEMORY = 0.5
 """Tables of cells that would take more of the free memory are kept on disk."""
 TABLES = 5
 """Sums by cell of the method that has most, `Still`."""
-SAMPLE_WORDS = 1_000
-FEWEST_WORDS = 150
-"""Fewer words of a text say little about its language."""
-SHORTEST = 4
-"""Letters; shorter words are in many vocabularies whatever the language."""
-MOST_SUBWORDS = 1.6
-"""A tokenizer cuts a frequent word of its own language into 1.0 to 1.1 subwords, one of German by an English
-tokenizer into 2.8."""
-MOST_UNKNOWN = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,57 +294,3 @@ def _warn_of_few(
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-class LanguageFit(NamedTuple):
-    """How a tokenizer cuts the most frequent words of a text."""
-
-    subwords: float
-    """Of a word, on average over different words."""
-    unknown: float
-    """Share of occurrences that it cannot read at all."""
-    words: int
-    """How many different words were looked at."""
-
-    @classmethod
-    def of(cls, tokenizer: SubwordTokenizer, vocabulary: Vocabulary) -> LanguageFit:
-        """Measure the most frequent words that are all letters."""
-        surfaces = vocabulary.surfaces[: 4 * SAMPLE_WORDS]
-        rows = [row for row, word in enumerate(surfaces) if word.isalpha() and _is_typical(word)]
-        rows = rows[:SAMPLE_WORDS]
-        counts = vocabulary.counts[rows].astype(np.float64)
-        if len(rows) < FEWEST_WORDS or not counts.sum():
-            return cls(1.0, 0.0, len(rows))
-        # With a space before it, as in running text: some tokenizers cut a word without one differently.
-        words = [vocabulary.surfaces[row] for row in rows]
-        encoded = tokenizer.encode([f" {word}" for word in words])
-        owner = owners(np.diff(encoded.offsets))
-        cut_into = np.bincount(owner, weights=encoded.ends > encoded.starts, minlength=len(words))
-        if (cut_into >= np.array([len(word) for word in words])).all():
-            # Models that read letters or bytes cut words of every language like this.
-            return cls(1.0, 0.0, len(rows))
-        # Where a character is a word or a syllable, tokenizers rightly cut between characters.
-        lengths = cut_into / np.array([len(word) if is_unspaced(word[0]) else 1 for word in words])
-        unknown = np.bincount(owner, weights=encoded.ids == tokenizer.unknown_id, minlength=len(words)) > 0
-        weights = counts / counts.sum()
-        return cls(float(lengths.mean()), float(weights @ unknown), len(words))
-
-
-def _is_typical(word: str) -> bool:
-    return len(word) >= SHORTEST or is_unspaced(word[0])
-
-
-def warn_if_unknown_language(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    """Warn if the teacher was probably trained on another language than that of the text."""
-    fit = LanguageFit.of(teacher.tokenizer, vocabulary)
-    if fit.subwords <= MOST_SUBWORDS and fit.unknown <= MOST_UNKNOWN:
-        return
-    reason = f"cuts its {fit.words:,} most frequent words into {fit.subwords:.1f} subwords on average"
-    if fit.unknown > MOST_UNKNOWN:
-        reason = f"cannot read {fit.unknown:.0%} of its {fit.words:,} most frequent words"
-    warnings.warn(
-        f"The teacher {teacher.config.name} probably does not know the language of the text: its tokenizer {reason}. "
-        "The vectors would reflect spelling rather than meaning. Choose a model of that language, or a multilingual "
-        "one, with --teacher (teacher=).",
-        stacklevel=3,
-    )
