@@ -31,6 +31,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "meaning": meaning.page,
     "senses": senses.page,
     "safety": safety.page,
+    "scale-agreement": scale.agreement,
     "scale-simulation": scale.simulation,
     "averaged-learners": scale.averaged_learners,
     "speed": speed.page,

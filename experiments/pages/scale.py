@@ -1,4 +1,4 @@
-"""The tables of runs on several machines: the simulated cluster, and learners whose tables are averaged."""
+"""The tables of runs on several machines: agreement, the simulated cluster, and learners whose tables are averaged."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ def simulation() -> str:
         f"{usual['words_per_second']:,.0f} words/s per GPU (BERT-base with `still` and `ase`, measured on an H200), "
         f"a vocabulary of {usual['vocabulary']:,} words. Means of {record['rounds']} simulated runs: "
         f"`{record['command']}`, commit {record['commit']}, seed {record['seed']}.",
+    ]
+    return "\n".join(lines)
+
+
+def agreement() -> str:
+    """Largest differences of cosines from those of a plain run."""
+    record = json.loads((FOLDER / "agreement.json").read_text())
+    methods = list(next(iter(record["differences"].values())))
+    lines = [f"| compared | {' | '.join(f'`{name}`' for name in methods)} |", "|---|" + "---:|" * len(methods)]
+    for name, found in record["differences"].items():
+        lines.append(f"| {name} | {' | '.join(format(found[method]['cosines'], '.1e') for method in methods)} |")
+    lines += [
+        "",
+        f"Largest difference of a cosine between two of {record['vocabulary']:,} words; {record['words']:,} words of "
+        f"text, all-MiniLM-L6-v2 in float32. `{record['command']}`, commit {record['commit']}, seed {record['seed']}, "
+        f"{record['machine']['cpu']}.",
     ]
     return "\n".join(lines)
 
