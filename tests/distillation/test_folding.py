@@ -70,6 +70,19 @@ class TestDealing:
         assert np.array_equal(plan.of_paragraph, deal_folds(grouped, 6).of_paragraph)
         assert not np.array_equal(plan.of_paragraph, deal_folds(grouped, 6, seed=1).of_paragraph)
 
+    @pytest.mark.parametrize(("small", "folds"), [(1, 1), (9, 2), (12, 5)])
+    def test_a_small_group_does_not_cost_the_others_their_documents(self, tmp_path: Path, small: int, folds: int):
+        """Passages of one document are no independent units, so folds of them would make p-values too small."""
+        rows = [("some words of a text. " * 20, f"big {n % 2}") for n in range(60)]
+        rows += [("some words of a text. " * 10, "small")] * small
+        (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"text": text, "g": name}) for text, name in rows))
+        corpus = prepare([tmp_path / "a.jsonl"], tmp_path / "store", PrepareConfig(group="g"), workers=1)
+        plan = deal_folds(corpus, 10)
+        sizes = np.bincount(plan.group_of_fold)
+        assert plan.dealt == ("documents",) * 3
+        assert 10 <= sizes[0] <= 30
+        assert sizes[2] == folds
+
     def test_a_larger_group_has_more_folds_and_a_small_one_enough(self, tmp_path: Path):
         lines = [json.dumps({"text": "some words of a text.", "g": "big" if n % 20 else "small"}) for n in range(400)]
         (tmp_path / "a.jsonl").write_text("\n".join(lines))

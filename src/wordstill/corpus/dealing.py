@@ -69,7 +69,10 @@ def deal_folds(corpus: Corpus, per_group: int, seed: int = 0) -> FoldPlan:
     group = corpus.groups if corpus.groups is not None else np.zeros(len(corpus), dtype=np.int32)
     words = corpus.words_of_paragraphs()
     totals = np.array([words[group == number].sum() for number in range(len(names))])
-    sizes = _folds_of_groups(totals, per_group)
+    documents = np.zeros(len(names), dtype=np.int64)
+    if corpus.documents is not None:
+        documents = np.array([len(np.unique(corpus.documents[group == number])) for number in range(len(names))])
+    sizes = _folds_of_groups(totals, documents, per_group)
     folds = np.full(len(corpus), -1, dtype=np.int32)
     generator, first, dealt = np.random.default_rng(seed), 0, []
     for number, size in enumerate(sizes.tolist()):
@@ -84,13 +87,20 @@ def deal_folds(corpus: Corpus, per_group: int, seed: int = 0) -> FoldPlan:
     return FoldPlan(folds, of_fold, filled, tuple(names), tuple(dealt))
 
 
-def _folds_of_groups(totals: NDArray[np.int64], per_group: int) -> NDArray[np.int64]:
+def _folds_of_groups(totals: NDArray[np.int64], documents: NDArray[np.int64], per_group: int) -> NDArray[np.int64]:
+    """Folds of each group, more than asked for where a small group needs that for a comparison.
+
+    A group that would be too small even then changes nothing, and none gets more folds than it has documents for.
+    """
     if per_group == 1:
         return np.ones(len(totals), dtype=np.int64)
     whole = per_group * len(totals)
     size = totals.sum() / whole
-    if (totals > 0).any():
-        size = max(min(size, totals[totals > 0].min() / LEAST_FOLDS), totals.sum() / (MOST_TIMES * whole))
+    least = size / MOST_TIMES
+    if (dealt := (documents > 0) & (documents >= np.round(totals / max(size, 1e-9)))).any():
+        least = max(least, float((totals[dealt] / documents[dealt]).max()))
+    if (able := totals / max(least, 1e-9) >= LEAST_FOLDS).any():
+        size = min(size, float(totals[able].min()) / LEAST_FOLDS)
     folds: NDArray[np.int64] = np.maximum(1, np.round(totals / max(size, 1e-9)).astype(np.int64))
     return folds
 
