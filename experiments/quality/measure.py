@@ -73,6 +73,7 @@ def everything(options: argparse.Namespace, work: Path) -> Iterator[Made]:
     text = Text(options.text, config, work)
     yield from text.distilled(options.method, options.seed)
     yield from text.trained(options.baseline, options.seed, options.baseline_workers)
+    yield from text.encoded(options.encoder)
 
 
 class Result:
@@ -127,6 +128,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--method", action="append", default=[], help="may be repeated")
     parser.add_argument("--baseline", action="append", default=[], help="may be repeated, as skipgram:dim=384")
     parser.add_argument("--table", action="append", default=[], help="NAME=PATH, an existing table")
+    parser.add_argument(
+        "--encoder",
+        action="append",
+        default=[],
+        help="NAME=PATH, a table of subwords that encodes the text's vocabulary",
+    )
     parser.add_argument("--seed", type=int, action="append", help="may be repeated")
     parser.add_argument("--min-count", type=int, default=VocabularyConfig.min_count)
     parser.add_argument("--no-probe", action="store_true", help="leave out the linear probe, which takes longest")
@@ -139,10 +146,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, help="keep every table in this folder")
     options = parser.parse_args()
     options.seed = options.seed or [0]
-    if not (options.method or options.baseline or options.table):
+    if not (options.method or options.baseline or options.table or options.encoder):
         options.method = list(METHODS)
-    if (options.method or options.baseline) and not options.text:
-        parser.error("methods and baselines need a text")
+    if (options.method or options.baseline or options.encoder) and not options.text:
+        parser.error("methods, baselines and encoders need a text")
     return options
 
 

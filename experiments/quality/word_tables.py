@@ -15,6 +15,7 @@ from wordstill.distillation import DistillConfig, distill_from_teacher
 from wordstill.methods import METHODS
 from wordstill.teacher import Teacher
 from wordstill.vectors import WordVectors
+from wordstill.vectors.sentences import SentenceConfig, SentenceEncoder
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,26 @@ class Text:
                 seconds = round(time.monotonic() - start, 1)
                 yield Made(spec.label, vectors, seed, seconds, (spec.label,))
 
+    def encoded(self, named: Sequence[str]) -> Iterator[Made]:
+        """Every word of the vocabulary by existing tables of subwords, each with its own tokenizer."""
+        for name, vectors in _opened(named):
+            rows = SentenceEncoder(vectors, SentenceConfig("mean")).encode(self.vocabulary.keys)
+            yield Made(name, WordVectors(self.vocabulary.keys, rows, counts=self.vocabulary.counts))
+
 
 def loaded(named: Sequence[str]) -> Iterator[Made]:
     """Existing tables, given as NAME=PATH; the seed comes from their provenance."""
+    for name, vectors in _opened(named):
+        seed = vectors.provenance.get("seed")
+        yield Made(name, vectors, seed if isinstance(seed, int) else None)
+
+
+def _opened(named: Sequence[str]) -> Iterator[tuple[str, WordVectors]]:
     for text in named:
         name, equals, path = text.partition("=")
         if not equals:
-            raise SystemExit(f"--table {text}: expected NAME=PATH.")
-        vectors = WordVectors.load(path)
-        seed = vectors.provenance.get("seed")
-        yield Made(name, vectors, seed if isinstance(seed, int) else None)
+            raise SystemExit(f"A table is given as NAME=PATH; got {text}.")
+        yield name, WordVectors.load(path)
 
 
 def draws(method: str) -> bool:

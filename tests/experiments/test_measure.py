@@ -9,6 +9,9 @@ import pytest
 pytest.importorskip("torch")
 
 from experiments.quality import measure
+from experiments.quality.word_tables import Text
+from wordstill.corpus import VocabularyConfig
+from wordstill.distillation import DistillConfig
 from wordstill.vectors import WordVectors
 
 
@@ -46,3 +49,16 @@ def test_tables_of_seeds_do_not_overwrite_each_other(table, tmp_path):
     places = [measure.place(one, tmp_path, number, tmp_path) for number, one in enumerate(made)]
     assert [place.name for place in places] == ["m", "m.seed0", "m.seed1"]
     assert len({measure.place(one, None, number, tmp_path) for number, one in enumerate(made)}) == 3
+
+
+def test_a_released_table_reads_the_vocabulary_of_a_text(table, tmp_path):
+    (tmp_path / "text.txt").write_text("b a c a-b d\n" * 6)
+    table.save(tmp_path / "table")
+    config = DistillConfig(vocabulary=VocabularyConfig(key="none"))
+    text = Text([tmp_path / "text.txt"], config, tmp_path / "work")
+    (made,) = text.encoded([f"released={tmp_path / 'table'}"])
+    assert made.label == "released"
+    assert {*made.vectors.words} == {"a", "b", "c", "a-b", "d"}
+    assert made.vectors["b"].tolist() == [0, 1, 0]
+    assert made.vectors["a-b"].tolist() == [0.5, 0.5, 0]
+    assert not made.vectors["d"].any()
