@@ -48,8 +48,10 @@ def main() -> None:
     workers = ProcessPoolExecutor(options.workers, get_context("spawn"), initializer=use_one_thread)
     with TemporaryDirectory() as folder, workers as pool:
         for number, made in enumerate(everything(options, Path(folder))):
-            path = place(made, options.keep, number, Path(folder))
-            made.vectors.save(path, ARTIFACT.name, overwrite=True)
+            path = made.file
+            if path is None:
+                path = place(made, options.keep, number, Path(folder))
+                made.vectors.save(path, ARTIFACT.name, overwrite=True)
             result.expect(made, pool.submit(score_file, path, probe=not options.no_probe))
         # Others may want the GPU while tables are scored.
         torch.cuda.empty_cache()

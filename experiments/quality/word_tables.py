@@ -29,6 +29,8 @@ class Made:
     seconds: float | None = None
     beside: tuple[str, ...] = ()
     """All tables of the same pass, which share its time."""
+    file: Path | None = None
+    """Where a released table is: its own files may hold a tokenizer, which an artifact does not."""
 
     def facts(self) -> dict[str, Any]:
         """The JSON row without scores."""
@@ -87,24 +89,25 @@ class Text:
 
     def encoded(self, named: Sequence[str]) -> Iterator[Made]:
         """Every word of the vocabulary by existing tables of subwords, each with its own tokenizer."""
-        for name, vectors in _opened(named):
-            rows = SentenceEncoder(vectors, SentenceConfig("mean")).encode(self.vocabulary.keys)
+        for name, path in _paths(named):
+            rows = SentenceEncoder(WordVectors.load(path), SentenceConfig("mean")).encode(self.vocabulary.keys)
             yield Made(name, WordVectors(self.vocabulary.keys, rows, counts=self.vocabulary.counts))
 
 
 def loaded(named: Sequence[str]) -> Iterator[Made]:
     """Existing tables, given as NAME=PATH; the seed comes from their provenance."""
-    for name, vectors in _opened(named):
+    for name, path in _paths(named):
+        vectors = WordVectors.load(path)
         seed = vectors.provenance.get("seed")
-        yield Made(name, vectors, seed if isinstance(seed, int) else None)
+        yield Made(name, vectors, seed if isinstance(seed, int) else None, file=path)
 
 
-def _opened(named: Sequence[str]) -> Iterator[tuple[str, WordVectors]]:
+def _paths(named: Sequence[str]) -> Iterator[tuple[str, Path]]:
     for text in named:
         name, equals, path = text.partition("=")
         if not equals:
             raise SystemExit(f"A table is given as NAME=PATH; got {text}.")
-        yield name, WordVectors.load(path)
+        yield name, Path(path)
 
 
 def draws(method: str) -> bool:
