@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
@@ -23,6 +24,12 @@ TEACHERS = {"all-MiniLM-L6-v2": ("minilm-v3", "minilm"), "all-mpnet-base-v2": ("
 """Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
 """Texts of the picture, and how the files with their scores begin; the short table has the last."""
+PEERS = {
+    "potion-base-8M": ("released-words", "released-tables"),
+    "wordllama-256": ("released-words", "released-tables"),
+    "glove-6B-100d": ("released-tables", "released-tables"),
+}
+"""Released tables, and where their scores on words and on sentences are."""
 OLDER_VERSIONS = ("still.v1", "still.v2")
 """Versions of `still` whose scores are kept; their rows carry the version's name."""
 PICTURED = ("still", "still.v2", "sentence", "ase")
@@ -132,21 +139,28 @@ def retrofit_section(content: File) -> str:
 
 
 def summary() -> str:
-    """The short table: methods at their defaults over one text, for two teachers."""
+    """The short table: the main methods at their defaults over one text, for two teachers, and released tables."""
     lines = [
-        "| teacher | method | similarity | SimLex-999 | Google | MSR | sentences |",
+        "| teacher or released table | method | similarity | SimLex-999 | Google | MSR | sentences |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for teacher in TEACHERS:
-        rows = {
-            label: seeds for content in _files_of(teacher, SIZES[-1]) for label, seeds in by_label([content]).items()
-        }
-        for label, seeds in sorted(rows.items(), key=lambda row: row[0] != "still"):
-            scored = _scored(seeds, "all")
-            single = [cell(scored, column, share=False).partition(" (")[0] for column in SUMMARY_COLUMNS]
-            cells = [mean_cell(scored, EIGHT), *single, mean_cell(scored, STS)]
-            lines.append(f"| {teacher} | `{label}` | {' | '.join(cells)} |")
+        files = _files_of(teacher, SIZES[-1])
+        rows = {label: seeds for content in files for label, seeds in by_label([content]).items()}
+        for label in PICTURED:
+            if label in rows and not (label == "still.v2" and "still" in rows):
+                scored = _scored(rows[label], "all")
+                lines.append(f"| {teacher} | `{label}` | {_summary_cells(scored, scored)} |")
+    texts = by_text()
+    for label, files_of_peer in PEERS.items():
+        words, sentences = (_scored(by_label(texts[name])[label], "all") for name in files_of_peer)
+        lines.append(f"| {label} | | {_summary_cells(words, sentences)} |")
     return "\n".join(lines)
+
+
+def _summary_cells(words: list[Row], sentences: list[Row]) -> str:
+    single = [cell(words, column, share=False).partition(" (")[0] for column in SUMMARY_COLUMNS]
+    return " | ".join([mean_cell(words, EIGHT), *single, mean_cell(sentences, STS)])
 
 
 def _files_of(teacher: str, size: str) -> list[dict[str, Any]]:
@@ -158,6 +172,8 @@ def _files_of(teacher: str, size: str) -> list[dict[str, Any]]:
 def summary_page() -> str:
     """The short table with its origin."""
     files = [content for teacher in TEACHERS for content in reversed(_files_of(teacher, SIZES[-1]))]
+    texts = by_text()
+    files += [content for name in dict.fromkeys(chain(*PEERS.values())) for content in texts[name]]
     origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
     return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
 
