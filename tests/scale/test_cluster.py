@@ -18,7 +18,7 @@ from wordstill.corpus.segment import LineSplitter
 from wordstill.corpus.shards import ShardMaker
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
-from wordstill.scale.cluster import ClusterPool, make_shard, shards_on_cluster
+from wordstill.scale.cluster import ClusterPool, make_shard, shards_on_cluster, share_of_gpu
 
 # A busy machine starts workers slowly, and the run says so.
 pytestmark = pytest.mark.filterwarnings("ignore:No worker is ready:UserWarning")
@@ -37,6 +37,13 @@ def test_without_ray_the_extra_is_named(tmp_path, store, config, monkeypatch):
         distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray="auto"))
     with pytest.raises(MissingExtra, match=r"--ray needs the package 'ray'.*wordstill\[scale\]"):
         shards_on_cluster("auto")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "workers", "share"), [(1, None, 1), (1, 2, 1 / 2), (4, 2, 1), (4, 4, 1), (2, 3, 1 / 2), (2, 8, 1 / 4)]
+)
+def test_workers_share_gpus_where_there_are_more_of_them(gpus, workers, share):
+    assert share_of_gpu(gpus, workers) == share
 
 
 @needs_ray

@@ -53,7 +53,8 @@ class ClusterPool(Pool):
         work: What they do.
         address: Of the cluster, or ``auto``.
         folder: Where parts go.
-        size: Actors; None takes one for each GPU, or for each core where there is none.
+        size: Actors; None takes one for each GPU, or for each core where there is none. More than there are GPUs
+            share them.
     """
 
     def __init__(self, work: Work, address: str, folder: SharedFolder, size: int | None = None) -> None:
@@ -62,7 +63,9 @@ class ClusterPool(Pool):
         self._own = not self.ray.is_initialized()
         if self._own:
             _connect(self.ray, address)
-        self._gpu = work.device != "cpu" and self.ray.cluster_resources().get("GPU", 0) >= 1
+        gpus = int(self.ray.cluster_resources().get("GPU", 0))
+        self._gpu = work.device != "cpu" and gpus >= 1
+        self._share = share_of_gpu(gpus, size) if self._gpu else 1.0
         self._actors: dict[int, _Actor] = {}
         self._next = self._lost = 0
         self._grown = -GROW_SECONDS
@@ -173,18 +176,23 @@ class ClusterPool(Pool):
             return
         self._grown = time.monotonic()
         kind = "GPU" if self._gpu else "CPU"
-        room = int(self.ray.available_resources().get(kind, 0))
+        room = int(self.ray.available_resources().get(kind, 0) / self._share)
         wanted = room if self.size is None else min(room, self.size - len(self._actors))
         if self.size is not None and not self._actors:
             # They wait for nodes that are still to come.
             wanted = self.size
-        share = {"num_gpus": 1} if self._gpu else {"num_cpus": 1}
+        share = {"num_gpus": self._share} if self._gpu else {"num_cpus": 1}
         remote = self.ray.remote(_Reader)
         for _ in range(max(0, wanted)):
             options = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD", **share}
             handle = remote.options(**options).remote(self.work)
             self._actors[self._next] = _Actor(handle, handle.ready.remote())
             self._next += 1
+
+
+def share_of_gpu(gpus: int, workers: int | None) -> float:
+    """What a worker takes of a GPU: all of it, or an equal part where there are more workers than GPUs."""
+    return 1 / max(1, -(-(workers or 1) // gpus))
 
 
 class _Tally:
