@@ -40,7 +40,7 @@ def test_a_vocabulary_needs_no_pass_over_the_forms(store: Path, monkeypatch: pyt
     assert vocabulary.counts_in(corpus).tolist() == vocabulary.counts.tolist()
 
 
-@pytest.mark.parametrize("harm", ["missing", "damaged", "of another store", "of another kind"])
+@pytest.mark.parametrize("harm", ["missing", "damaged", "of another store", "of another kind", "not text"])
 def test_words_that_are_not_there_are_counted_again(store: Path, tmp_path: Path, harm: str) -> None:
     path = store / words.FILE
     before = path.read_bytes()
@@ -50,6 +50,11 @@ def test_words_that_are_not_there_are_counted_again(store: Path, tmp_path: Path,
     elif harm == "of another kind":
         arrays, facts = read_checked(path)
         write_tensors(path, {name: array.astype(np.float32) for name, array in arrays.items()}, facts, checksum=True)
+    elif harm == "not text":
+        arrays, facts = read_checked(path)
+        copies = {name: array.copy() for name, array in arrays.items()}
+        copies["text"][0] = 0xFF
+        write_tensors(path, copies, facts, checksum=True)
     elif harm == "damaged":
         path.write_bytes(before[:-1] + b"?")
     else:

@@ -91,7 +91,10 @@ class StoreWords:
         if arrays is None or {name: (array.dtype.name, array.ndim) for name, array in arrays.items()} != KINDS:
             return None
         words = cls(**arrays)
-        size = int((words.text == LINE_FEED).sum())
+        try:
+            size = words.text.tobytes().decode().count("\n")
+        except UnicodeDecodeError:
+            return None
         fits = len(words.counts) == size and len(words.of_slot) == slots and words.of_slot.max(initial=0) < max(size, 1)
         return words if fits else None
 
