@@ -63,15 +63,17 @@ def summary() -> str:
 
 
 def _summary_rows() -> Iterator[tuple[str, str, str, str, Result]]:
-    cpu, gpu = _result("cpu_throughput"), _result("gpu_throughput")
-    words = cpu["words_per_second"]
-    yield (
-        "distill `still` and `ase` on two CPU cores, words/s",
-        f"{words['wordstill']:,.0f}",
-        f"{words['sentence_transformers']:,.0f} (sentence-transformers encode)",
-        f"{cpu['ratio']:.1f}",
-        cpu,
-    )
+    gpu = _result("gpu_throughput")
+    for kind, tiles in (("", "with"), (".no-tiles", "without")):
+        cpu = _result(f"cpu_throughput{kind}")
+        words = cpu["words_per_second"]
+        yield (
+            f"distill `still` and `ase` on two CPU cores {tiles} matrix tiles (AMX), words/s",
+            f"{words['wordstill']:,.0f}",
+            f"{words['sentence_transformers']:,.0f} (sentence-transformers encode)",
+            f"{cpu['ratio']:.1f}",
+            cpu,
+        )
     alone, both, five = (
         gpu["mixes"][name]["subwords"] / gpu["mixes"][name]["seconds"]
         for name in ("teacher alone", "still, ase", "all five")
