@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wordstill.errors import DataError, UsageError
-from wordstill.evaluation.comparison import agreement, compare_tables
+from wordstill.evaluation.comparison import Agreement, agreement, compare_tables
 from wordstill.vectors import WordVectors
 
 WORDS = [f"word{number}" for number in range(60)]
@@ -79,3 +79,8 @@ def test_paired_tests(tmp_path):
         compare_tables(noise, first, ("x", "x"), sets=[path])
     with pytest.raises(UsageError, match="seed must be a whole number"):
         compare_tables(noise, first, sets=[path], seed=-1)
+
+
+def test_punctuation_is_not_among_the_words_that_differ_most():
+    found = Agreement(3, 10, ("[", "mouse", "river"), (0.0, 0.1, 0.9), 0.5)
+    assert found.least(2) == [("mouse", 0.1), ("river", 0.9)]

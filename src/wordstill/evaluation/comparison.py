@@ -91,9 +91,10 @@ class Agreement:
         return Interval(max(0.0, self.overlap - spread), min(1.0, self.overlap + spread))
 
     def least(self, count: int) -> list[tuple[str, float]]:
-        """The words that the tables agree least on, the more frequent first among equals."""
-        order = np.argsort(self.overlaps, kind="stable")[:count]
-        return [(self.words[place], self.overlaps[place]) for place in order]
+        """The words that the tables agree least on, the more frequent first among equals; no punctuation marks."""
+        order = np.argsort(self.overlaps, kind="stable").tolist()
+        lettered = [place for place in order if any(map(str.isalnum, self.words[place]))]
+        return [(self.words[place], self.overlaps[place]) for place in lettered[:count]]
 
 
 def agreement(
