@@ -289,7 +289,7 @@ def _write_store(
             raise
     names = [source.name for source in sources]
     content = write_meta(store, settings=settings, counts=counts, glued=glued, sources=names, origins=origins)
-    merged.words.save(store, content)
+    merged.words.write(store, content)
     return store
 
 

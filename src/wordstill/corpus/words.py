@@ -53,11 +53,15 @@ class KeptArrays:
             return None
         return arrays if facts == self.facts else None
 
+    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep them, or fail."""
+        with atomic_path(self.path) as path:
+            write_tensors(path, arrays, self.facts, checksum=True)
+
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep them; where that is impossible, one line says so, and the next run computes them again."""
         try:
-            with atomic_path(self.path) as path:
-                write_tensors(path, arrays, self.facts, checksum=True)
+            self.write(arrays)
         except (DataError, OSError) as error:
             log.warning("%s are not kept for the next run: %s", self.what, error)
 
@@ -98,8 +102,12 @@ class StoreWords:
         fits = len(words.counts) == size and len(words.of_slot) == slots and words.of_slot.max(initial=0) < max(size, 1)
         return words if fits else None
 
+    def write(self, folder: Path, store: str) -> None:
+        """Keep them beside the store with that hash, or fail."""
+        _kept(folder, store).write(vars(self))
+
     def save(self, folder: Path, store: str) -> None:
-        """Keep them beside the store with that hash."""
+        """Keep them beside the store with that hash, if that is possible."""
         _kept(folder, store).save(vars(self))
 
     def __len__(self) -> int:
