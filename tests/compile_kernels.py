@@ -14,10 +14,12 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from wordstill.methods.learning.objectives import PairwiseRule
+from wordstill.methods.learning.objectives import PairwiseRule, WindowRule
 from wordstill.methods.learning.pair_kernels import PairStep
 from wordstill.methods.learning.row_kernels import KINDS, KernelStep, add_rows
 from wordstill.methods.learning.rows import RowOptimizer, RowTable
+from wordstill.methods.learning.window_kernels import KINDS as OBJECTIVES
+from wordstill.methods.learning.window_kernels import WindowStep
 from wordstill.teacher.attention import WIDTHS
 from wordstill.teacher.teacher_kernels import attend_short_texts, range_sums
 
@@ -100,6 +102,11 @@ def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:
             yield lambda step=step, negatives=negatives, weights=weights, gradient=gradient: step(
                 queries, ROWS, negatives, weights, gradient
             )
+    projection = RowTable(torch.zeros(DIM, 2), RowOptimizer("sgd"))
+    for objective in OBJECTIVES:
+        rule = WindowRule(objective, 5.0)
+        window_step = WindowStep(kernels, projection, counts, None, rule, torch.zeros(()), loss)
+        yield lambda step=window_step: step(torch.zeros(2, 2), ROWS, coefficients, ROWS)
 
 
 if __name__ == "__main__":

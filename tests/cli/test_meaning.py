@@ -211,7 +211,7 @@ def test_a_table_of_the_paper_by_one_command(cli, world, usim, tmp_path, monkeyp
         ("meaning (in the paper: meaning vectors)", "63.0"),
     ):
         assert name in " ".join(made.out.split()) and printed in made.out
-    rows = json.loads((tmp_path / "table" / "reproduction.json").read_text())["rows"]
+    rows = json.loads((tmp_path / "table" / "table3.json").read_text())["rows"]
     assert {row["dataset"] for row in rows} == {"usim"} and all(row["used"] == 6 for row in rows)
     assert [row["system"] for row in rows] == [
         "raw", "meaning", "context", "meaning, without negatives", "context, without negatives", "static vectors",
@@ -221,7 +221,7 @@ def test_a_table_of_the_paper_by_one_command(cli, world, usim, tmp_path, monkeyp
     monkeypatch.setattr(meaning_tables, "make_triples", lambda *_, **__: pytest.fail("made again"))
     again = cli(*command)
     assert again.code == 0 and "Making triples is done" in again.out
-    assert rows == json.loads((tmp_path / "table" / "reproduction.json").read_text())["rows"]
+    assert rows == json.loads((tmp_path / "table" / "table3.json").read_text())["rows"]
     other = cli(*command, "--preset", "default")
     assert other.code == 1 and "preset was 'paper', now 'default'" in other.err
     assert cli(*command, "--there", "x").code == 2

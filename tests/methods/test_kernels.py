@@ -93,6 +93,11 @@ SPECS = (
     "context-to-vec:tied=false,shared=32,batch=7",
     "context-to-vec:shared=0,dim=5",
     "bert-skipgram:shared=0,drawn_for=centre,batch=7",
+    "bert-skipgram:preset=paper,dim=5,batch=7",
+    "bert-skipgram:preset=paper-held,dim=5,batch=7,corrected=true,clip=0.5",
+    "bert-skipgram:preset=paper,dim=5,batch=7,clip=none,optimiser=adagrad,window=3",
+    "context-to-vec:preset=paper,dim=5,batch=7",
+    "context-to-vec:preset=paper,dim=5,batch=2,objective=attended-held,semantic=0.5,contrastive=2",
 )
 
 

@@ -76,7 +76,7 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
     assert len(layers) == 4
     own = evaluate({name: tables[name] for name in layers}, [tmp_path / "pairs.tsv"], plan.protocol)
     assert best.ours == pytest.approx(max(scores[str(tmp_path / "pairs.tsv")].value for scores in own.scores.values()))
-    saved = json.loads((tmp_path / "out" / "reproduction.json").read_text())
+    saved = json.loads((tmp_path / "out" / "table3.json").read_text())
     assert saved["table"] == "x2static:table3" and len(saved["rows"]) == len(found.rows)
     # What is there is not made again.
     monkeypatch.setattr(reproducing, "distill", None)
@@ -91,8 +91,41 @@ def test_a_table_from_beginning_to_end(plan, config, short_text, tmp_path, monke
         reproduce(plan, [short_text], tmp_path / "out", other)
     with pytest.raises(DataError, match=r"filter was 'lower', now 'none'.* choose another --out"):
         reproduce(replace(plan, text="none"), [short_text], tmp_path / "out", config)
-    with pytest.raises(DataError, match=r"table was 'x2static:table3', now 'x2static:table4'"):
-        reproduce(replace(plan, number=4), [short_text], tmp_path / "out", config)
+    # Nor for another table of the paper.
+    assert len(reproduce(replace(plan, number=4), [short_text], tmp_path / "out", config).rows) == len(found.rows)
+    assert (tmp_path / "out" / "table4.json").exists()
+    with pytest.raises(DataError, match=r"paper was 'x2static', now 'wang'"):
+        reproduce(replace(plan, paper="wang"), [short_text], tmp_path / "out", config)
+
+
+def test_seeds_share_a_pass_however_they_are_asked_for(plan, config, short_text, tmp_path, monkeypatch):
+    few = replace(plan, systems=SYSTEMS[1:4])
+    passes, run = [], reproducing.distill
+    monkeypatch.setattr(
+        reproducing, "distill", lambda *given, **more: passes.append(more["config"]) or run(*given, **more)
+    )
+    reproduce(few, [short_text], tmp_path / "out", replace(config, seeds=3))
+    assert [(asked.seed, asked.seeds, len(asked.methods)) for asked in passes] == [(0, 3, 2)]
+    reproduce(few, [short_text], tmp_path / "grown", replace(config, seeds=1))
+    reproduce(few, [short_text], tmp_path / "grown", replace(config, seeds=3))
+    assert [(asked.seed, asked.seeds, len(asked.methods)) for asked in passes[1:]] == [(0, 1, 2), (1, 2, 1)]
+    for place in ("out", "grown"):
+        assert len([*(tmp_path / place / "sentence").iterdir()]) == 4 + 3
+
+
+def test_only_the_named_systems_are_made(plan, config, short_text, tmp_path):
+    skipgram, sent = SYSTEMS[0].spec, SYSTEMS[3].spec
+    named = replace(config, seeds=1, systems=(skipgram,))
+    (row,) = reproduce(plan, [short_text], tmp_path / "out", named).rows
+    assert row.printed_row == "skip-gram" and not (tmp_path / "out" / "sentence").exists()
+    named = replace(named, systems=(skipgram, sent))
+    rows = reproduce(plan, [short_text], tmp_path / "out", named).rows
+    assert {row.printed_row for row in rows} == {"skip-gram", "BERT2Static sent", "BERT2Static para"}
+    with pytest.raises(UsageError, match=r"system of x2static:table3.*word2vec.*skipgram:dim=8"):
+        reproduce(plan, [short_text], tmp_path / "out", replace(config, systems=("word2vec",)))
+    few = replace(plan, systems=(SYSTEMS[3], System("{parent}-12 itself, fine-tuned", "parent", "model")))
+    with pytest.raises(UsageError, match="scored beside the tables"):
+        reproduce(few, [short_text], tmp_path / "out", replace(config, systems=("parent",)))
 
 
 def test_systems_on_trees_are_made_where_there_are_trees(plan, config, short_text, tmp_path):

@@ -41,6 +41,10 @@ def command(
     dtype: options.Dtype = "auto",
     seeds: Annotated[int, option("N", "Number of runs of each randomized system.", min=1)] = 1,
     baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines", panel=BASELINES)] = True,
+    system: Annotated[
+        list[str] | None,
+        option("SYSTEM", "Make only this system, named as the list shows it. May be repeated.", panel=BASELINES),
+    ] = None,
     lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.", panel=BASELINES)] = "ppdb-xl",
     workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", panel=BASELINES, min=1)] = 1,
     trees: Annotated[
@@ -97,6 +101,7 @@ def command(
         model,
         seeds,
         baselines,
+        tuple(system or ()),
         lexicon,
         workers,
         tuple(trees or filter(is_conllu, text)),

@@ -12,7 +12,7 @@ from torch.nn.functional import normalize, softplus
 
 from wordstill.core.settings import Range
 from wordstill.errors import UsageError
-from wordstill.methods.learning.objectives import Losses, PairwiseRule
+from wordstill.methods.learning.objectives import Losses, PairwiseRule, WindowRule
 from wordstill.methods.learning.window_learner import OBJECTIVES, PRINTED, Examples, Step, WindowConfig, WindowLearner
 from wordstill.teacher.states import WordStates
 
@@ -122,6 +122,15 @@ class ContextToVec(WindowLearner):
     def pairwise_rule(self) -> PairwiseRule:
         """With the weights of both losses."""
         return replace(super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive)
+
+    def window_rule(self) -> WindowRule | None:
+        """With the weights of the three losses."""
+        config, rule = self.config, super().window_rule()
+        if rule is None or config.printed_sign or config.by_autograd:
+            return None
+        return replace(
+            rule, semantic=config.semantic, contrastive=config.contrastive, contextualised=config.contextualised
+        )
 
     def first_rows(self, rows: int, dim: int) -> Tensor:
         """Zeros, or random vectors where they have to have a direction."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +19,7 @@ from wordstill.corpus.conllu import read_trees, tree_files
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig, distill
 from wordstill.distillation.estimate import dry_run
-from wordstill.errors import UsageError
+from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import available, locate
 from wordstill.formats.artifact import ARTIFACT
@@ -31,7 +34,7 @@ from wordstill.teacher.device import choose_device
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.vectors import WordVectors
 
-FILE_NAME = "reproduction.json"
+TRAINED, EVERY_LAYER, SEEDED = "trained", "-layer-all", re.compile(r"-seed-\d+$")
 Scores = Mapping[str, Mapping[str, KeptScore]]
 """By the label of a table, then by task."""
 
@@ -50,13 +53,14 @@ def reproduce(
     Args:
         plan: What the paper says.
         text: Text files, or a prepared store, which is taken as it is.
-        out: Folder for the prepared text, the vectors of every system and ``reproduction.json``.
+        out: Folder for the prepared text, the vectors of every system and ``tableN.json``. Tables of one paper may
+            share it, and then make nothing twice.
         config: What the paper does not say.
         progress: Show progress bars.
         say: Is told what begins.
 
     Raises:
-        DataError: The folder has another table, or one of another teacher or text.
+        DataError: The folder is of another paper, teacher or text.
     """
     settings, folder = config or ReproduceConfig(), Path(out)
     corpus = open_text(plan, text, folder, progress=progress)
@@ -65,7 +69,9 @@ def reproduce(
             reproduce_meaning(plan, MeaningMaker(corpus, folder, settings, progress=progress, say=say)), folder
         )
     maker = _Maker(plan, corpus, folder, settings, progress, say)
-    runs = [maker.tables(seed) for seed in range(settings.seeds)]
+    runs = maker.tables()
+    if not runs[0]:
+        raise UsageError("The model itself is scored beside the tables: name another system too.")
     there = set(available())
     sets = [name for name in plan.sets if name in there]
     say(f"scoring {sum(map(len, runs))} tables on {', '.join(sets)}")
@@ -80,7 +86,7 @@ def reproduce(
         say(f"scoring {settings.teacher.name} itself ({system.spec})")
         own = {name: f"{name}:{system.spec}" for name in sets}
         # Only the table's provenance is looked at.
-        table = next(table for label, table in runs[0].items() if label.startswith("sentence "))
+        table = next(iter(runs[0].values()))
         rows += _rows(plan, system, settings, own, [{label_of(system): kept.of(table, [*own.values()])}])
     missing = tuple(name for name in plan.sets if name not in there)
     return _written(Reproduction(plan, tuple(rows), missing, settings.teacher.name, corpus.hash), folder)
@@ -104,7 +110,7 @@ def check(plan: TablePlan | MeaningPlan, folder: Path, config: ReproduceConfig) 
 
 
 def _written(result: Reproduction, folder: Path) -> Reproduction:
-    with atomic_file(folder / FILE_NAME) as handle:
+    with atomic_file(folder / f"table{result.plan.number}.json") as handle:
         handle.write(result.to_json().encode())
     return result
 
@@ -127,45 +133,60 @@ def expected_seconds(
     if isinstance(plan, MeaningPlan):
         return MeaningMaker(corpus, folder or corpus.path.parent, config).seconds()
     total = 0.0
-    for unit, specs in distilled_specs(plan).items():
-        seeds = range(config.seeds if any(map(_draws, specs)) else 1)
-        left = [seed for seed in seeds if folder is None or not place_of(folder, unit, seed).exists()]
+    for unit, specs in distilled_specs(plan, config).items():
+        left = _unmade(folder / unit if folder else None, specs, config.seeds)
         if left:
-            _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, specs, 0))
-            total += estimate.seconds * len(left)
+            _, estimate = dry_run([corpus.path], distill_config(plan, config, unit, left))
+            total += estimate.seconds
     return total
-
-
-def place_of(folder: Path, made: str, seed: int) -> Path:
-    """Where the tables of one unit or kind and seed are."""
-    return folder / (made if seed == 0 else f"{made}-seed-{seed}")
 
 
 def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
     """The systems that can be made as the user wants it."""
+    if unknown := set(config.systems) - {system.spec for system in plan.systems}:
+        raise unknown_name(f"system of {plan.name}", min(unknown), dict.fromkeys(each.spec for each in plan.systems))
     return [
         system
         for system in plan.systems
-        if (config.baselines or system.made != "trained") and (config.trees or not system.needs_trees)
+        if (config.baselines or system.made != "trained")
+        and (config.trees or not system.needs_trees)
+        and (not config.systems or system.spec in config.systems)
     ]
 
 
-def distilled_specs(plan: TablePlan) -> dict[Unit, list[str]]:
+def distilled_specs(plan: TablePlan, config: ReproduceConfig) -> dict[Unit, list[str]]:
     """What is distilled from sentences and from paragraphs, each once."""
     found: dict[Unit, list[str]] = {}
-    for system in plan.systems:
+    for system in chosen_systems(plan, config):
         spec = system.source or (system.spec if system.made == "distilled" else None)
         if spec is not None and spec not in found.setdefault(system.unit, []):
             found[system.unit].append(spec)
     return {unit: specs for unit, specs in found.items() if specs}
 
 
-def distill_config(
-    plan: TablePlan, config: ReproduceConfig, unit: Unit, specs: Sequence[str], seed: int
-) -> DistillConfig:
+def distill_config(plan: TablePlan, config: ReproduceConfig, unit: Unit, unmade: Unmade) -> DistillConfig:
     """The settings of one distillation."""
-    vocabulary = VocabularyConfig(min_count=plan.min_count, max_size=plan.max_size)
-    return DistillConfig(methods=tuple(specs), teacher=config.teacher, vocabulary=vocabulary, read=unit, seed=seed)
+    return DistillConfig(
+        methods=unmade.specs,
+        teacher=config.teacher,
+        vocabulary=_vocabulary(plan),
+        read=unit,
+        seed=unmade.seed,
+        seeds=unmade.seeds,
+    )
+
+
+def _vocabulary(plan: TablePlan) -> VocabularyConfig:
+    return VocabularyConfig(min_count=plan.min_count, max_size=plan.max_size)
+
+
+class Unmade(NamedTuple):
+    """What is to be made in one pass."""
+
+    specs: tuple[str, ...]
+    seed: int
+    """The first."""
+    seeds: int
 
 
 class _Maker:
@@ -183,45 +204,78 @@ class _Maker:
         self.plan, self.corpus, self.folder, self.config = plan, corpus, folder, config
         self.progress, self.say = progress, say
         self.systems = chosen_systems(plan, config)
-        facts = {"table": plan.name, "text": corpus.hash, "teacher": config.teacher.name}
+        facts = {"paper": plan.paper, "text": corpus.hash, "teacher": config.teacher.name}
         keep_record(folder / "settings.json", facts, ELSEWHERE)
 
-    def tables(self, seed: int) -> dict[str, WordVectors]:
-        """Every table of one seed by the name that `label_of` gives its system; a layer has its number behind it."""
+    def tables(self) -> list[dict[str, WordVectors]]:
+        """For each seed, every table by the name that `label_of` gives its system; a layer has its number behind it."""
+        for unit, specs in distilled_specs(self.plan, self.config).items():
+            while unmade := _unmade(self.folder / unit, specs, self.config.seeds):
+                self._distil(unit, unmade)
+        trained = [system for system in self.systems if system.made == "trained"]
+        for seed, parsed in itertools.product(range(self.config.seeds), (False, True)):
+            specs = [system.spec for system in trained if system.needs_trees == parsed]
+            missing = [
+                spec for spec in specs if not (self.folder / TRAINED / _named(_trained_label(spec), seed)).exists()
+            ]
+            if missing:
+                self._train(tuple(dict.fromkeys(missing)), seed)
+        return [self._made(seed) for seed in range(self.config.seeds)]
+
+    def _made(self, seed: int) -> dict[str, WordVectors]:
+        """The tables of one seed."""
         made: dict[str, WordVectors] = {}
-        for unit, specs in distilled_specs(self.plan).items():
-            wanted = [spec for spec in specs if seed == 0 or _draws(spec)]
-            made |= {f"{unit} {label}": table for label, table in self._distilled(unit, wanted, seed).items()}
-        for folder, parsed in (("trained", False), ("trained-on-trees", True)):
-            own = [system for system in self.systems if system.made == "trained" and system.needs_trees == parsed]
-            made |= self._trained(folder, list(dict.fromkeys(system.spec for system in own)), seed)
         for system in self.systems:
-            if system.made == "retrofitted" and system.source is not None:
-                source = made.get(label_of(replace(system, spec=system.source, made="distilled")))
-                if source is not None:
-                    made[label_of(system)] = self._retrofitted(system.spec, source)
+            label = label_of(system)
+            if system.made == "trained":
+                made[label] = self._load(TRAINED, _named(_trained_label(system.spec), seed))
+            elif system.made == "distilled" and (seed == 0 or _draws(system.spec)):
+                made |= self._distilled(system.unit, system.spec, seed)
+            elif system.made == "retrofitted" and system.source is not None and (seed == 0 or _draws(system.source)):
+                (source,) = self._distilled(system.unit, system.source, seed).values()
+                made[label] = self._retrofitted(system.spec, source)
         return made
 
-    def _distilled(self, unit: Unit, specs: list[str], seed: int) -> dict[str, WordVectors]:
-        if not specs:
-            return {}
-        target, settings = place_of(self.folder, unit, seed), distill_config(self.plan, self.config, unit, specs, seed)
-        if target.exists():
-            return _found(target, settings.requests[0].label)
-        self.say(f"distilling {', '.join(specs)} (reading {unit}s, seed {seed})")
-        return distill([self.corpus.path], target, config=settings, progress=self.progress)
+    def _distilled(self, unit: Unit, spec: str, seed: int) -> dict[str, WordVectors]:
+        """The tables of a method: one, or one for each layer."""
+        places = _places(self.folder / unit, spec, seed)
+        return {f"{unit} {place.name.removesuffix(f'-seed-{seed}')}": self._load(unit, place.name) for place in places}
 
-    def _trained(self, folder: str, specs: list[str], seed: int) -> dict[str, WordVectors]:
-        if not specs:
-            return {}
-        target = place_of(self.folder, folder, seed)
-        if target.exists():
-            return _found(target, read_baselines(specs)[0].label)
-        self.say(f"training {', '.join(specs)} (seed {seed})")
+    def _load(self, kind: str, name: str) -> WordVectors:
+        return WordVectors.load(self.folder / kind / name, ARTIFACT.name)
+
+    def _distil(self, unit: Unit, unmade: Unmade) -> None:
+        settings = distill_config(self.plan, self.config, unit, unmade)
+        every = range(unmade.seed, unmade.seed + unmade.seeds)
+        self.say(f"distilling {', '.join(unmade.specs)} (reading {unit}s, {_seeds(every)})")
+        with self._pass(unit, settings.requests[0].label, unmade.seed) as target:
+            distill([self.corpus.path], target, config=settings, progress=self.progress)
+
+    def _train(self, specs: tuple[str, ...], seed: int) -> None:
+        self.say(f"training {', '.join(specs)} ({_seeds(range(seed, seed + 1))})")
         training = Training(seed, self.config.workers, self.config.teacher.device, self.progress)
-        vocabulary = VocabularyConfig(min_count=self.plan.min_count, max_size=self.plan.max_size)
-        settings = TrainConfig(methods=tuple(specs), vocabulary=vocabulary, training=training, trees=self.config.trees)
-        return train([self.corpus.path], target, config=settings)
+        settings = TrainConfig(
+            methods=specs, vocabulary=_vocabulary(self.plan), training=training, trees=self.config.trees
+        )
+        with self._pass(TRAINED, _trained_label(specs[0]), seed) as target:
+            train([self.corpus.path], target, config=settings)
+
+    @contextmanager
+    def _pass(self, kind: str, label: str, seed: int) -> Iterator[Path]:
+        """A folder for the tables of one run, which then join the others of their kind.
+
+        The label is that of a table that is alone there, the seed that of tables whose names have none.
+        """
+        target = self.folder / f"{kind}-from-seed-{seed}"
+        if not target.exists():
+            yield target
+        (self.folder / kind).mkdir(exist_ok=True)
+        places = {label: target} if ARTIFACT.recognizes(target) else {path.name: path for path in target.iterdir()}
+        for name, place in places.items():
+            named = name if SEEDED.search(name) else _named(name, seed)
+            place.rename(self.folder / kind / named.removesuffix("-seed-0"))
+        if target.exists():
+            target.rmdir()
 
     def _retrofitted(self, spec: str, source: WordVectors) -> WordVectors:
         if spec not in PRESETS:
@@ -234,17 +288,49 @@ def _open_lexicon(name: str) -> Lexicon:
     return open_lexicon(locate(name).path if name in DATASETS else name)
 
 
-def _found(target: Path, label: str) -> dict[str, WordVectors]:
-    """The tables of a run that is finished; the label is that of a table that is alone there."""
-    places = {label: target} if ARTIFACT.recognizes(target) else {path.name: path for path in target.iterdir()}
-    return {name: WordVectors.load(path, ARTIFACT.name) for name, path in places.items()}
+def _unmade(folder: Path | None, specs: Sequence[str], seeds: int) -> Unmade | None:
+    """The next pass over what is not in a folder yet: as many seeds of the same methods as can share it."""
+    missing = {
+        seed: tuple(
+            spec for spec in specs if (seed == 0 or _draws(spec)) and not (folder and _places(folder, spec, seed))
+        )
+        for seed in range(seeds)
+    }
+    first = next((seed for seed in missing if missing[seed]), None)
+    if first is None:
+        return None
+    learners = [spec for spec in missing[first] if _draws(spec)]
+    same = itertools.takewhile(lambda seed: learners and [*missing[seed]] == learners, range(first + 1, seeds))
+    return Unmade(missing[first], first, 1 + len([*same]))
+
+
+def _places(folder: Path, spec: str, seed: int) -> list[Path]:
+    """The tables of a method and seed that are in a folder: one, or one for each layer."""
+    (request,) = DistillConfig(methods=(spec,)).requests
+    if not request.label.endswith(EVERY_LAYER):
+        place = folder / _named(request.label, seed)
+        return [place] if place.exists() else []
+    start = request.label.removesuffix(EVERY_LAYER.removeprefix("-layer-"))
+    return [path for path in folder.glob(f"{start}*") if path.name.removeprefix(start).isdigit()]
+
+
+def _named(label: str, seed: int) -> str:
+    return f"{label}-seed-{seed}" if seed else label
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
+def _trained_label(spec: str) -> str:
+    (found,) = read_baselines([spec])
+    return found.label
 
 
 def label_of(system: System) -> str:
     """The name of a system's table."""
     if system.made == "trained":
-        (found,) = read_baselines([system.spec])
-        return found.label
+        return _trained_label(system.spec)
     if system.made == "retrofitted":
         return f"{system.source} + {system.spec}"
     if system.made == "model":

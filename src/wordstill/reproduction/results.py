@@ -26,6 +26,10 @@ class Plan(Protocol):
         """As the user writes it."""
 
     @property
+    def number(self) -> int:
+        """Of the table in the paper."""
+
+    @property
     def protocol(self) -> str:
         """Rules of evaluation."""
 
@@ -39,6 +43,8 @@ class ReproduceConfig(Config):
     """Runs of the systems that draw random numbers; their mean is the score."""
     baselines: bool = True
     """Whether systems without a teacher are trained too."""
+    systems: tuple[str, ...] = ()
+    """The systems to make, as the plan names them; empty makes all."""
     lexicon: str = "ppdb-xl"
     """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
     workers: Annotated[int, Range(1, 1_024)] = 1

@@ -54,6 +54,22 @@ class PairwiseRule:
     """Factor of the part of the negatives."""
 
 
+@dataclass(frozen=True)
+class WindowRule:
+    """Settings of a loss with one score for a whole window that a kernel computes."""
+
+    objective: str
+    """``summed``, ``attended`` or ``attended-held``."""
+    clip: float | None
+    """Largest norm of all gradients of a step together."""
+    semantic: float = 1.0
+    """Factor of the part of the positives."""
+    contrastive: float = 1.0
+    """Factor of the part of the negatives."""
+    contextualised: float = 0.0
+    """Factor of the loss of a query with itself."""
+
+
 def pairwise(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
     r"""Every slot for itself: logistic loss with negatives (X2Static, Eq. 1; skip-gram).
 

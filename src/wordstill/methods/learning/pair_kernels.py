@@ -97,12 +97,13 @@ class PairStep:
 
 
 @triton.jit
-def _softplus(value):
+def softplus(value):
+    """The logarithm of 1 + exp, without overflow."""
     return tl.maximum(value, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(value)))
 
 
 @triton.jit
-def _met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+def met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
     """A row of a table, and its score with a query."""
     column = tl.arange(0, BLOCK)
     vector = tl.load(weights + row * DIM + column, mask=column < DIM, other=0.0)
@@ -142,9 +143,9 @@ def _attract(
         share = 1.0
         if WEIGHTED:
             share = tl.load(present + place)
-        vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+        vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
         slope = -attraction * share * tl.sigmoid(-score)
-        spent += attraction * share * _softplus(-score)
+        spent += attraction * share * softplus(-score)
         size += share
         total += slope * vector
         tl.atomic_min(owners + row, place.to(tl.int32))
@@ -214,7 +215,7 @@ def _learn(
             score = tl.load(slopes + query * DRAWN + number, mask=there, other=0.0)
             if OFFSET:
                 score += tl.load(offsets + other, mask=there, other=0.0)
-            spent += tl.sum(share * _softplus(score), axis=0)
+            spent += tl.sum(share * softplus(score), axis=0)
             tl.store(slopes + query * DRAWN + number, share * tl.sigmoid(score), mask=there)
     else:
         for slot in range(DRAWN):
@@ -223,9 +224,9 @@ def _learn(
             share = factor
             if MASK:
                 share = _without_hits(share, row, rows + query * SLOTS, SLOTS)
-            vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+            vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
             slope = share * tl.sigmoid(score)
-            spent += share * _softplus(score)
+            spent += share * softplus(score)
             total += slope * vector
             tl.atomic_min(owners + row, (batch * SLOTS + place).to(tl.int32))
             if share != 0.0:

@@ -77,6 +77,15 @@ class KernelStep:
             BLOCK=self.block,
         )
 
+    def squared_norm(self, rows: Tensor, others: Tensor) -> Tensor:
+        """[] of the gradients of every row that slots of both have named, each row once."""
+        norm = torch.zeros((), dtype=torch.float32, device=rows.device)
+        slots = (rows.numel() + others.numel(),)
+        _add_squares[slots](
+            rows, others, rows.numel(), self.owners, self.gradients, norm, DIM=self.dim, BLOCK=self.block
+        )
+        return norm
+
     def apply_all(self, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update all rows with their gradients [rows, dim]."""
         # Nothing names them, so any addresses will do.
@@ -224,6 +233,16 @@ def _update(
         if not EVERY:
             tl.store(gradients + here, tl.zeros((BLOCK,), dtype=tl.float32), mask=inside)
             tl.store(owners + row, 2147483647)
+
+
+@triton.jit
+def _add_squares(rows, others, count, owners, gradients, norm, DIM: tl.constexpr, BLOCK: tl.constexpr):
+    place = tl.program_id(0)
+    row = tl.load(rows + place) if place < count else tl.load(others + place - count)
+    if tl.load(owners + row) == place:
+        column = tl.arange(0, BLOCK)
+        gradient = tl.load(gradients + row * DIM + column, mask=column < DIM, other=0.0)
+        tl.atomic_add(norm, tl.sum(gradient * gradient, axis=0))
 
 
 RUN = 32

@@ -20,6 +20,7 @@ from wordstill.methods.learning.objectives import (
     Losses,
     NegativeSampler,
     PairwiseRule,
+    WindowRule,
     attended,
     attended_held,
     pairwise,
@@ -30,6 +31,7 @@ from wordstill.teacher.states import WordStates
 
 if TYPE_CHECKING:
     from wordstill.methods.learning.pair_kernels import PairStep
+    from wordstill.methods.learning.window_kernels import WindowStep
 
 
 Start = Literal["orthogonal", "xavier"]
@@ -113,6 +115,8 @@ the rate falls is from its code, centers in a step are ours. Context-to-Vec prin
 
 
 FREQUENT = 20_000
+STEPS_TOGETHER = 32
+"""Steps of few centers that a GPU is told of at once: it takes one in less time than the host needs to name it."""
 
 
 class Step(NamedTuple):
@@ -147,8 +151,13 @@ class WindowLearner(Learner):
         )
         self.parts |= {"rows": self.rows, "projection": self.projection}
         self.add_whitener(config.whiten)
-        step = self.pair_step()
-        self.kernel_step = None if step is None else self.replayed(projected(step, self.projection))
+        pairs, windows = self.pair_step(), self.window_step()
+        self.kernel_step, self.steps_together = None, 1
+        if pairs is not None:
+            self.kernel_step = self.replayed(projected(pairs, self.projection))
+        elif windows is not None:
+            self.steps_together = STEPS_TOGETHER
+            self.kernel_step = self.replayed(each_step(windows, config.batch), STEPS_TOGETHER)
 
     @property
     def is_pairwise(self) -> bool:
@@ -158,6 +167,27 @@ class WindowLearner(Learner):
     def pairwise_rule(self) -> PairwiseRule:
         """Negatives may have the weight of the whole window."""
         return replace(super().pairwise_rule(), per_window=self.config.drawn_for == "window")
+
+    def window_rule(self) -> WindowRule | None:
+        """The settings of a loss with one score for a whole window; None if kernels cannot compute it."""
+        config = self.config
+        able = not config.shared and not config.mask_hits and config.drawn_for == "centre"
+        if config.objective == "pairwise" or not able or (config.clip and config.optimiser != "sgd"):
+            return None
+        if config.clip and config.projection_optimiser != "sgd":
+            return None
+        return WindowRule(config.objective, config.clip)
+
+    def window_step(self) -> WindowStep | None:
+        """A step of such a loss as kernels; None without a GPU."""
+        kernels = self.rows.kernels
+        rule = None if kernels is None else self.window_rule()
+        if kernels is None or rule is None:
+            return None
+        from wordstill.methods.learning.window_kernels import WindowStep
+
+        counts = self.positives.counts
+        return WindowStep(kernels, self.projection, counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     @property
     def parts_of_input(self) -> int:
@@ -189,11 +219,13 @@ class WindowLearner(Learner):
             return
         inputs = self.inputs(states, found.centers)
         examples = replace(found, centers=torch.arange(count, device=states.device))
-        parts = examples.split(self.config.batch)
-        drawn = self.draws([len(part.centers) for part in parts], self.config.negatives, generator)
-        for chosen, negatives in zip(parts, drawn):
-            self._learn(inputs[chosen.centers], chosen, negatives)
-            yield len(chosen.centers)
+        sizes = [len(part) for part in torch.split(examples.centers, self.config.batch)]
+        drawn = self.draws(sizes, self.config.negatives, generator)
+        for number, chosen in enumerate(examples.split(self.config.batch * self.steps_together)):
+            own = sizes[number * self.steps_together : (number + 1) * self.steps_together]
+            negatives = [each for _, each in zip(own, drawn)]
+            self._learn(inputs[chosen.centers], chosen, torch.cat(negatives) if len(own) > 1 else negatives[0])
+            yield from own
 
     def vectors(self) -> Tensor:
         """The table of the words that are predicted."""
@@ -263,6 +295,16 @@ class WindowLearner(Learner):
         if change is not None:
             for part in torch.split(self.projection.weights, self.run.width, dim=1):
                 part.copy_(part @ change)
+
+
+def each_step(step: Callable[..., None], batch: int) -> Callable[..., None]:
+    """Steps of so many centers, one after another: what is recorded together is started together."""
+
+    def learn(*arguments: Tensor) -> None:
+        for part in zip(*(torch.split(each, batch) for each in arguments)):
+            step(*part)
+
+    return learn
 
 
 def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:

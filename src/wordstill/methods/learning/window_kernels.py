@@ -1,0 +1,164 @@
+"""Steps with one score for a whole window, and with gradient clipping, as Triton kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from wordstill.methods.learning.objectives import WindowRule
+from wordstill.methods.learning.pair_kernels import met, softplus
+from wordstill.methods.learning.row_kernels import KernelStep
+from wordstill.methods.learning.rows import EVERY, RowTable
+
+KINDS = {"summed": 0, "attended": 1, "attended-held": 2}
+
+
+@dataclass(eq=False)
+class WindowStep:
+    """One step of a table and its projection, as `WindowLearner` has it, with negatives of each center's own."""
+
+    kernels: KernelStep
+    """Of the table."""
+    projection: RowTable
+    counts: Tensor
+    """How often each row was a positive [rows]; counted on."""
+    offsets: Tensor | None
+    """Added to the scores of each row [rows]; None adds nothing."""
+    rule: WindowRule
+    learning_rate: Tensor
+    """[], looked up at every step."""
+    loss: Tensor
+    """What the summed loss is added to [], float64."""
+
+    def __call__(self, inputs: Tensor, rows: Tensor, present: Tensor, negatives: Tensor) -> None:
+        """Learn from B centers.
+
+        Args:
+            inputs: What is projected [B, width].
+            rows: Positives [B, P].
+            present: Weight of each positive [B, P], 0 where it is empty.
+            negatives: [B, N].
+        """
+        rows, negatives = rows.contiguous(), negatives.contiguous()
+        queries = inputs @ self.projection.weights.T
+        gradient = torch.empty_like(queries)
+        self._scatter(queries, rows, present.contiguous(), negatives, gradient)
+        moved, rate = gradient.T @ inputs, self.learning_rate
+        if self.rule.clip is not None:
+            norm = (self.kernels.squared_norm(rows, negatives) + moved.square().sum()).sqrt()
+            rate = rate * (self.rule.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
+        self.kernels.update(rows, negatives, rate)
+        self.projection.apply(EVERY, moved, rate)
+
+    def _scatter(self, queries: Tensor, rows: Tensor, present: Tensor, negatives: Tensor, gradient: Tensor) -> None:
+        kernels, rule = self.kernels, self.rule
+        _learn_window[(len(queries),)](
+            queries,
+            kernels.weights,
+            rows,
+            present,
+            negatives,
+            kernels.weights if self.offsets is None else self.offsets,
+            kernels.gradients,
+            kernels.owners,
+            gradient,
+            self.counts,
+            self.loss,
+            rule.semantic,
+            rule.contrastive,
+            rule.contextualised,
+            len(queries),
+            KIND=KINDS[rule.objective],
+            DRAWN=negatives.shape[1],
+            SLOTS=rows.shape[1],
+            PLACES=triton.next_power_of_2(rows.shape[1]),
+            OFFSET=self.offsets is not None,
+            DIM=kernels.dim,
+            BLOCK=kernels.block,
+        )
+
+
+@triton.jit
+def _slopes(scores, shares, KIND: tl.constexpr):
+    """The loss of a query's positives by the score that they have together, and its derivatives by each."""
+    there = shares != 0.0
+    found = tl.max(there.to(tl.float32), axis=0)
+    if KIND == 0:
+        portions = shares
+    else:
+        masked = tl.where(there, scores + tl.log(tl.where(there, shares, 1.0)), -float("inf"))
+        largest = tl.max(tl.where(found > 0, masked, 0.0), axis=0)
+        powers = tl.where(there, tl.exp(masked - largest), 0.0)
+        portions = powers / tl.where(found > 0, tl.sum(powers, axis=0), 1.0)
+    score = tl.sum(tl.where(there, portions * scores, 0.0), axis=0)
+    slopes = -tl.sigmoid(-score) * portions
+    if KIND == 1:
+        slopes = tl.where(there, slopes * (1 + scores - score), 0.0)
+    return found * softplus(-score), slopes
+
+
+@triton.jit
+def _learn_window(
+    queries,
+    weights,
+    rows,
+    present,
+    negatives,
+    offsets,
+    gradients,
+    owners,
+    backwards,
+    counts,
+    loss,
+    semantic,
+    contrastive,
+    contextualised,
+    batch,
+    KIND: tl.constexpr,
+    DRAWN: tl.constexpr,
+    SLOTS: tl.constexpr,
+    PLACES: tl.constexpr,
+    OFFSET: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    query = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < DIM
+    values = tl.load(queries + query * DIM + column, mask=inside, other=0.0)
+    places = tl.arange(0, PLACES)
+    shares = tl.load(present + query * SLOTS + places, mask=places < SLOTS, other=0.0)
+    scores = tl.zeros((PLACES,), dtype=tl.float32)
+    for slot in range(SLOTS):
+        row = tl.load(rows + query * SLOTS + slot)
+        _, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+        scores = tl.where(places == slot, score, scores)
+    spent, slopes = _slopes(scores, shares, KIND)
+    spent *= semantic
+    squares = tl.sum(values * values, axis=0)
+    spent += contextualised * softplus(-squares)
+    total = -2 * contextualised * tl.sigmoid(-squares) * values
+    for slot in range(SLOTS):
+        place = query * SLOTS + slot
+        row = tl.load(rows + place)
+        slope = semantic * tl.sum(tl.where(places == slot, slopes, 0.0), axis=0)
+        total += slope * tl.load(weights + row * DIM + column, mask=inside, other=0.0)
+        tl.atomic_min(owners + row, place.to(tl.int32))
+        if tl.load(present + place) != 0.0:
+            tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
+            tl.atomic_add(counts + row, 1)
+    for slot in range(DRAWN):
+        place = query * DRAWN + slot
+        row = tl.load(negatives + place)
+        vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+        slope = contrastive * tl.sigmoid(score)
+        spent += contrastive * softplus(score)
+        total += slope * vector
+        tl.atomic_min(owners + row, (batch * SLOTS + place).to(tl.int32))
+        tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
+    tl.store(backwards + query * DIM + column, total, mask=inside)
+    tl.atomic_add(loss, spent.to(tl.float64))
