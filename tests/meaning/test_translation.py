@@ -35,15 +35,15 @@ def test_a_batch_is_each_sentence_alone(make):
 def test_a_batch_that_does_not_fit_the_memory_is_halved(make, monkeypatch):
     translator = make(0)
     sentences = [SENTENCES[0], SENTENCES[2], SENTENCES[3]] * 3
-    expected, generate, sizes = translator.translate(sentences), translator.model.generate, []
+    expected, search, sizes = translator.translate(sentences), translation.GreedySearch.search, []
 
-    def small(input_ids, **settings):
-        sizes.append(len(input_ids))
-        if len(input_ids) > 2:
+    def small(self, ids, mask, most):
+        sizes.append(len(ids))
+        if len(ids) > 2:
             raise torch.OutOfMemoryError
-        return generate(input_ids=input_ids, **settings)
+        return search(self, ids, mask, most)
 
-    monkeypatch.setattr(translator.model, "generate", small)
+    monkeypatch.setattr(translation.GreedySearch, "search", small)
     assert translator.translate(sentences) == expected
     assert sizes[:2] == [9, 4]
 

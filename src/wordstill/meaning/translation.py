@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +14,11 @@ import torch
 
 from wordstill.corpus.segment import word_spans
 from wordstill.errors import MissingExtra, UsageError
+from wordstill.meaning.greedy_search import GreedySearch
 from wordstill.teacher import batches_by_length, load_model_and_tokenizer, quiet
 from wordstill.teacher.device import choose_device, choose_precision
 
-CPU_BUDGET, GPU_BUDGET = 1024, 262144
+CPU_BUDGET, GPU_BUDGET = 1024, 131072
 """Subwords in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
 USUAL_LIMIT = 512
 SURVIVING = 0.1
@@ -24,8 +26,8 @@ SURVIVING = 0.1
 PROBED = 200
 SUBWORDS_FILE = "source.spm"
 """The subwords of Marian, which transformers reads by sentencepiece."""
-COMPILED_KINDS = ("marian",)
-"""Kinds of models whose translations by CTranslate2 were compared with those of transformers."""
+MARIAN = "marian"
+"""The kind of models whose translations by others were compared with those of transformers."""
 TOKENS_AT_ONCE = 16384
 
 
@@ -62,8 +64,7 @@ def open_translator(name: str | Path, *, device: str = "auto", dtype: str = "aut
         MissingExtra: Its tokenizer needs a package that is not installed.
     """
     translator = Translator.from_pretrained(name, device=device, dtype=dtype)
-    kind = str(translator.model.config.model_type)
-    if translator.device.type != "cpu" or kind not in COMPILED_KINDS or find_spec("ctranslate2") is None:
+    if translator.device.type != "cpu" or translator.kind != MARIAN or find_spec("ctranslate2") is None:
         return translator
     return CompiledTranslator(name, translator)
 
@@ -73,6 +74,7 @@ class Translator:
 
     Attributes:
         languages: Source and target, where the model says them, else None.
+        kind: Of the model, as transformers calls it.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Translator:
         positions = getattr(model.config, "max_position_embeddings", None) or USUAL_LIMIT
         self.limit = min(int(tokenizer.model_max_length), int(positions), USUAL_LIMIT)
         self.languages = _languages(model, tokenizer)
+        self.kind = str(getattr(model.config, "model_type", ""))
         self._pad = int(tokenizer.pad_token_id or 0)
         self._budget = CPU_BUDGET if self.device.type == "cpu" else GPU_BUDGET
 
@@ -130,18 +133,26 @@ class Translator:
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._pad)
         mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
         most = [_longest(len(row), self.limit) for row in ids]
-        output = self.model.generate(
-            input_ids=padded.to(self.device),
-            attention_mask=mask.long().to(self.device),
-            num_beams=self.beams,
-            do_sample=False,
-            max_length=None,
-            max_new_tokens=max(most),
-        )
-        # What never ends is cut at the same place in any batch; the first one is the start token.
-        kept = [row[: 1 + limit] for row, limit in zip(output.tolist(), most)]
+        padded, mask = padded.to(self.device), mask.long().to(self.device)
+        if self.kind == MARIAN and self.beams == 1:
+            kept = self._search.search(padded, mask, most)
+        else:
+            output = self.model.generate(
+                input_ids=padded,
+                attention_mask=mask,
+                num_beams=self.beams,
+                do_sample=False,
+                max_length=None,
+                max_new_tokens=max(most),
+            )
+            # What never ends is cut at the same place in any batch; the first one is the start token.
+            kept = [row[: 1 + limit] for row, limit in zip(output.tolist(), most)]
         texts: list[str] = self.tokenizer.batch_decode(kept, skip_special_tokens=True)
         return texts
+
+    @cached_property
+    def _search(self) -> GreedySearch:
+        return GreedySearch(self.model)
 
 
 class CompiledTranslator:
