@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -75,6 +76,11 @@ def save(benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str |
     path = SPEED / ".".join(filter(None, (benchmark, kind, "json")))
     write_json(path, facts | result, indent=2)
     print(f"\nwritten: {path.relative_to(ROOT)}")
+
+
+def add_commit(parser: argparse.ArgumentParser) -> None:
+    """The option for a machine that has the files without their history."""
+    parser.add_argument("--commit", help="commit to record, where git is not available")
 
 
 def show(rows: Sequence[Row], remarks: Sequence[str]) -> None:

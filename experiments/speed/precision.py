@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from experiments.record import machine
-from experiments.speed.common import LEAST_COSINE, Row, agreement, met, save, show
+from experiments.speed.common import LEAST_COSINE, Row, add_commit, agreement, met, save, show
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
@@ -188,7 +188,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("text", type=Path, help="a text of any format that wordstill reads, or a store")
     parser.add_argument("--dtype", action="append", choices=OTHERS, help="may be repeated; bfloat16 if none")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
+    add_commit(parser)
     options = parser.parse_args()
     options.dtype = list(dict.fromkeys(options.dtype or [USUAL]))
     return options

@@ -28,7 +28,8 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from experiments.speed.common import Row, save, show
+from experiments.speed.common import Row, add_commit, save, show
+from experiments.speed.gpu_throughput import SHAPES, random_model
 from wordstill import WordVectors
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.corpus.readers import detect_kind
@@ -66,16 +67,21 @@ def main() -> None:
     with TemporaryDirectory(prefix="wordstill-") as folder:
         result = measure(options, Path(folder))
     show(rows(result), remarks(result))
-    save(BENCHMARK, result, kind=options.name)
+    save(BENCHMARK, result, commit=options.commit, kind=options.name)
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run the command over the text and over a part of it, then the peers."""
     text = options.text or embedded_text()
+    if options.shape:
+        options.teacher = str(folder / options.shape)
+        for each in random_model(options.shape):
+            each.save_pretrained(options.teacher)
     corpus, once = _prepared([text], folder / "store")
     several = _prepared([text] * TIMES, folder / "several")[1]
     part = prepare([text], folder / "part", PrepareConfig(share=PART))
-    whole = run(text, corpus, options, folder / "vectors")
+    repeated = [run(text, corpus, options, folder / f"vectors-{turn}") for turn in range(options.repeats)]
+    whole = repeated[-1]
     smaller = run(part.path, part, options, folder / "part-vectors")
     rarer = run(part.path, part, options, folder / "rare-vectors", "--min-count", "1")
     runs = (whole, smaller, rarer)
@@ -83,18 +89,19 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "text": Path(text).name,
         "megabytes": round(Path(text).stat().st_size / 1e6, 1),
-        "teacher": options.teacher,
+        "teacher": f"{options.shape} with random weights" if options.shape else options.teacher,
         **({"gpu": torch.cuda.get_device_name()} if on_gpu else {}),
         "precision": whole.precision,
         "words": whole.words,
         "rows": whole.rows,
         "seconds": whole.seconds,
+        "repeated_seconds": [each.seconds for each in repeated],
         "stages": whole.stages,
         "runs": [asdict(each) for each in runs],
         "preparing_seconds": [once, several],
         "wikipedia_rows": wikipedia_rows(smaller, whole),
         "wikipedia_seconds": wikipedia_seconds(runs, (once, several)),
-        "peers": peers(text, corpus, options, on_gpu=on_gpu),
+        "peers": peers(text, corpus, options, on_gpu=on_gpu) if options.peers else {},
     }
 
 
@@ -209,6 +216,9 @@ def remarks(result: dict[str, Any]) -> list[str]:
         f"{text:,.0f} words/s. Precision: {result['precision']}.",
         f"The table of 1.28 billion words would have about {result['wikipedia_rows'] / 1e6:,.1f} million rows.",
     ]
+    if len(result["repeated_seconds"]) > 1:
+        each = " and ".join(f"{spent:.1f}" for spent in result["repeated_seconds"])
+        lines.append(f"Runs from command to artifact took {each} s; kernels may be compiled in the first.")
     return lines + [f"{name}: {words:,.0f} words/s." for name, words in result["peers"].items()]
 
 
@@ -225,8 +235,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.speed.whole", description=__doc__)
     parser.add_argument("text", type=Path, nargs="?", help="a text or a dump; by default the embedded dump")
     parser.add_argument("--teacher", default=NAME)
+    parser.add_argument("--shape", choices=SHAPES, help="random weights in the shape of a known model, as the teacher")
+    parser.add_argument("--repeats", type=int, default=1, help="runs over the whole text; the last one is shown")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave other tools out")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--name", default="", help="part of the name of the result, for several texts or machines")
+    add_commit(parser)
     return parser.parse_args()
 
 
