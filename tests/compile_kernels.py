@@ -84,7 +84,9 @@ def calls() -> Iterator[Callable[[], Any]]:
             texts, texts, texts, bounds, 0.1, False, torch.zeros(2, 15), None
         )
         yield lambda texts=texts, bounds=bounds: attend_short_texts(texts, texts, texts, bounds, 0.1, False, None, 3)
-    yield lambda: add_rows(table, torch.zeros(4, dtype=torch.int64), torch.tensor([0, 2]), table[:2], None)
+    yield lambda: add_rows(
+        table, torch.zeros(4, dtype=torch.int64), torch.tensor([-1, 2]), table[:2], torch.tensor([1, 0])
+    )
 
 
 def row_calls(kernels: KernelStep) -> Iterator[Callable[[], Any]]:

@@ -133,7 +133,7 @@ def probe(clock: Clock, sizes: list[int], limit: float) -> Step:
     )
     teacher = SimpleNamespace(encode=clock.encode, device=SimpleNamespace(type="cpu"))
     engine = SimpleNamespace(teacher=teacher, stages=[stage], methods={})
-    plan = SimpleNamespace(engine=engine, vocabulary=NoWords())
+    plan = SimpleNamespace(engine=engine, vocabulary=NoWords(), corpus=SimpleNamespace(n_words=1000))
     return estimate(plan, 0.5, limit=limit).steps[0]
 
 

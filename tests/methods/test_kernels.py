@@ -10,6 +10,7 @@ import torch
 from wordstill.methods import METHODS, read_specs
 from wordstill.methods.learning import rows as rows_module
 from wordstill.methods.learning.rows import EVERY, RowOptimizer, RowTable
+from wordstill.methods.sums import RowOrder
 from wordstill.teacher import WordStates
 from wordstill.teacher.batch import FIELDS
 
@@ -72,12 +73,14 @@ def test_vectors_are_added_to_their_rows(width, chosen):
     values = torch.randn(90, width, generator=generator)
     places = torch.randint(0, 90, (70,), generator=generator) if chosen else None
     taken = values if places is None else values[places]
-    rows = torch.randint(0, 4, (len(taken),), generator=generator)
+    rows = torch.randint(-1, 4, (len(taken),), generator=generator)
     sums, counts = torch.zeros(5, width, device=DEVICE), torch.zeros(5, dtype=torch.int64, device=DEVICE)
-    moved = None if places is None else places.to(DEVICE)
-    add_rows(sums, counts, rows.to(DEVICE), values.to(DEVICE), moved)
-    assert counts.tolist() == rows.bincount(minlength=5).tolist()
-    assert torch.allclose(sums.cpu(), torch.zeros(5, width).index_add_(0, rows, taken), atol=1e-4)
+    ordered, order = torch.sort(rows, stable=True)
+    named = RowOrder(ordered.to(DEVICE), order.to(DEVICE))
+    add_rows(sums, counts, named.rows, values.to(DEVICE), named.taken(None if places is None else places.to(DEVICE)))
+    kept = rows >= 0
+    assert counts.tolist() == rows[kept].bincount(minlength=5).tolist()
+    assert torch.allclose(sums.cpu(), torch.zeros(5, width).index_add_(0, rows[kept], taken[kept]), atol=1e-4)
 
 
 SPECS = (

@@ -48,6 +48,20 @@ def test_rows_are_pooled(kind):
 
 
 @pytest.mark.parametrize("kind", ["mean", "max", "min"])
+@pytest.mark.parametrize("chosen", [True, False])
+def test_rows_below_zero_are_nowhere(kind, chosen):
+    with_them, without = make(kind), make(kind)
+    for rows, values in batches():
+        places = torch.arange(len(rows)).flip(0) if chosen else None
+        given = torch.where(rows == 2, -1, rows)
+        kept = given >= 0
+        with_them.add(given, values, places)
+        without.add(rows[kept], values, torch.arange(len(rows))[kept] if places is None else places[kept])
+    assert torch.equal(with_them.pooled(), without.pooled())
+    assert torch.equal(with_them.counts, without.counts)
+
+
+@pytest.mark.parametrize("kind", ["mean", "max", "min"])
 def test_merging_is_seeing_both(kind):
     first, second = make(kind), make(kind)
     for rows, values in batches(0):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.ragged import Ints, offsets_of
+from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus.phrases import sentence_ranges
 from wordstill.corpus.store import Corpus
 from wordstill.corpus.vocabulary import Vocabulary
@@ -157,7 +158,7 @@ class Cells:
     def count(
         cls, corpus: Corpus, vocabulary: Vocabulary, plan: FoldPlan, enough: int, track: Sequence[str] = ()
     ) -> Cells:
-        """Go through the store, without a teacher, and count the words of every fold.
+        """Count the words of every fold in the store, without a teacher.
 
         Args:
             corpus: The text.
@@ -180,12 +181,7 @@ class Cells:
             raise DataError(f"No word occurs {enough} times, so none has rows by fold. Lower --enough (enough=).")
         row_of_word = np.full(len(vocabulary), -1, dtype=np.int32)
         row_of_word[tracked] = np.arange(len(tracked))
-        counts = np.zeros(len(tracked) * len(plan), dtype=np.int64)
-        for ids, sentences, _, _ in _occurrences(corpus, vocabulary, SCAN_FORMS):
-            folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
-            rows = row_of_word[ids].astype(np.int64)
-            kept = (rows >= 0) & (folds >= 0)
-            counts += np.bincount(rows[kept] * len(plan) + folds[kept], minlength=len(counts))
+        counts = _counts_by_fold(corpus, vocabulary, plan, row_of_word, len(tracked)).ravel()
         there = np.flatnonzero(counts)
         table = np.full(len(counts), -1, dtype=np.int32)
         table[there] = np.arange(len(there))
@@ -205,6 +201,32 @@ class Cells:
             and np.array_equal(self.folds, other.folds)
             and np.array_equal(self.plan.of_paragraph, other.plan.of_paragraph)
         )
+
+
+def _counts_by_fold(
+    corpus: Corpus, vocabulary: Vocabulary, plan: FoldPlan, row_of_word: NDArray[np.int32], rows: int
+) -> Ints:
+    """How often the words of each row occur in each fold [rows, F]."""
+    forms, counts = corpus.forms, np.zeros((rows, len(plan)), dtype=np.int64)
+    ids = vocabulary.word_ids(corpus)
+    inside = (ids >= 0) & (ids < len(vocabulary))
+    row_of_slot = np.where(inside, row_of_word[np.where(inside, ids, 0)], -1)
+    slots = np.flatnonzero(row_of_slot >= 0)
+    row, form = row_of_slot[slots], owners(np.diff(forms.word_offsets))[slots]
+    starts = corpus.sentences[corpus.paragraphs]
+    sizes, order = np.diff(starts), np.argsort(plan.of_paragraph, kind="stable")
+    bounds = np.searchsorted(plan.of_paragraph[order], np.arange(len(plan) + 1))
+    for fold, (first, last) in enumerate(pairwise(bounds.tolist())):
+        members = order[first:last]
+        # Words of a form are looked up once, however often it stands in the text.
+        of_form = np.bincount(corpus.form_ids[ranges(starts[members], sizes[members])], minlength=len(forms))
+        counts[:, fold] = np.bincount(row, of_form[form], minlength=rows)
+    if len(vocabulary.phrases):
+        for found, sentences, _, size in _occurrences(corpus, vocabulary, SCAN_FORMS):
+            folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
+            kept = (size > 1) & (row_of_word[found] >= 0) & (folds >= 0)
+            np.add.at(counts, (row_of_word[found[kept]], folds[kept]), 1)
+    return counts
 
 
 @dataclass(frozen=True, eq=False)

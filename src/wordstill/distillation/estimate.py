@@ -138,23 +138,29 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
     teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods
     distilling = with_tables(methods).values()
     steps = [_probe(teacher, stage, limit / len(stages), 1 if stage.isolated else share) for stage in stages]
+    on_gpu, words = teacher.device.type == "cuda", round(plan.corpus.n_words / share)
+    held, read = (torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()) if on_gpu else (0, 0)
     reading, start = _peak_memory(), time.monotonic()
     tables = [method.finish() for method in distilling]
     beside = sum(method.memory() for method in methods.values() if method not in distilling)
     finishing = time.monotonic() - start
     finished, rows = _peak_memory(), len(plan.vocabulary)
-    checkpoint = sum(method.memory_after(round(plan.corpus.n_words / share)) for method in methods.values())
-    on_gpu = teacher.device.type == "cuda"
-    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
-    more = max(checkpoint, finished - reading) if on_gpu else checkpoint + finished - reading
+    checkpoint = sum(method.memory_after(words) for method in methods.values())
+    growing = checkpoint - sum(method.memory() for method in methods.values())
+    # The regression of one method after another.
+    to_finish = max((method.memory_to_finish(words) for method in methods.values()), default=0)
     word_bytes = sum(len(word.encode()) + 1 for word in plan.vocabulary.keys)
     sums = [method.cells for method in distilling if method.cells is not None]
     cells = len(sums[0].cells) if sums else 0
+    # Rows by fold are made in parts, which are joined; the probe has seen few of them.
+    later = finished - reading + 2 * sum(cells * 4 * table.dim for table in tables)
+    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+    more = max(checkpoint, later) if on_gpu else checkpoint + max(later, to_finish)
     return Estimate(
         rows=rows,
         steps=(*steps, Step("finish", finishing, finishing)),
         memory=reading + more if reading else None,
-        device_memory=torch.cuda.max_memory_allocated() if on_gpu else None,
+        device_memory=max(torch.cuda.max_memory_allocated(), max(read, held + to_finish) + growing) if on_gpu else None,
         artifact=sum(
             rows * (4 * table.dim + 8) + word_bytes + beside + cells * (4 * table.dim + 16) for table in tables
         ),

@@ -163,7 +163,7 @@ def make_plan(
             length=config.length,
             texts=len(corpus) if config.read == "paragraph" else len(corpus.sentences) - 1,
             cells=cells,
-            make_cells=table_maker(cells, teacher.width, len(specs), work),
+            make_cells=table_maker(cells, teacher.width, len(specs), teacher.device, work),
         )
         make = _maker(corpus, seeded, kept, context)
         methods = make(context)
@@ -232,9 +232,11 @@ def fold_facts(corpus: Corpus, cells: Cells | None, config: DistillConfig) -> di
     }
 
 
-def table_maker(cells: Cells | None, width: int, methods: int, work: Path | None) -> TableMaker | None:
-    """Where the sums of cells are kept: on disk if they would take much of the free memory, else None."""
-    if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * free_memory():
+def table_maker(
+    cells: Cells | None, width: int, methods: int, device: torch.device, work: Path | None
+) -> TableMaker | None:
+    """Where the sums of cells are kept: on disk if they would take much of the device's free memory, else None."""
+    if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * free_memory(device):
         return None
 
     def make(rows: int, columns: int) -> Tensor:
@@ -245,8 +247,10 @@ def table_maker(cells: Cells | None, width: int, methods: int, work: Path | None
     return make
 
 
-def free_memory() -> int:
-    """Bytes of memory that are free, or all there is where the system does not say."""
+def free_memory(device: torch.device) -> int:
+    """Bytes of a device's memory that are free, or all there is where the system does not say."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))

@@ -18,7 +18,7 @@ from wordstill.corpus import Vocabulary
 from wordstill.corpus.dealing import Cells
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.linear_algebra import unit_rows
-from wordstill.methods.sums import Accumulator, Additive, CellSums, Growing, TableMaker, row_blocks
+from wordstill.methods.sums import Accumulator, Additive, CellSums, Growing, RowOrder, TableMaker, row_blocks
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds
@@ -134,6 +134,10 @@ class Observer(Configurable, ABC):
         growing = [part for part in self.parts.values() if isinstance(part, Growing)]
         return self.memory() + sum(part.memory_after(words) - part.memory() for part in growing)
 
+    def memory_to_finish(self, words: int) -> int:
+        """Bytes that what has grown with so many words needs beside it in the end, but does not need for a few."""
+        return sum(part.memory_to_finish(words) for part in self.parts.values() if isinstance(part, Growing))
+
     def state_dict(self) -> dict[str, Tensor]:
         """Everything learnt so far, by name."""
         return {
@@ -246,7 +250,8 @@ class Method(Observer):
 
     def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None = None) -> None:
         """Add a vector for each known word of a batch to one of the parts, and to its cells; see `RowSums.add`."""
-        self.parts[part].add(states.word_ids[states.known], values, places)  # type: ignore[attr-defined]
+        words = states.once("known words", lambda: RowOrder.of(states.word_ids[states.known]))
+        self.parts[part].add(words, values, places)  # type: ignore[attr-defined]
         if self.cells is not None:
             self.cells.add(part, states, values, places)
 

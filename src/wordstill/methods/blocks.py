@@ -180,7 +180,8 @@ class Mixture:
         """[n, dim] rows of parts of the occurrences of words [n]; see `WhitenedBlock.shifts`."""
         words = words.to(self.center.device)
         shifts = torch.cat([part.shifts(cells, words) for part in self.parts], dim=1)
-        return self._reduced(words) + shifts @ self.directions
+        distinct, place = torch.unique_consecutive(words, return_inverse=True)
+        return self._reduced(distinct)[place] + shifts @ self.directions
 
     def _joined(self, rows: slice | Tensor) -> Tensor:
         return torch.cat([part(rows) for part in self.parts], dim=1)

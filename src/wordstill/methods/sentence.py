@@ -29,6 +29,8 @@ FIRST_CAPACITY = 1 << 16
 LEAST_SENTENCES = 20
 """Of a text for a regression."""
 BYTES_PER_WORD = 8
+BYTES_TO_SORT = 88
+"""For each word: eleven arrays of eight bytes are there at once in `_design`."""
 MOST_WORDS = 1 << 27
 """Words whose sentences are kept; a regression on more gains nothing that a paragraph in n does not show."""
 
@@ -86,6 +88,10 @@ class Bags:
     def memory_after(self, words: int) -> int:
         """Bytes of the pairs of a text, if all its words are known."""
         return BYTES_PER_WORD * min(words, MOST_WORDS)
+
+    def memory_to_finish(self, words: int) -> int:
+        """Bytes of the pairs in both orders while the second is sorted, and of the room that they leave free."""
+        return (BYTES_TO_SORT + BYTES_PER_WORD) * min(words, MOST_WORDS)
 
     def merge(self, other: Accumulator) -> None:
         """Add the sums and append the sentences."""

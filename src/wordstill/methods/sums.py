@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -46,6 +47,10 @@ class Growing(Protocol):
         """Bytes of what will have grown after so many words of text."""
         ...
 
+    def memory_to_finish(self, words: int) -> int:
+        """Bytes needed beside it while a table is made of so many words of text."""
+        ...
+
 
 @runtime_checkable
 class Additive(Protocol):
@@ -79,6 +84,36 @@ TableMaker = Callable[[int, int], Tensor]
 """Makes a table of zeros with so many rows and columns, float32."""
 
 
+@dataclass(frozen=True, eq=False)
+class RowOrder:
+    """Rows that vectors are added to, sorted once for all sums that name the same rows.
+
+    On a GPU, those below 0, which are nowhere, stay in front: how many they are the host does not know.
+
+    Attributes:
+        rows: Ascending [n].
+        order: Where each of them stood [n].
+    """
+
+    rows: Tensor
+    order: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor) -> RowOrder:
+        """Sort rows [n]; equal ones stay as they stand, and those below 0 are nowhere."""
+        ordered, order = torch.sort(rows, stable=True)
+        return cls(ordered, order) if rows.is_cuda else cls(ordered, order).somewhere()
+
+    def somewhere(self) -> RowOrder:
+        """Without rows below 0; the host waits for a GPU."""
+        first = int((self.rows < 0).sum())
+        return RowOrder(self.rows[first:], self.order[first:])
+
+    def taken(self, places: Tensor | None) -> Tensor:
+        """Which of the values goes to each row; see `RowSums.add`."""
+        return self.order if places is None else places[self.order]
+
+
 class RowSums:
     """A sum of vectors and a number of observations for each row of a table.
 
@@ -90,23 +125,23 @@ class RowSums:
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
         self._scatter = _kernel() if device.type == "cuda" else None
 
-    def add(self, rows: Tensor, values: Tensor, places: Tensor | None = None) -> None:
+    def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
         """Add one vector to each named row; a row may be named often.
 
         A batch's vectors for one row are summed before they meet the table, so that the rounding of a
         frequent word grows with the number of batches and not of occurrences.
 
         Args:
-            rows: [n].
+            rows: [n], sorted or not; those below 0 are nowhere.
             values: [m, width].
             places: Which of the values is added to each row [n]; None takes them one after another.
         """
+        named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
+        taken = named.taken(places)
         if self._scatter is not None:
-            self._scatter(self.sums, self.counts, rows, values, places)
+            self._scatter(self.sums, self.counts, named.rows, values, taken)
             return
-        ordered, order = torch.sort(rows, stable=True)
-        distinct, counts = torch.unique_consecutive(ordered, return_counts=True)
-        taken = order if places is None else places[order]
+        distinct, counts = torch.unique_consecutive(named.rows, return_counts=True)
         sums = embedding_bag(taken, values.float(), counts.cumsum(0) - counts, mode="sum")
         self.sums.index_add_(0, distinct, sums)
         self.counts.index_add_(0, distinct, counts)
@@ -162,11 +197,12 @@ class RowExtremes:
         self.best = torch.full((rows, width), worst, device=device)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
 
-    def add(self, rows: Tensor, values: Tensor, places: Tensor | None = None) -> None:
+    def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
         """Observe one vector for each named row; `RowSums.add` says what the arguments are."""
-        chosen = values if places is None else values[places]
-        self.best.scatter_reduce_(0, rows[:, None].expand_as(chosen), chosen, self.reduction)
-        self.counts.index_add_(0, rows, torch.ones_like(rows))
+        named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
+        chosen = values[named.taken(places)]
+        self.best.scatter_reduce_(0, named.rows[:, None].expand_as(chosen), chosen, self.reduction)
+        self.counts.index_add_(0, named.rows, torch.ones_like(named.rows))
 
     def pooled(self) -> Tensor:
         """[rows, width] the extremes; zeros where nothing was observed."""
@@ -256,7 +292,7 @@ def occurrences(numbers: Tensor, size: int) -> Tensor:
     return counts.index_add_(0, numbers, torch.ones_like(numbers))
 
 
-def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], None] | None:
+def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None:
     try:
         from wordstill.methods.learning.row_kernels import add_rows
     except ImportError:
@@ -287,24 +323,20 @@ class CellSums:
         self._fold_of_paragraph = cells.plan.of_paragraph
         self._row_of_word = torch.from_numpy(cells.row_of_word).long().to(device)
         self._table = torch.from_numpy(cells.table).to(device)
-        self._last: tuple[WordStates, Tensor, Tensor] | None = None
 
     def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None) -> None:
         """Add vectors for the known words of a batch, as `RowSums.add` takes them."""
-        rows, chosen = self._rows(states)
-        taken = chosen if places is None else places[chosen]
+        rows = states.once(self.cells, lambda: RowOrder.of(self._rows(states)))
         if self.device != values.device:
-            values, rows, taken = values[taken].to(self.device), rows.to(self.device), torch.arange(len(rows))
-        self.parts[part].add(rows, values, taken)
+            rows = rows.somewhere()
+            values, places = values[rows.taken(places)].to(self.device), None
+            rows = RowOrder(rows.rows.to(self.device), torch.arange(len(values)))
+        self.parts[part].add(rows, values, places)
 
-    def _rows(self, states: WordStates) -> tuple[Tensor, Tensor]:
-        """The cells of a batch's words that have one, and which of the known words these are."""
-        if self._last is None or self._last[0] is not states:
-            batch, known = states.batch, states.known
-            fold_of_text = states.to_device(self._fold_of_paragraph[batch.source_ids])
-            fold = fold_of_text[batch.sentence_text[states.word_sentence[known]]].long()
-            row = self._row_of_word[states.word_ids[known]]
-            cell = torch.where((row >= 0) & (fold >= 0), self._table[row, fold], -1)
-            chosen = torch.nonzero(cell >= 0).flatten()
-            self._last = states, cell[chosen].long(), chosen
-        return self._last[1], self._last[2]
+    def _rows(self, states: WordStates) -> Tensor:
+        """The cell of each known word of a batch, -1 where it has none; a GPU is not waited for."""
+        batch, known = states.batch, states.known
+        fold_of_text = states.to_device(self._fold_of_paragraph[batch.source_ids])
+        fold = fold_of_text[batch.sentence_text[states.word_sentence[known]]].long()
+        row = self._row_of_word[states.word_ids[known]]
+        return torch.where((row >= 0) & (fold >= 0), self._table[row, fold], -1).long()

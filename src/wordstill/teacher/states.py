@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
 from wordstill.teacher.gathering import send
 
 Subject = TypeVar("Subject")
+Made = TypeVar("Made")
 
 
 class WordStates:
@@ -43,6 +44,7 @@ class WordStates:
         self.word_ids, self.word_sentence = self.batch.word_ids, self.batch.word_sentence
         self.known = self.batch.known
         self._cache: dict[tuple[object, ...], Tensor] = {}
+        self._made: dict[Hashable, Any] = {}
         self._pool: tuple[int, RangeMeans] | None = None
 
     @property
@@ -138,6 +140,13 @@ class WordStates:
         number = self.to_device(batch.source_sentences)[text] + sentence - before
         position = first_word - torch.searchsorted(self.word_sentence[:n_words].contiguous(), sentence)
         return number, position, sizes[chosen]
+
+    def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """What several methods make of this batch in the same way, made by the first that asks for it."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: Made = self._made[name]
+        return made
 
     def _means(self, layer: int) -> RangeMeans:
         # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.

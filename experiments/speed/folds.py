@@ -1,0 +1,238 @@
+"""What rows by fold cost: seconds and peak memory of a run with folds and of the same run without, taking turns.
+
+The pass is the reading of the text, from its first batch to its last; the whole adds the plan, with its count of the
+words of every fold, the isolated words, and the finish. Preparing the text, loading the teacher and a warm-up, in which
+kernels are compiled, are left out, and nothing is saved. What `distill --dry-run` says of memory is asked before, in a
+process of its own; so on a GPU all runs share a process, and on a CPU, where a peak cannot be forgotten, none do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from experiments.speed.common import Row, met, save, show
+from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.distillation.config import DistillConfig
+from wordstill.distillation.distilling import load
+from wordstill.distillation.engine import Batches, Position
+from wordstill.distillation.estimate import dry_run
+from wordstill.distillation.plan import Plan, make_plan, with_tables
+from wordstill.teacher import Batch, DeviceBatch, Teacher, TeacherConfig
+from wordstill.teacher.device import synchronize
+from wordstill.teacher.loading import NAME
+
+BENCHMARK = "folds"
+TITLE = "Rows by fold"
+LIMIT = 1.15
+"""Of the plain pass."""
+WITHIN = 0.10
+"""How far stated memory may be from the peak."""
+WARM_UP = 9
+"""Batches: a window of every length, and one more."""
+PLAIN, FOLDED = "plain", "with folds"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is measured."""
+
+    store: Path
+    teacher: TeacherConfig
+    folds: int
+    turns: int
+
+    def config(self, kind: str) -> DistillConfig:
+        """The settings of a run."""
+        return DistillConfig(teacher=self.teacher, folds=self.folds if kind == FOLDED else None)
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The first batches of others."""
+
+    batches: Batches
+    number: int
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
+        """Up to the number."""
+        return islice(self.batches.since(position), self.number)
+
+
+def main() -> None:
+    """Measure, print and save."""
+    options = _options()
+    with TemporaryDirectory(prefix="wordstill-") as folder:
+        store = Path(folder) / "store"
+        corpus = prepare([options.text], store, PrepareConfig(documents=True))
+        job = Job(store, TeacherConfig(options.teacher, options.device), options.folds, options.turns)
+        on_gpu = options.device != "cpu" and torch.cuda.is_available()
+        result: dict[str, Any] = {
+            "text": options.text.name,
+            "teacher": Path(options.teacher).name,
+            "words": corpus.n_words,
+            "folds": options.folds,
+            **({"gpu": torch.cuda.get_device_name()} if on_gpu else {}),
+            "stated": {kind: in_process(stated, job, kind) for kind in (PLAIN, FOLDED)},
+            "runs": in_process(measured, job, on_gpu) if on_gpu else apart(job),
+        }
+    show(rows(result), remarks(result))
+    save(BENCHMARK, result, commit=options.commit, kind=options.name)
+
+
+def in_process(do: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a new process, whose peak of memory is its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(do, *arguments).result()
+
+
+def stated(job: Job, kind: str) -> dict[str, Any]:
+    """What a dry run says."""
+    _, estimate = dry_run([job.store], job.config(kind))
+    return {
+        "memory": estimate.memory,
+        "device_memory": estimate.device_memory,
+        "cells": estimate.cells,
+        "cell_bytes": estimate.cell_bytes,
+        "cells_on_disk": estimate.cells_on_disk,
+    }
+
+
+def apart(job: Job) -> list[dict[str, Any]]:
+    """All runs, each in a process of its own."""
+    return [in_process(one_run, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)]
+
+
+def one_run(job: Job, kind: str) -> dict[str, Any]:
+    """One run in this process."""
+    teacher, corpus = _loaded(job)
+    return run(teacher, corpus, job, kind)
+
+
+def measured(job: Job, warm: bool) -> list[dict[str, Any]]:
+    """All runs in this process, in turns."""
+    teacher, corpus = _loaded(job)
+    if warm:
+        for kind in (PLAIN, FOLDED):
+            warm_up(make_plan(teacher, corpus, job.config(kind)))
+    return [run(teacher, corpus, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)]
+
+
+def _loaded(job: Job) -> tuple[Teacher, Corpus]:
+    return load([job.store], job.config(PLAIN), job.store.parent)
+
+
+def warm_up(plan: Plan) -> None:
+    """Read some batches and finish, so that everything is compiled."""
+    layers = {layer for stage in plan.engine.stages for layer in stage.layers}
+    plan.engine.teacher.compile_if_worth(plan.corpus.n_words, tuple(sorted(layers)))
+    for stage in plan.engine.stages:
+        stage.batches = First(stage.batches, WARM_UP)
+    done = plan.engine.run()
+    plan.finish(plan.engine.methods, done.cut)
+
+
+def run(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]:
+    """Seconds of the parts of a run, and its peak memory in bytes."""
+    on_gpu = teacher.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    start, spent = time.perf_counter(), time.process_time()
+    marks = [start]
+
+    def mark(_: int = 0) -> None:
+        synchronize()
+        marks.append(time.perf_counter())
+
+    plan = make_plan(teacher, corpus, job.config(kind))
+    for stage in plan.engine.stages:
+        stage.on_end = mark
+    mark()
+    done = plan.engine.run()
+    reading = torch.cuda.max_memory_allocated() if on_gpu else None
+    tables = plan.finish(plan.engine.methods, done.cut)
+    mark()
+    names = ("plan", *(stage.title for stage in plan.engine.stages), "finish")
+    seconds = dict(zip(names, (after - before for before, after in pairwise(marks))))
+    (table,) = tables.values()
+    return {
+        "kind": kind,
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "pass": round(seconds["text"], 3),
+        "whole": round(marks[-1] - start, 3),
+        "cpu_seconds": round(time.process_time() - spent, 1),
+        "rows": len(table),
+        "cells": 0 if table.folds is None else len(table.folds.rows),
+        "device_peak_reading": reading,
+        "device_peak": torch.cuda.max_memory_allocated() if on_gpu else None,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "sums": sum(method.memory() for method in with_tables(plan.engine.methods).values()),
+    }
+
+
+def ratio(result: dict[str, Any], name: str) -> float:
+    """Of the runs with folds to the plain ones, the middle of each."""
+    middle = {
+        kind: statistics.median(each[name] for each in result["runs"] if each["kind"] == kind)
+        for kind in (PLAIN, FOLDED)
+    }
+    return float(middle[FOLDED] / middle[PLAIN])
+
+
+def rows(result: dict[str, Any]) -> list[Row]:
+    """The table."""
+    memory = "device_peak" if "gpu" in result else "peak"
+    stated_as = "device_memory" if "gpu" in result else "memory"
+    parts = list(result["runs"][0]["seconds"])
+    table: list[Row] = [("", *parts, "whole", "CPU", "peak memory", "stated before")]
+    for each in result["runs"]:
+        told = result["stated"][each["kind"]][stated_as]
+        seconds = [f"{each['seconds'][part]:.2f} s" for part in parts]
+        sizes = [f"{size / 1e9:.2f} GB" for size in (each[memory], told)]
+        table.append((each["kind"], *seconds, f"{each['whole']:.2f} s", f"{each['cpu_seconds']:.0f} s", *sizes))
+    return table
+
+
+def remarks(result: dict[str, Any]) -> list[str]:
+    """Conditions, and whether the targets are met."""
+    folded = result["stated"][FOLDED]
+    times, whole = ratio(result, "pass"), ratio(result, "whole")
+    memory, told = ("device_peak", "device_memory") if "gpu" in result else ("peak", "memory")
+    worst = max(abs(result["stated"][each["kind"]][told] / each[memory] - 1) for each in result["runs"])
+    return [
+        f"{result['words']:,} words of {result['text']}, {result['teacher']}, {result['folds']} folds: "
+        f"{folded['cells']:,} rows by fold, {folded['cell_bytes'] / 1e9:.2f} GB of sums"
+        f"{' on disk' if folded['cells_on_disk'] else ''}.",
+        f"The pass takes {times:.3f} times the plain one, target {LIMIT}: {met(times <= LIMIT)}.",
+        f"The whole takes {whole:.3f} times the plain one, in CPU seconds {ratio(result, 'cpu_seconds'):.3f} times.",
+        f"Memory stated before is within {worst:.0%} of the peak, target {WITHIN:.0%}: {met(worst <= WITHIN)}.",
+    ]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--teacher", default=NAME)
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--folds", type=int, default=20)
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--name", default="", help="part of the name of the result, for several texts or machines")
+    parser.add_argument("--commit", help="commit to record, where git is not available")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
