@@ -178,6 +178,7 @@ def test_forms_are_tokenized_in_chunks(tiny_teacher, nasty_store):
     rows = paragraph_rows(nasty_store)
     whole = FormSubwords(nasty_store, tokenizer).read(rows)
     assert_same(FormSubwords(nasty_store, tokenizer, forms_at_once=7).read(rows), whole)
+    assert_same(FormSubwords(nasty_store, tokenizer, processes=2).read(rows), whole)
 
 
 def test_subwords_of_a_large_store_are_kept_beside_it(write_store, tiny_teacher, monkeypatch):

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from wordstill.core.files import disk_errors, path_text, remove, replace_folder
 from wordstill.core.object_stores import Output, local_input
+from wordstill.core.processes import in_processes
 from wordstill.core.progress import byte_bar
 from wordstill.core.resume import SETTINGS, START_ANEW, keep_record, refuse_output, working_folder
 from wordstill.corpus.config import PrepareConfig
@@ -31,21 +24,18 @@ from wordstill.corpus.segment import SEGMENTERS, LineSplitter, Segmenter, Senten
 from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
 from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
-from wordstill.errors import DataError, UsageError, WordstillError
+from wordstill.errors import DataError, UsageError
 
 LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
 BLOCKS = 64
 """Text is cut into about so many blocks, unless these would be too small or too large: enough to keep many
 processes busy to the end, and few enough that each has much of the vocabulary."""
-PARENT_POLL_SECONDS = 1.0
 STORE = "store"
 
 Inputs = str | Path | Sequence[str | Path]
 MadeShards = Generator[tuple[Block, Tally], None, None]
 ShardRunner = Callable[[ShardMaker, Iterable[Block]], MadeShards]
 """Makes the shards of blocks, in no particular order of completion."""
-Task = TypeVar("Task")
-Outcome = TypeVar("Outcome")
 
 
 def prepare(
@@ -197,7 +187,7 @@ def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segm
 
 
 def _in_processes(make: ShardMaker, blocks: Iterable[Block], workers: int) -> MadeShards:
-    return in_processes(make, blocks, workers, make.folder)
+    return in_processes(make, blocks, workers, partial(remove_unfinished, make.folder))
 
 
 def _make_all(make: ShardMaker, blocks: Iterator[Block], run: ShardRunner, bar: Any) -> list[Tally]:
@@ -271,7 +261,7 @@ def _write_store(
     shards = [Shard(folder / "shards", index) for index in range(len(tallies))]
 
     def run_all(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
-        return in_processes(work, tasks, min(workers, len(tasks)), folder / "shards")
+        return in_processes(work, tasks, min(workers, len(tasks)), partial(remove_unfinished, folder / "shards"))
 
     merged = merge_shards(shards, tallies, store, segmenter, run_all, workers)
     total = asdict(sum(tallies, Tally()))
@@ -303,81 +293,3 @@ def _check_groups(origins: dict[str, Any], paragraphs: int) -> None:
         )
     if len(origins["names"]) == 1:
         warnings.warn(f"All paragraphs are in one group, {origins['names'][0]!r}.", stacklevel=4)
-
-
-def in_processes(
-    work: Callable[[Task], Outcome], tasks: Iterable[Task], workers: int, folder: Path
-) -> Generator[tuple[Task, Outcome]]:
-    """Work on all tasks and give each with what came of it, in no particular order of completion.
-
-    When the run is stopped, tasks under way are given up at once, and what they left in the folder of the shards is
-    removed; after an error they are finished first.
-    """
-    if workers <= 1:
-        for task in tasks:
-            yield task, work(task)
-        return
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(work, os.getpid(), *lifeline))
-    try:
-        # All processes are forked here, before reading starts threads of its own.
-        pool.submit(int)
-        yield from _bounded(pool, tasks, workers + 1)
-    except (KeyboardInterrupt, GeneratorExit):
-        lifeline[1].close()
-        pool.shutdown(cancel_futures=True)
-        remove_unfinished(folder)
-        raise
-    except BrokenProcessPool as error:
-        raise WordstillError(
-            "A worker process was killed, perhaps for lack of memory. Finished work is kept: start again "
-            f"with fewer workers than {workers} or smaller blocks."
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for end in lifeline:
-            end.close()
-
-
-_worker: Callable[[Any], Any]
-
-
-def _bounded(pool: ProcessPoolExecutor, tasks: Iterable[Task], limit: int) -> Iterator[tuple[Task, Any]]:
-    under_way: dict[Future[Any], Task] = {}
-    for task in tasks:
-        under_way[pool.submit(_work, task)] = task
-        if len(under_way) >= limit:
-            yield from _finished(under_way)
-    while under_way:
-        yield from _finished(under_way)
-
-
-def _finished(under_way: dict[Future[Any], Task]) -> Iterator[tuple[Task, Any]]:
-    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-    for future in done:
-        yield under_way.pop(future), future.result()
-
-
-def _start_worker(
-    work: Callable[[Any], Any], parent: int, lifeline: Connection[Any, Any], far_end: Connection[Any, Any]
-) -> None:
-    global _worker
-    _worker = work
-    # A forked process has the parent's end, too, and would keep its own lifeline open.
-    far_end.close()
-    # Nor does it look for garbage among what the parent had, such as all of torch: that takes a sixth of the time.
-    gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with, args=(parent, lifeline), daemon=True).start()
-
-
-def end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
-    """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
-    while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
-        pass
-    os._exit(1)
-
-
-def _work(task: Any) -> Any:
-    return _worker(task)

@@ -17,18 +17,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from wordstill.core.processes import end_with
 from wordstill.corpus import Corpus
 from wordstill.corpus.config import PrepareConfig
-from wordstill.corpus.preparation import (
-    STORE,
-    Inputs,
-    as_list,
-    end_with,
-    is_one_store,
-    note_text,
-    open_or_prepare,
-    prepare,
-)
+from wordstill.corpus.preparation import STORE, Inputs, as_list, is_one_store, note_text, open_or_prepare, prepare
 from wordstill.corpus.sources import STANDARD_INPUT
 from wordstill.errors import WordstillError
 

@@ -11,15 +11,21 @@ decides for each text.
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib.metadata import version
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from wordstill.core.processes import in_processes
 from wordstill.core.ragged import Ints, offsets_of, owners, ranges
 from wordstill.corpus import Corpus
 from wordstill.corpus.words import KeptArrays
@@ -32,6 +38,9 @@ MOSTLY_UNSPACED = 0.2
 """From so many unspaced forms for each paragraph on, the fast way would gain little."""
 LEAST_KEPT = 50_000
 """Fewer forms are tokenized in a second."""
+LEAST_SHARED, CHUNKS = 200_000, 4
+"""Processes share so many forms or more, each in so many parts."""
+THREADS = "TOKENIZERS_PARALLELISM"
 TOGETHER = 64
 """Most texts that are tokenized as one."""
 
@@ -68,25 +77,29 @@ class FormSubwords:
         tokenizer: SubwordTokenizer,
         forms_at_once: int = FORMS_AT_ONCE,
         least_kept: int = LEAST_KEPT,
+        processes: int | None = None,
     ) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
         place = KeptSubwords(corpus, tokenizer) if len(corpus.forms) >= least_kept else None
         chunk = None if place is None else place.chunk()
         if chunk is None:
-            chunk = self._tokenized(corpus, tokenizer, forms_at_once)
+            chunk = self._tokenized(corpus, tokenizer, forms_at_once, processes or usual_processes(corpus))
             if place is not None:
                 place.save(chunk._asdict())
         self.table = FormTable(*chunk, offsets_of(chunk.lengths)[:-1])
 
     @staticmethod
-    def _tokenized(corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int) -> _FormChunk:
+    def _tokenized(corpus: Corpus, tokenizer: SubwordTokenizer, forms_at_once: int, processes: int) -> _FormChunk:
         joinable = joining_changes_nothing(tokenizer, _sample(corpus))
         encode = encode_joined if joinable else SubwordTokenizer.encode
-        chunks = [
-            _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(start, end)), start, end)
-            for start, end in _chunks(corpus, forms_at_once)
-        ]
-        return _FormChunk(*map(np.concatenate, zip(*chunks)))
+
+        def tokenized(chunk: tuple[int, int]) -> _FormChunk:
+            return _form_chunk(corpus, encode(tokenizer, corpus.forms.slice(*chunk)), *chunk)
+
+        size = forms_at_once if processes == 1 else min(forms_at_once, len(corpus.forms) // (CHUNKS * processes) + 1)
+        with _single_threads(processes):
+            chunks = dict(in_processes(tokenized, _chunks(corpus, size), processes, lambda: None))
+        return _FormChunk(*map(np.concatenate, zip(*(chunks[chunk] for chunk in sorted(chunks)))))
 
     def sentence_lengths(self, start: int, end: int) -> Ints:
         """Subwords of each sentence."""
@@ -254,6 +267,27 @@ class _FormChunk(NamedTuple):
     lengths: NDArray[np.int32]
     word_start: NDArray[np.int32]
     word_end: NDArray[np.int32]
+
+
+def usual_processes(corpus: Corpus) -> int:
+    """How many tokenize the forms of a store: threads would wait for each other where Python reads what they found."""
+    may_fork = sys.platform.startswith("linux") and not multiprocessing.current_process().daemon
+    return torch.get_num_threads() if may_fork and len(corpus.forms) >= LEAST_SHARED else 1
+
+
+@contextmanager
+def _single_threads(processes: int) -> Iterator[None]:
+    """Inside, several processes do not start threads of their own."""
+    before = os.environ.get(THREADS)
+    if processes > 1:
+        os.environ[THREADS] = "false"
+    try:
+        yield
+    finally:
+        if processes > 1:
+            os.environ.pop(THREADS)
+        if before is not None:
+            os.environ[THREADS] = before
 
 
 def _strings(corpus: Corpus, run: SentenceRuns) -> list[str]:
