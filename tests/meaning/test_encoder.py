@@ -94,7 +94,7 @@ def test_only_texts_with_wanted_words_are_read(encoder, teacher, monkeypatch):
     assert [len(occurrences) for occurrences, _ in encoder.encode_texts(texts, words=[])] == [0] * 4
 
 
-@pytest.mark.parametrize("scaling", ["none", "scaled", "standardised"])
+@pytest.mark.parametrize("scaling", ["none", "scaled", "standardised", "whitened"])
 @pytest.mark.parametrize("layer_embeddings", [False, True])
 def test_meanings_are_those_of_the_plain_layer_however_many_words_come(scaling, layer_embeddings):
     torch.manual_seed(0)

@@ -163,9 +163,25 @@ def test_scaled_states_are_what_is_reconstructed():
     torch.testing.assert_close(distillers.representation("raw-scaled")(states[:, 0]), original.target)
 
 
+def test_whitening_brings_spreads_nearer_and_keeps_their_sum():
+    torch.manual_seed(0)
+    states = torch.randn(400, 3, 8) @ (torch.randn(8, 8) + 3 * torch.eye(8)) + 5.0
+    distillers = Distillers(3, 8, DistillerConfig(heads=4, scaling="whitened"))
+    distillers.find_scale(states)
+    standardised = ((states - states.mean(dim=0)) / states.std(dim=0, correction=0)).mean(dim=1).double().numpy()
+    # In the directions of the principal components, one after the other.
+    _, sizes, directions = np.linalg.svd(standardised / np.sqrt(len(states)), full_matrices=False)
+    components = [standardised @ direction for direction in directions]
+    faintest = np.sqrt(0.01 * np.mean(sizes**2))
+    halved = np.stack([one / np.sqrt(max(size, faintest)) for one, size in zip(components, sizes)], axis=1)
+    expected = halved @ directions * np.linalg.norm(standardised) / np.linalg.norm(halved)
+    got = distillers.representation("raw-scaled")(states)
+    np.testing.assert_allclose(got.numpy(), expected, atol=1e-4)
+
+
 def test_an_unknown_scaling_is_refused():
     with pytest.raises(UsageError, match="scaling"):
-        DistillerConfig(scaling="whitened")  # type: ignore[arg-type]
+        DistillerConfig(scaling="bleached")  # type: ignore[arg-type]
 
 
 def test_how_many_negatives_are_told_from_positives(distillers):

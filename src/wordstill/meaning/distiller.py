@@ -32,8 +32,12 @@ KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
 RAW_SCALED = "raw-scaled"
 """The mean of the layers after ``DistillerConfig.scaling``: what is reconstructed."""
-Scaling = Literal["none", "scaled", "standardised"]
+Scaling = Literal["none", "scaled", "standardised", "whitened"]
 SMALLEST = 1e-6
+WHITENING = 0.5
+"""How much of their unequal spread directions lose; 1 would make all alike, and noise as large as meaning."""
+FAINTEST = 0.01
+"""A direction of less variance than this, beside the mean one, is not enlarged further."""
 CPU_ROWS = 256
 """Words that are distilled at once: what lies between the layers of so few stays near a processor."""
 GPU_PAIRS = 1 << 17
@@ -54,7 +58,8 @@ class DistillerConfig(Config):
     scaling: Scaling = "standardised"
     """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
     with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
-    large ones do not make up the cosine; ``none`` is the paper's."""
+    large ones do not make up the cosine; with ``whitened`` directions are then made more alike in spread, the same
+    way in all layers; ``none`` is the paper's."""
     variational: Annotated[float, Range(0)] = 0.0
     """Above 0, distillers are those of a variational auto-encoder, which the paper tried: what they give is drawn from
     a normal distribution in training, and its divergence from the standard one, per number, counts so much beside the
@@ -79,6 +84,8 @@ class Distillers(nn.Module):
     """[layers, width], taken from states first."""
     scale: Tensor
     """[layers, width], multiplied with them then."""
+    mixing: Tensor | None
+    """[width, width], from the right, with ``scaling="whitened"``."""
 
     def __init__(self, layers: int, width: int, config: DistillerConfig | None = None) -> None:
         super().__init__()
@@ -88,12 +95,14 @@ class Distillers(nn.Module):
         self.register_buffer("centres", torch.zeros(len(KINDS), width))
         self.register_buffer("shift", torch.zeros(layers, width))
         self.register_buffer("scale", torch.ones(layers, width))
+        self.register_buffer("mixing", torch.eye(width) if self.config.scaling == "whitened" else None)
 
     def scaled(self, states: Tensor) -> Tensor:
         """States as the distillers take them, and as they are reconstructed."""
         if self.config.scaling == "none":
             return states
-        return (states - self.shift).mul_(self.scale)
+        scaled: Tensor = (states - self.shift).mul_(self.scale)
+        return scaled if self.mixing is None else scaled @ self.mixing
 
     def representation(self, kind: str) -> Representation:
         """A map from states to vectors of one kind, for use and not for training.
@@ -126,17 +135,30 @@ class Distillers(nn.Module):
 
     def find_scale(self, states: Tensor) -> None:
         """Take what ``scaled`` needs from some words' states [n, layers, width]."""
-        if self.config.scaling == "standardised":
+        if self.config.scaling in ("standardised", "whitened"):
             self.shift = states.mean(dim=0)
             size = (states - self.shift).square().mean(dim=0).sqrt()
         else:
             size = states.square().mean(dim=(0, 2)).sqrt()[:, None].expand(-1, self.width)
         self.scale = 1.0 / size.clamp(min=SMALLEST)
+        if self.mixing is not None:
+            self.mixing = whitening(layer_mean((states - self.shift) * self.scale))
 
     def find_centres(self, states: Tensor) -> None:
         """Take the mean vectors of each kind over some words' states [n, layers, width]."""
         means = [self.representation(kind)(states).mean(dim=0) for kind in KINDS]
         self.centres = torch.stack(means).to(self.centres.dtype).clone()
+
+
+def whitening(vectors: Tensor) -> Tensor:
+    """[width, width] a symmetric map of centered vectors [n, width] that brings the spreads of directions nearer."""
+    variances, directions = torch.linalg.eigh((vectors.double().T @ vectors.double()).cpu() / len(vectors))
+    usual = variances.mean()
+    factors = variances.clamp(min=float(FAINTEST * usual) or SMALLEST) ** (-WHITENING / 2)
+    # As large together as before.
+    factors *= (usual / (variances * factors.square()).mean().clamp(min=SMALLEST)).sqrt()
+    mixing: Tensor = (directions * factors) @ directions.T
+    return mixing.to(vectors)
 
 
 class Distiller(nn.Module):

@@ -231,7 +231,7 @@ def train(
         str | None,
         option(
             "NAME",
-            "How each layer's states are scaled first: none, scaled or standardised, the default.",
+            "How each layer's states are scaled first: none, scaled, whitened or standardised, the default.",
             panel=TRAINING,
         ),
     ] = None,
