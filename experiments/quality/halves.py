@@ -27,9 +27,9 @@ Scores = dict[str, float]
 Bools = NDArray[np.bool_]
 
 
-def gain(scores: Scores) -> float:
-    """What a choice of settings maximizes."""
-    return scores["similarity"] + 0.2 * (scores["google"] + scores["msr"]) / 2 + 0.2 * scores["sentences"]
+def gain(scores: Scores, analogies: float = 0.2) -> float:
+    """What a choice of settings maximizes; ``analogies`` is the weight of both analogy sets."""
+    return scores["similarity"] + analogies * (scores["google"] + scores["msr"]) / 2 + 0.2 * scores["sentences"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ much the gain falls if one block is left out at the end.
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
 import tempfile
 import time
@@ -71,7 +73,9 @@ START: Settings = {
     "adjusted.weight": 0.0, "adjusted.exponent": 0.08,
     "adjusted.share": 1.0,
     "alone.weight": 0.0, "alone.exponent": 0.2,
+    "low1.alone.weight": 0.0, "low1.alone.exponent": 0.2,
     "low2.alone.weight": 0.0, "low2.alone.exponent": 0.2,
+    "low3.alone.weight": 0.0, "low3.alone.exponent": 0.2,
     "mid.alone.weight": 0.0, "mid.alone.exponent": 0.2,
     "state_prior": 0.5, "context_prior": 6.0, "strength": 0.03, "exponent": 0.05, "frequency": 0.0,
     "common": 20_000, "dim": 256,
@@ -80,9 +84,9 @@ START: Settings = {
 CHOICES: dict[str, tuple[float, ...]] = {
     "strength": STRENGTHS, "state_prior": (0.25, 0.5, 1.0, 2.0), "context_prior": (2.0, 4.0, 6.0, 10.0, 20.0),
     "exponent": (0.0, 0.05, 0.1), "frequency": (0.0, 0.5, 1.0), "common": (10_000, 20_000, 40_000),
-    "adjusted.share": (0.5, 0.75, 1.0),
+    "adjusted.share": (0.5, 0.75, 1.0), "sentence.exponent": (0.0,),
 }  # fmt: skip
-FIRST_WEIGHTS, STEPS, EXPONENT_STEPS = (0.15, 0.3, 0.5), (0.0, 0.6, 0.8, 1.25, 1.6), (-0.1, -0.05, 0.05, 0.1)
+FIRST_WEIGHTS, STEPS, EXPONENT_STEPS = (0.15, 0.3, 0.5), (0.0, 0.6, 0.8, 0.9, 1.1, 1.25, 1.6), (-0.1, -0.05, 0.05, 0.1)
 CONTEXTS = ("window", "neighbors", "window0", "neighbors0", "weighted", "weighted0", "context")
 """Blocks of what stands around a word, which count less if it is rare."""
 
@@ -339,10 +343,11 @@ def read(name: str, teacher: str, text: str) -> Condition:
 class Search:
     """A coordinate search for the best mean gain over all conditions."""
 
-    def __init__(self, conditions: list[Condition], seconds: float) -> None:
-        self.conditions, self.end = conditions, time.monotonic() + seconds
+    def __init__(self, conditions: list[Condition], start: Settings, options: argparse.Namespace) -> None:
+        self.conditions, self.end = conditions, time.monotonic() + options.seconds
+        self.analogies, self.only = options.analogies, options.only
         self.tried: dict[tuple[float, ...], float] = {}
-        self.best, self.scores = dict(START), self.measure(START)
+        self.best, self.scores = dict(start), self.measure(start)
         self.steps = [{"change": "start", "gain": self.gain(self.scores), "scores": self.scores}]
 
     def run(self) -> None:
@@ -374,18 +379,19 @@ class Search:
                 print(f"{self.gain(scores):8.3f}  {name}={value:g}  {scores}", flush=True)
 
     def _idle(self, name: str) -> bool:
-        """Whether a setting is one of a block without weight."""
+        """Whether a setting is one of a block that has no weight or may get none."""
         block, _, what = name.rpartition(".")
-        return bool(block) and what != "weight" and not self.best[f"{block}.weight"]
+        if not block:
+            return False
+        return bool(self.only and block not in self.only) or (what != "weight" and not self.best[f"{block}.weight"])
 
     def measure(self, settings: Settings) -> dict[str, Scores]:
         """Scores under each condition."""
         return {each.name: each.score(settings) for each in self.conditions}
 
-    @staticmethod
-    def gain(scores: dict[str, Scores]) -> float:
+    def gain(self, scores: dict[str, Scores]) -> float:
         """The mean of the conditions' gains."""
-        return round(float(np.mean([gain(each) for each in scores.values()])), 3)
+        return round(float(np.mean([gain(each, self.analogies) for each in scores.values()])), 3)
 
     def without(self) -> dict[str, Any]:
         """What is lost if a block is left out, or a size changes, at the end."""
@@ -410,6 +416,9 @@ def main() -> None:
     """Read every text, search, and write the result."""
     parser = result_parser(MODULE, __doc__, "choice", "teachers and texts")
     parser.add_argument("--run", action="append", required=True, help="NAME=TEACHER,TEXT")
+    parser.add_argument("--start", type=Path, help="a result to start from; else the settings of still.v3")
+    parser.add_argument("--only", action="append", help="a block that may have a weight; all, if none is named")
+    parser.add_argument("--analogies", type=float, default=0.2, help="weight of the analogies in the gain")
     parser.add_argument("--seconds", type=float, default=200, help="time for the search, after the passes")
     options = parser.parse_args()
     conditions = []
@@ -417,7 +426,11 @@ def main() -> None:
         name, _, rest = run.partition("=")
         teacher, _, text = rest.rpartition(",")
         conditions.append(read(name, teacher or TeacherConfig.name, text))
-    search = Search(conditions, options.seconds)
+    start = START | (json.loads(options.start.read_text())["best"] if options.start else {})
+    if options.only:
+        names = [name for name in start if name.endswith(".weight")]
+        start |= {name: 0.0 for name in names if name.removesuffix(".weight") not in options.only}
+    search = Search(conditions, start, options)
     print(f"start {search.gain(search.scores)} {search.scores}", flush=True)
     facts = {
         **origin(MODULE, options),

@@ -28,7 +28,7 @@ class Observed:
         self.beside = config.layer if config.neighbor_layer is None else config.neighbor_layer
         layers = tuple(sorted({self.lower, self.beside, config.layer}))
         size, self.width = len(text.vocabulary), text.teacher.width
-        names = ("state", "lower", "window", "left", "right")
+        names = ("state", "isolated", "lower", "window", "left", "right")
         self.found: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in range(size)] for name in names}
         self.bags: list[list[int]] = []
         self.targets: list[np.ndarray] = []
@@ -118,11 +118,14 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
     gram = design.T @ design + config.strength * np.eye(len(counts))
     regressed = prior + np.linalg.solve(gram, design.T @ (targets - design @ prior))
     deviations = regressed - regressed[frequent].mean(axis=0)
+    apart = seen.alone - seen.alone[frequent].mean(axis=0)
+    apart = apart @ power(np.cov(seen.alone[frequent].T, bias=True), -config.isolated_exponent)
 
     around, low = config.context_prior, seen.alone_lower
     beside = seen.alone if seen.beside == config.layer else low
     blocks = [
         block("state", seen.alone, config.state_prior, config.state_exponent, config.state_weight),
+        config.isolated_weight * unit(apart),
         block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight),
         block("window", seen.alone, around, config.window_exponent, config.window_weight),
         block("left", beside, around, config.neighbor_exponent, config.neighbor_weight),
@@ -140,6 +143,7 @@ SETTINGS = {
     "defaults": {"dim": 30},
     "everything else": {
         "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
+        "isolated_weight": 0.8, "isolated_exponent": 0.35,
         "lower_weight": 0.3,
         "lower_exponent": 0.4, "context_prior": 0.5,
         "window": 1, "window_weight": 0.9, "window_exponent": 0.2,
@@ -176,10 +180,10 @@ def test_lengths_are_those_of_the_sentence_regression(text):
 @pytest.mark.parametrize(
     ("left_out", "layers", "most"),
     [
-        ({}, (2, 3), 6),
-        ({"lower_weight": 0.0}, (3,), 5),
-        ({"neighbor_weight": 0.0}, (2, 3), 4),
-        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (2, 3), 3),
+        ({}, (2, 3), 7),
+        ({"lower_weight": 0.0}, (3,), 6),
+        ({"neighbor_weight": 0.0}, (2, 3), 5),
+        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (2, 3), 4),
     ],
 )
 def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, most):
@@ -192,7 +196,9 @@ def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, m
 
 
 def test_only_states_are_left_if_nothing_else_has_weight(text):
-    nothing = "lower_weight=0,window_weight=0,neighbor_weight=0,sentence_weight=0,exponent=0,state_weight=1"
+    nothing = (
+        "isolated_weight=0,lower_weight=0,window_weight=0,neighbor_weight=0,sentence_weight=0,exponent=0,state_weight=1"
+    )
     alone = text.run(f"still:{nothing},state_exponent=0.15,dim=32").finish()
     first = text.run("still.v1:context_weight=0,dim=32").finish()
     np.testing.assert_allclose(alone.matrix, first.matrix, atol=1e-5)
@@ -220,7 +226,7 @@ def test_neighbors_are_of_a_layer_that_the_teacher_has(hand_made_run):
     [
         ("state_prior", 0.0), ("context_prior", -1.0), ("lower", -1), ("lower_weight", -0.5), ("window", 0),
         ("window_weight", float("nan")), ("neighbor_exponent", 1.5), ("sentence_weight", -1.0), ("strength", 0.0),
-        ("exponent", float("inf")),
+        ("exponent", float("inf")), ("isolated_exponent", 1.01),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(setting, value):
@@ -229,7 +235,7 @@ def test_settings_out_of_range(setting, value):
 
 
 def test_something_must_have_weight(hand_made_run):
-    names = ("state", "lower", "window", "neighbor", "sentence")
+    names = ("state", "isolated", "lower", "window", "neighbor", "sentence")
     with pytest.raises(UsageError, match="every weight is 0"):
         Still(StillConfig(layer=3, **{f"{name}_weight": 0.0 for name in names}), hand_made_run([1], width=3))
 

@@ -75,7 +75,8 @@ class ShrunkRows:
         block = self.block
         observed = block.sums.pooled(rows).double()
         if block.isolated is None:
-            return observed
+            # Rows without any observation say nothing, and become zeros once they are centered.
+            return torch.where(block.sums.counts[rows, None] > 0, observed, self.mean)
         counts = block.sums.counts[rows, None].double()
         readable = block.isolated.counts[rows, None] > 0
         deviation = centered(block.isolated.pooled(rows).double(), self.isolated_mean)

@@ -33,12 +33,15 @@ class StillConfig(Config):
     """Which layer's states."""
     dim: int | None = None
     """Size of the vectors; None takes 256. The first coordinates are the best, so a table can be cut later."""
-    state_weight: Weight = 0.25
+    state_weight: Weight = 0.3
     """Weight of the word's own states."""
     state_exponent: Exponent = 0.08
     """How far they are whitened: 0 not at all, 0.5 wholly."""
     state_prior: Prior = 0.5
     """How many occurrences the guess from the isolated word counts for, in states."""
+    isolated_weight: Weight = 0.35
+    """Weight of the state of the isolated word: what the teacher knows of a name, whatever the text says of it."""
+    isolated_exponent: Exponent = 0.15
     lower: Annotated[int | None, Range(0, 1_000)] = None
     """A lower layer: its states say more about a word's form and grammar, so that analogies gain. None takes
     layer 2, or layer 1 below ``layer=2``; there is none below 1."""
@@ -55,9 +58,9 @@ class StillConfig(Config):
     neighbor_weight: Weight = 0.3
     """Weight of each of these two words: they carry the grammar and the facts that analogies ask for."""
     neighbor_exponent: Exponent = 0.25
-    context_prior: Prior = 6.0
+    context_prior: Prior = 2.0
     """How many occurrences the guess from the isolated word counts for, in everything around the word."""
-    sentence_weight: Weight = 0.5
+    sentence_weight: Weight = 0.55
     """Weight of the vectors of `Sentence`, whose mean is the teacher's sentence vector. They also give the rows
     their lengths."""
     strength: Annotated[float, Range(0, 1e9, above=True)] = 0.03
@@ -67,11 +70,11 @@ class StillConfig(Config):
 
 
 class Still(Method):
-    r"""What a teacher's states say about a word, in five blocks: shrunk, whitened, mixed and reduced.
+    r"""What a teacher's states say about a word, in seven blocks: shrunk, whitened, mixed and reduced.
 
     For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
     last layer, of its states in a low layer, of the two words on either side, of the word just before it, of the
-    word just after it, and its row of `Sentence`, which is not shrunk. With
+    word just after it; and, not shrunk, the state of the isolated word and its row of `Sentence`. With
     :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
@@ -87,13 +90,13 @@ class Still(Method):
     words that occur are taken.
 
     Paper: none. Similarity wants the word's own states, relatedness and sentences the regression, analogies a
-    low layer and the immediate neighbors; all of them are sums of one pass.
+    low layer, the immediate neighbors and, for facts, the isolated word; all of them are sums of one pass.
 
     Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
     expected vector. What all words share is taken away, so words with equal states get zeros.
     Cost: eight tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
-    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of six times
-    the width, and about 20 sparse products for the regression; no random numbers.
+    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of seven
+    times the width, and about 20 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
     Folds and groups: the row of a part of the text has the part's own means in all blocks but `Sentence`, whose row
@@ -104,7 +107,7 @@ class Still(Method):
         >>> vectors = distill("corpus.txt", methods=["still:dim=128"])  # doctest: +SKIP
     """
 
-    name: ClassVar[str] = "still.v3"
+    name: ClassVar[str] = "still.v4"
     purpose: ClassVar[str] = "words, analogies and sentences"
     least_sentences: ClassVar[int] = LEAST_SENTENCES
     config_type: ClassVar[type[StillConfig]] = StillConfig
@@ -234,6 +237,7 @@ class Still(Method):
         """What is mixed, given the rows of the sentence regression."""
         config = self.config
         blocks = [self.state_block()]
+        blocks.append(Block(self.isolated, exponent=config.isolated_exponent, weight=config.isolated_weight))
         low = self.isolated if self.isolated_below is None else self.isolated_below
         beside = self.isolated if self.neighbor_layer == config.layer else low
         if self.below is not None:
@@ -273,5 +277,5 @@ def lower_layer(config: StillConfig) -> int | None:
 
 def _n_blocks(config: StillConfig) -> int:
     """How many blocks of the teacher's width stand side by side; neighbors are two."""
-    weights = (config.state_weight, config.window_weight, config.sentence_weight)
+    weights = (config.state_weight, config.isolated_weight, config.window_weight, config.sentence_weight)
     return sum(map(bool, weights)) + (lower_layer(config) is not None) + 2 * bool(config.neighbor_weight)
