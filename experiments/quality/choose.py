@@ -40,15 +40,14 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3)
 DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 """What each weight is multiplied with, one at a time."""
-WEIGHTS = ("state_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
-V2 = (
-    "still:lower=1,window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
-)
+WEIGHTS = ("state_weight", "isolated_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
+V2 = "still:state_weight=0.25,isolated_weight=0,context_prior=6,lower=1,window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
 """The settings of `still.v2`."""
 OTHER_LAYERS = ("still:lower=1", "still:lower=3", "still:neighbor_layer=0", V2)
 """Candidates that need sums of their own, kept in the same pass."""
 EXPONENTS = {
     "state_exponent": (0.0, 0.2),
+    "isolated_exponent": (0.05, 0.25),
     "lower_exponent": (0.1, 0.3),
     "window_exponent": (0.25, 0.45),
     "exponent": (0.0, 0.1),

@@ -299,7 +299,7 @@ class SentenceConfig(Config):
     target: Literal["mean", "first", "last", "own"] = "mean"
     """What of the teacher is the sentence's vector: the mean of its states, or the state of the first or the
     last subword, special tokens included; ``own`` is what the model was trained to pool, if it says so."""
-    strength: Annotated[float, Range(0, 1e9, above=True)] = 0.03
+    strength: Annotated[float, Range(0, 1e9, above=True)] = 0.01
     """How strongly a word is held near its mean state: less for sentences, more (0.3) for single words."""
     state_prior: Prior = 0.5
     """How many occurrences the guess from the isolated word counts for."""
@@ -329,7 +329,7 @@ class Sentence(Method):
         >>> vectors = distill("corpus.txt", methods=["sentence"])  # doctest: +SKIP
     """
 
-    name: ClassVar[str] = "sentence.v1"
+    name: ClassVar[str] = "sentence.v2"
     purpose: ClassVar[str] = "sentences as plain means"
     least_sentences: ClassVar[int] = LEAST_SENTENCES
     config_type: ClassVar[type[SentenceConfig]] = SentenceConfig
