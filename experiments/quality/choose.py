@@ -41,7 +41,10 @@ DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 """What each weight is multiplied with, one at a time."""
 WEIGHTS = ("state_weight", "isolated_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
-V2 = "still:state_weight=0.25,isolated_weight=0,context_prior=6,lower=1,window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
+V2 = (
+    "still:state_weight=0.25,isolated_weight=0,context_prior=6,lower=1,window_weight=0.55,neighbor_layer=0,"
+    "neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
+)
 """The settings of `still.v2`."""
 OTHER_LAYERS = ("still:lower=1", "still:lower=3", "still:neighbor_layer=0", V2)
 """Candidates that need sums of their own, kept in the same pass."""
