@@ -40,17 +40,29 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3)
 DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 """What each weight is multiplied with, one at a time."""
-WEIGHTS = ("state_weight", "isolated_weight", "lower_weight", "window_weight", "neighbor_weight", "sentence_weight")
+WEIGHTS = (
+    "state_weight",
+    "isolated_weight",
+    "lower_weight",
+    "window_weight",
+    "neighbor_weight",
+    "embedding_weight",
+    "sentence_weight",
+)
 V2 = (
-    "still:state_weight=0.25,isolated_weight=0,context_prior=6,lower=1,window_weight=0.55,neighbor_layer=0,"
-    "neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
+    "still:state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,lower=1,"
+    "window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
 )
 """The settings of `still.v2`."""
-OTHER_LAYERS = ("still:lower=1", "still:lower=3", "still:neighbor_layer=0", V2)
+V3 = "still:state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,sentence_weight=0.5"
+"""The settings of `still.v3`."""
+OTHER_LAYERS = ("still:lower=1", "still:lower=3", V2, V3)
 """Candidates that need sums of their own, kept in the same pass."""
 EXPONENTS = {
     "state_exponent": (0.0, 0.2),
     "isolated_exponent": (0.05, 0.25),
+    "embedding_exponent": (0.0, 0.15),
+    "context_prior": (1.0, 4.0, 8.0),
     "lower_exponent": (0.1, 0.3),
     "window_exponent": (0.25, 0.45),
     "exponent": (0.0, 0.1),
@@ -90,7 +102,7 @@ class Sums:
         self.frequent = frequent_words(method.states.counts, method.isolated.counts, method.run.width)
         counts = torch.where(self.frequent, method.states.counts, 0)
         self.common = torch.topk(counts, min(COMMON_WORDS, int(self.frequent.sum()))).indices
-        self._blocks: dict[tuple[int, float], Tensor] = {}
+        self._blocks: dict[tuple[int, float, float], Tensor] = {}
         self._rows: dict[int, RowSums] = {}
 
     def candidates(self) -> Iterator[tuple[str, Tensor]]:
@@ -147,7 +159,7 @@ class Sums:
 
     def _unit(self, block: Block) -> Tensor:
         """[V, width] float32 rows of a block without its weight; kept, since most candidates share them."""
-        key = (id(block.sums), block.exponent)
+        key = (id(block.sums), block.exponent, block.prior)
         if key not in self._blocks:
             whitened = WhitenedBlock(replace(block, weight=1.0), self.frequent, ROWS_AT_ONCE)
             size = len(block.sums.counts)

@@ -26,9 +26,9 @@ class Observed:
     def __init__(self, text, config: StillConfig) -> None:
         self.lower = 2 if config.lower is None else config.lower
         self.beside = config.layer if config.neighbor_layer is None else config.neighbor_layer
-        layers = tuple(sorted({self.lower, self.beside, config.layer}))
+        layers = tuple(sorted({0, self.lower, self.beside, config.layer}))
         size, self.width = len(text.vocabulary), text.teacher.width
-        names = ("state", "isolated", "lower", "window", "left", "right")
+        names = ("state", "lower", "window", "left", "right", "left_embedding", "right_embedding")
         self.found: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in range(size)] for name in names}
         self.bags: list[list[int]] = []
         self.targets: list[np.ndarray] = []
@@ -74,6 +74,8 @@ class Observed:
                 "window": mean(config.layer, around, sentence),
                 "left": mean(self.beside, [low - 1], sentence),
                 "right": mean(self.beside, [high], sentence),
+                "left_embedding": mean(0, [low - 1], sentence),
+                "right_embedding": mean(0, [high], sentence),
             }.items():
                 self.found[name][row].append(value)
             bags[sentence].append(row)
@@ -130,6 +132,8 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
         block("window", seen.alone, around, config.window_exponent, config.window_weight),
         block("left", beside, around, config.neighbor_exponent, config.neighbor_weight),
         block("right", beside, around, config.neighbor_exponent, config.neighbor_weight),
+        block("left_embedding", low, around, config.embedding_exponent, config.embedding_weight),
+        block("right_embedding", low, around, config.embedding_exponent, config.embedding_weight),
         config.sentence_weight * unit(deviations),
     ]
     joint = np.hstack(blocks)
@@ -143,7 +147,7 @@ SETTINGS = {
     "defaults": {"dim": 30},
     "everything else": {
         "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
-        "isolated_weight": 0.8, "isolated_exponent": 0.35,
+        "isolated_weight": 0.8, "isolated_exponent": 0.35, "embedding_weight": 0.6, "embedding_exponent": 0.25,
         "lower_weight": 0.3,
         "lower_exponent": 0.4, "context_prior": 0.5,
         "window": 1, "window_weight": 0.9, "window_exponent": 0.2,
@@ -180,10 +184,11 @@ def test_lengths_are_those_of_the_sentence_regression(text):
 @pytest.mark.parametrize(
     ("left_out", "layers", "most"),
     [
-        ({}, (2, 3), 7),
-        ({"lower_weight": 0.0}, (3,), 6),
-        ({"neighbor_weight": 0.0}, (2, 3), 5),
-        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (2, 3), 4),
+        ({}, (0, 2, 3), 9),
+        ({"lower_weight": 0.0}, (0, 3), 8),
+        ({"neighbor_weight": 0.0}, (0, 2, 3), 7),
+        ({"embedding_weight": 0.0}, (2, 3), 7),
+        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (0, 2, 3), 6),
     ],
 )
 def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, most):
@@ -196,9 +201,8 @@ def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, m
 
 
 def test_only_states_are_left_if_nothing_else_has_weight(text):
-    nothing = (
-        "isolated_weight=0,lower_weight=0,window_weight=0,neighbor_weight=0,sentence_weight=0,exponent=0,state_weight=1"
-    )
+    others = ("isolated", "lower", "window", "neighbor", "embedding", "sentence")
+    nothing = ",".join([*(f"{name}_weight=0" for name in others), "exponent=0", "state_weight=1"])
     alone = text.run(f"still:{nothing},state_exponent=0.15,dim=32").finish()
     first = text.run("still.v1:context_weight=0,dim=32").finish()
     np.testing.assert_allclose(alone.matrix, first.matrix, atol=1e-5)
@@ -210,13 +214,15 @@ def test_a_lower_layer_must_be_lower(hand_made_run, layer, lower):
         Still(StillConfig(layer=layer, lower=lower), hand_made_run([1], width=3))
 
 
-@pytest.mark.parametrize(("layer", "layers"), [(0, (0,)), (1, (1,)), (2, (1, 2)), (3, (2, 3)), (12, (2, 12))])
+@pytest.mark.parametrize(
+    ("layer", "layers"), [(0, (0,)), (1, (0, 1)), (2, (0, 1, 2)), (3, (0, 2, 3)), (12, (0, 2, 12))]
+)
 def test_the_lower_layer_is_the_second_or_what_is_there(hand_made_run, layer, layers):
     assert Still(StillConfig(layer=layer), hand_made_run([1], width=3)).layers == layers
 
 
 def test_neighbors_are_of_a_layer_that_the_teacher_has(hand_made_run):
-    assert Still(StillConfig(layer=3, neighbor_layer=0), hand_made_run([1], width=3)).layers == (0, 2, 3)
+    assert Still(StillConfig(layer=3, neighbor_layer=1), hand_made_run([1], width=3)).layers == (0, 1, 2, 3)
     with pytest.raises(UsageError, match="neighbor_layer must be from 0 to the layer, 3; got 4"):
         Still(StillConfig(layer=3, neighbor_layer=4), hand_made_run([1], width=3))
 
@@ -235,7 +241,7 @@ def test_settings_out_of_range(setting, value):
 
 
 def test_something_must_have_weight(hand_made_run):
-    names = ("state", "isolated", "lower", "window", "neighbor", "sentence")
+    names = ("state", "isolated", "embedding", "lower", "window", "neighbor", "sentence")
     with pytest.raises(UsageError, match="every weight is 0"):
         Still(StillConfig(layer=3, **{f"{name}_weight": 0.0 for name in names}), hand_made_run([1], width=3))
 

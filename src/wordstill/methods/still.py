@@ -39,7 +39,7 @@ class StillConfig(Config):
     """How far they are whitened: 0 not at all, 0.5 wholly."""
     state_prior: Prior = 0.5
     """How many occurrences the guess from the isolated word counts for, in states."""
-    isolated_weight: Weight = 0.35
+    isolated_weight: Weight = 0.3
     """Weight of the state of the isolated word: what the teacher knows of a name, whatever the text says of it."""
     isolated_exponent: Exponent = 0.15
     lower: Annotated[int | None, Range(0, 1_000)] = None
@@ -53,11 +53,13 @@ class StillConfig(Config):
     """Weight of the narrow context: more for relatedness."""
     window_exponent: Exponent = 0.35
     neighbor_layer: Annotated[int | None, Range(0, 1_000)] = None
-    """Which layer's states of the one word to the left and the one to the right; None takes ``layer``, 0 is the
-    input embeddings."""
+    """Which layer's states of the one word to the left and the one to the right; None takes ``layer``."""
     neighbor_weight: Weight = 0.3
     """Weight of each of these two words: they carry the grammar and the facts that analogies ask for."""
     neighbor_exponent: Exponent = 0.25
+    embedding_weight: Weight = 0.2
+    """Weight of the input embeddings of each of these two words."""
+    embedding_exponent: Exponent = 0.05
     context_prior: Prior = 2.0
     """How many occurrences the guess from the isolated word counts for, in everything around the word."""
     sentence_weight: Weight = 0.55
@@ -70,11 +72,12 @@ class StillConfig(Config):
 
 
 class Still(Method):
-    r"""What a teacher's states say about a word, in seven blocks: shrunk, whitened, mixed and reduced.
+    r"""What a teacher's states say about a word, in nine blocks: shrunk, whitened, mixed and reduced.
 
     For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
-    last layer, of its states in a low layer, of the two words on either side, of the word just before it, of the
-    word just after it; and, not shrunk, the state of the isolated word and its row of `Sentence`. With
+    last layer, of its states in a low layer, of the two words on either side, of the word just before it and of
+    the word just after it, of their input embeddings; and, not shrunk, the state of the isolated word and its row
+    of `Sentence`. With
     :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
@@ -94,8 +97,8 @@ class Still(Method):
 
     Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
     expected vector. What all words share is taken away, so words with equal states get zeros.
-    Cost: eight tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
-    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of seven
+    Cost: ten tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
+    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of nine
     times the width, and about 20 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
@@ -136,9 +139,13 @@ class Still(Method):
         if config.neighbor_weight:
             self.sides = {side: sums() for side in SIDES}
             self.parts |= self.sides
+        self.embeddings: dict[str, RowSums] = {}
+        if config.embedding_weight:
+            self.embeddings = {f"{side}_embedding": sums() for side in SIDES}
+            self.parts |= self.embeddings
         if config.sentence_weight:
             self.bags = self.parts["bags"] = Bags(len(run.vocabulary), run.width, run.device)
-        around = ["windows"] * bool(config.window_weight) + [*self.sides]
+        around = ["windows"] * bool(config.window_weight) + [*self.sides, *self.embeddings]
         self.keep_cells("states", *(["lower"] if self.below is not None else []), *around)
 
     @classmethod
@@ -169,6 +176,7 @@ class Still(Method):
     def layers(self) -> tuple[int, ...]:
         """The layer of the settings, the lower one, and that of the neighbors."""
         beside = [self.neighbor_layer] if self.config.neighbor_weight else []
+        beside += [0] if self.config.embedding_weight else []
         below = [] if self.lower is None else [self.lower]
         return tuple(sorted({*beside, *below, self.config.layer}))
 
@@ -189,6 +197,10 @@ class Still(Method):
             words, (before, after) = states.adjacent(self.neighbor_layer)
             self.add("left", states, words, before[known])
             self.add("right", states, words, after[known])
+        if self.embeddings:
+            words, (before, after) = states.adjacent(0)
+            self.add("left_embedding", states, words, before[known])
+            self.add("right_embedding", states, words, after[known])
         if self.bags is not None:
             observe_bags(self.bags, states, states.sentences(layer), self.run.words)
 
@@ -248,6 +260,9 @@ class Still(Method):
         for side in self.sides:
             weights = config.context_prior, config.neighbor_exponent, config.neighbor_weight
             blocks.append(self._block(side, beside, *weights, by_count=True))
+        for side in self.embeddings:
+            weights = config.context_prior, config.embedding_exponent, config.embedding_weight
+            blocks.append(self._block(side, low, *weights, by_count=True))
         if sentence is not None:
             blocks.append(Block(sentence, weight=config.sentence_weight))
         return [block for block in blocks if block.weight]
@@ -255,8 +270,8 @@ class Still(Method):
     def _block(
         self, part: str, isolated: RowSums, prior: float, exponent: float, weight: float, *, by_count: bool = False
     ) -> Block:
-        sums = {"states": self.states, "lower": self.below, "windows": self.windows, **self.sides}[part]
-        assert sums is not None
+        sums = self.parts[part]
+        assert isinstance(sums, RowSums)
         cells = None if self.cells is None else self.cells.parts[part]
         return Block(sums, isolated, prior, exponent, weight, by_count=by_count, cells=cells)
 
@@ -276,6 +291,7 @@ def lower_layer(config: StillConfig) -> int | None:
 
 
 def _n_blocks(config: StillConfig) -> int:
-    """How many blocks of the teacher's width stand side by side; neighbors are two."""
+    """How many blocks of the teacher's width stand side by side; those of both neighbors are two."""
     weights = (config.state_weight, config.isolated_weight, config.window_weight, config.sentence_weight)
-    return sum(map(bool, weights)) + (lower_layer(config) is not None) + 2 * bool(config.neighbor_weight)
+    twice = (config.neighbor_weight, config.embedding_weight)
+    return sum(map(bool, weights)) + (lower_layer(config) is not None) + 2 * sum(map(bool, twice))
