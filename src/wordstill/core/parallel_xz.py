@@ -77,7 +77,8 @@ def find_blocks(file: IO[bytes]) -> list[XzBlock]:
     Raises:
         Misread: An index does not fit the file.
     """
-    end, streams = file.seek(0, os.SEEK_END), []
+    end = file.seek(0, os.SEEK_END)
+    streams: list[list[XzBlock]] = []
     for _ in range(MOST_STREAMS):
         if not end:
             return [block for blocks in reversed(streams) for block in blocks]
