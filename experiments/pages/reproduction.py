@@ -54,7 +54,7 @@ def _origin(record: Content, table: Content) -> str:
     teacher = "No teacher" if alone else f"Teacher {table['teacher']}"
     return (
         f"{teacher}, {record['title']} ({table['words']:,} words and punctuation marks after the filter), "
-        f"protocol {table['protocol']}, seeds: {record['seeds']}; {table['seconds']:.0f} s in all, on "
+        f"protocol {table['protocol']}, seeds: {record['seeds']}; the last call took {table['seconds']:.0f} s, on "
         f"{record['hardware']}, commit {record['commit']}:"
     )
 
